@@ -220,7 +220,7 @@ async fn go_on(thread: &Threads) -> Result<(), RunError> {
     // </early>
     let thread = thread.clone().clock(|| SystemTime::now() + Duration::from_secs(4000));
     // <go_on>
-    let outcome = thread.proceed().await?; // goes on if it is time
+    let outcome = thread.proceed().await?; // resumes when the time has come
     // </go_on>
     println!("published at {}", outcome.state().url);
     Ok(())
@@ -264,7 +264,7 @@ async fn adopt(thread: &Threads, values: &serde_json::Value) -> Result<(), Box<d
     // <adopt>
     let writes = Writes::from_json(&(), values)?; // checked: each key names a channel, each value is of its type
     thread.update(StateUpdate::new(writes).as_node(Step::Write)).await?;
-    let outcome = thread.proceed().await?; // goes on after `Write`
+    let outcome = thread.proceed().await?; // continues after `Write`
     // </adopt>
     println!("adopted: {outcome:?}");
     Ok(())

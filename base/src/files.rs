@@ -18,7 +18,7 @@ pub fn open(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
     }
     if !about.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file, but a pipe or a device"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is a pipe or a device, not a file"));
     }
     File::open(path)
 }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 
 /// Text for a payload of an unknown type.
-const NO_TEXT: &str = "a panic whose payload is no text";
+const NO_TEXT: &str = "a panic without a text";
 
 /// Runs a call and returns the text of its panic as the error.
 pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Result<T, String> {
@@ -136,8 +136,8 @@ mod tests {
     #[case::error(|| panic_any(Box::<dyn Error + Send + Sync>::from("out of ink")), "out of ink")]
     #[case::local_error(|| panic_any(std::io::Error::other("out of ink")), "out of ink")]
     #[case::shared(|| panic_any(Arc::<str>::from("out of ink")), "out of ink")]
-    #[case::unknown(|| panic_any(vec![1]), "a panic whose payload is no text")]
-    #[case::nasty(|| panic_any(Nasty), "a panic whose payload is no text")]
+    #[case::unknown(|| panic_any(vec![1]), "a panic without a text")]
+    #[case::nasty(|| panic_any(Nasty), "a panic without a text")]
     fn a_panic_has_a_text_whatever_its_payload(#[case] call: fn(), #[case] expected: &str) {
         assert_eq!(catch_panic(call).unwrap_err(), expected);
     }

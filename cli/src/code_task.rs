@@ -14,54 +14,54 @@ use crate::tasks::{Agents, profile};
 /// The arguments of `run code-task`.
 #[derive(Args)]
 pub(crate) struct CodeTask {
-    /// The task: markdown with front matter
+    /// The task file: markdown with front matter
     #[arg(long, value_name = "FILE")]
     task: PathBuf,
 
-    /// The number of children that work at the same time, in place of the task's
+    /// Maximum number of children that run at once, instead of the task's
     #[arg(long, value_name = "N")]
     parallel: Option<u32>,
 
-    /// The verifiers; without, verifiers.yml beside the task, or else in the root of the repository
+    /// The verifiers [default: verifiers.yml next to the task or in the root of the repository]
     #[arg(long, value_name = "FILE")]
     verifiers: Option<PathBuf>,
 
     #[command(flatten)]
     agents: Agents,
 
-    /// The same as --dir
+    /// Same as --dir
     #[arg(long, value_name = "REPOSITORY", conflicts_with = "dir")]
     repo: Option<PathBuf>,
 
-    /// The depth that the task counts as
+    /// The depth of the task
     #[arg(long, value_name = "N", default_value_t = 0)]
     depth: u32,
 
-    /// Count warnings as errors
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
 
-    /// Verifiers that do not run, separated by commas; a required one must be overridden for the task to be done
+    /// Skip these verifiers, separated by commas; skipping a required one needs an override to be done
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     skip_verifiers: Vec<String>,
 
-    /// A limit in place of the task's: max_attempts=2
+    /// Replace a limit of the task, for example max_attempts=2
     #[arg(long, value_name = "KEY=VALUE")]
     override_policy: Vec<String>,
 
-    /// Your decision in place of the first one: DONE, RETRY, SPLIT, FAIL
+    /// Override the first decision: DONE, RETRY, SPLIT, FAIL
     #[arg(long = "override", value_name = "DECISION", requires = "why")]
     decision: Option<String>,
 
-    /// The reason of --override
+    /// The reason for --override
     #[arg(long, value_name = "TEXT", requires = "decision")]
     why: Option<String>,
 
-    /// The folder of records, from the top of the repository; without, runs
+    /// The folder of the records, relative to the root of the repository [default: runs]
     #[arg(long, value_name = "FOLDER")]
     runs: Option<PathBuf>,
 
-    /// Check the task and its verifiers, print stages, commands and the sizes of prompts, and run nothing
+    /// Check the task and its verifiers, print stages, commands and prompt sizes, and run nothing
     #[arg(long)]
     dry_run: bool,
 }

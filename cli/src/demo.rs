@@ -10,7 +10,7 @@ use superstep::workflows::demo::map_reduce::{Book, BookUpdate};
 
 #[derive(Args)]
 pub(crate) struct LetterArgs {
-    /// Whom the letter is for
+    /// The recipient of the letter
     #[arg(long, value_name = "NAME", default_value = "Ada")]
     to: String,
 }
@@ -25,7 +25,7 @@ pub(crate) fn letter_ends(letter: &Letter) -> Exit {
 
 #[derive(Args)]
 pub(crate) struct EssayArgs {
-    /// What the essay is about
+    /// The topic of the essay
     #[arg(long, default_value = "tides")]
     topic: String,
 }
@@ -43,7 +43,7 @@ pub(crate) fn essay_ends(draft: &Draft) -> Exit {
 
 #[derive(Args)]
 pub(crate) struct BookArgs {
-    /// A chapter's text; give one for each chapter
+    /// The text of a chapter; repeat it for each chapter
     #[arg(long = "chapter", value_name = "TEXT")]
     #[arg(default_values = ["The moon pulls the sea", "The sea follows", "Twice a day the sea comes back"])]
     chapters: Vec<String>,

@@ -33,7 +33,7 @@ pub(crate) struct Demo {
 pub(crate) async fn demo(args: Demo, app: fn() -> App) -> Result<Said, Refusal> {
     if args.json {
         let help = "`run tasks --json` prints a run as JSON";
-        return Err(Refusal::new("`demo` prints text for people, and no JSON").help(help));
+        return Err(Refusal::new("`demo` prints only text, not JSON").help(help));
     }
     let place = Place::make()?;
     let asks = !args.yes && has_input();
@@ -86,10 +86,10 @@ impl Place {
         let ask = match (asks, yes) {
             (true, _) => "The run stops for your approval: type `approve` and press Enter.\n",
             (false, true) => "",
-            (false, false) => "The run stops for your approval: `demo --yes` approves the plan by itself.\n",
+            (false, false) => "The run stops for your approval; `demo --yes` approves the plan automatically.\n",
         };
         format!(
-            "A plan with two tasks, done by scripted agents: no key and no network are needed. The files, the checks and the\n\
+            "A plan with two tasks, executed by scripted agents, without a key or a network. The files, the checks and the\n\
              commits are real. Everything is in {folder}\n{ask}"
         )
     }
@@ -141,19 +141,19 @@ impl Place {
         let on = |words: &[&str]| self.command(words);
         let mut commands = vec![];
         if exit == Exit::Asking {
-            commands.push(("approve the plan, and have the work done", on(&["approve", THREAD])));
-            commands.push(("the commits, once the work is done", self.git("log --oneline")));
+            commands.push(("approve the plan and run it", on(&["approve", THREAD])));
+            commands.push(("the commits, after the run", self.git("log --oneline")));
         }
         commands.push(("each task, its attempts and its cost", on(&["status", THREAD])));
-        commands.push(("the whole story: prompts, actions, reviews, checks", on(&["log", THREAD])));
+        commands.push(("everything that happened: prompts, actions, reviews, checks", on(&["log", THREAD])));
         commands.push(("the checkpoints, newest first", on(&["history", THREAD])));
         if exit == Exit::Finished {
             commands.push(("the change of the state by the rejected review", on(&["diff", THREAD, "8", "9"])));
             let verify = on(&["replay", THREAD, "--mode", "verify"]);
-            commands.push(("the same graph over the recorded run; nothing is called or written", verify));
+            commands.push(("compare the recorded run with the current graph; nothing is called or written", verify));
         }
         let remove = format!("rm -r {}", shell_word(&self.folder.display().to_string()));
-        commands.push(("remove all of it", remove));
+        commands.push(("remove everything", remove));
         let line = |(what, command): (&str, String)| format!("  {what}\n    {command}\n");
         format!("\nWhere to look next\n{}{PAGES}", commands.into_iter().map(line).collect::<String>())
     }
@@ -178,7 +178,7 @@ fn has_input() -> bool {
 
 const PAGES: &str = "\nIn the documentation of superstep
   docs/tasks.md          run plans with Claude Code, Codex, or a server of models
-  docs/guide/define.md   write a graph of your own
+  docs/guide/define.md   write your own graph
   docs/guide/debug.md    history, forks, replay
 ";
 

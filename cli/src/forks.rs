@@ -30,7 +30,7 @@ pub(crate) fn code_task(point: ForkPoint<CodeTaskState>) -> Made {
 fn writes(place: Result<ForkPlace, WorkspaceError>) -> Result<ForkWrites, Refusal> {
     let mut place = place.map_err(|error| refused(&error).exit(Exit::Failed))?;
     let (folder, branch) = (place.folder.display(), &place.branch);
-    let text = format!("\nits work has a place of its own\n  files: {folder}\n  branch: {branch}\n");
+    let text = format!("\nits files and branch are separate\n  files: {folder}\n  branch: {branch}\n");
     let values = std::mem::take(&mut place.values);
     let undo = move || -> BoxFuture<'static, Result<(), Refusal>> {
         let place = place.clone();

@@ -27,32 +27,32 @@ fn main() -> ExitCode {
 
 fn app() -> App {
     App::new()
-        .about("Runs graphs that stop for a person, go on in any process, and can be taken apart afterwards")
+        .about("Runs graphs that wait for people, resume in any process and keep every step for inspection")
         .version(env!("CARGO_PKG_VERSION"))
         .graph(
             "approval",
             approval::graph()
-                .about("A letter that is sent if you approve it")
+                .about("Send a letter after your approval")
                 .args(demo::letter)
                 .outcome(demo::letter_ends),
         )
         .graph(
             "essay",
             essay::graph()
-                .about("An essay that you approve, reject or send back")
+                .about("Write an essay that you approve, reject or revise")
                 .args(demo::essay)
                 .outcome(demo::essay_ends)
                 .question::<essay::Approve>(),
         )
         .graph(
             "map_reduce",
-            map_reduce::graph().about("The words of some chapters, counted in parallel").args(demo::book),
+            map_reduce::graph().about("Count the words of chapters in parallel").args(demo::book),
         )
         .graph_with(
             "tasks",
             of_agents(
                 task_based::graph()
-                    .about("A plan, carried out task by task by coding agents, with your approval")
+                    .about("Execute a plan task by task with coding agents, after your approval")
                     .example("--plan plan.md --driver cli:claude --thread tides")
                     .example("--issue issue.md --profile superstep.toml --thread tides")
                     .args_of_thread(tasks::input),
@@ -63,7 +63,7 @@ fn app() -> App {
             "phases",
             of_agents(
                 phased::graph()
-                    .about("A plan, carried out phase by phase by coding agents side by side, with your approval")
+                    .about("Execute a plan in phases with coding agents in parallel, after your approval")
                     .example("--plan plan.md --driver cli:claude --thread tides")
                     .example("--issue issue.md --profile superstep.toml --max-parallel 8 --thread tides")
                     .args_of_thread(tasks::phases_input)
@@ -75,11 +75,11 @@ fn app() -> App {
         )
         .graph_with("code-task", of_task(), Crew::new())
         .shorthand("task", task::GRAPH)
-        .plain_command("task new", "Write a task file to be filled in", task::new)
+        .plain_command("task new", "Write a template of a task file", task::new)
         .command("task show", "List the attempts of a task and its children", task::show)
-        .command("override", "Decide on a task in place of the rules, and go on", task::overriding)
-        .store_command("rewind", "Begin a thread of its own after an attempt at a task, with its files", task::rewind)
-        .command("salvage", "List work that was put aside, or bring some of it back", salvage::salvage)
+        .command("override", "Override the decision on a task, and continue", task::overriding)
+        .store_command("rewind", "Restart a task from one of its attempts, as a new thread with its files", task::rewind)
+        .command("salvage", "List or restore work that was not accepted", salvage::salvage)
         .plain_command("demo", "Run a plan with scripted agents in a new folder, without a key or a network", |args| {
             demo_run::demo(args, app)
         })
@@ -88,7 +88,7 @@ fn app() -> App {
 /// The workflow that executes a task by verification.
 fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
     code_task_graph::graph()
-        .about("A task, carried out by a coding agent until its verifiers are content, split if it keeps failing")
+        .about("Execute a task with a coding agent until its verifiers pass; split it if it keeps failing")
         .example("--task task.md --driver cli:claude --thread tides")
         .example("--task task.md --profile superstep.toml --parallel 3 --thread tides")
         .args(code_task::input)

@@ -9,7 +9,7 @@ use superstep::workspace::{Salvaged, Workspace, WorkspaceError};
 /// What `salvage` takes.
 #[derive(Args)]
 pub(crate) struct Salvage {
-    /// Bring this back into the files; nothing that is changed is overwritten
+    /// Restore the files of this reference; changed files are not overwritten
     #[arg(long, value_name = "REF")]
     restore: Option<String>,
 }
@@ -38,14 +38,14 @@ async fn restore(workspace: &Workspace, reference: &str) -> Result<Said, Refusal
     let mut text: String = reset.written.iter().map(|file| format!("wrote {file}\n")).collect();
     text.extend(reset.removed.iter().map(|file| format!("removed {file}\n")));
     if text.is_empty() {
-        text.push_str("the files are so already\n");
+        text.push_str("the files are already the same\n");
     }
     Said::new(text, &reset)
 }
 
 fn listed(all: &[Salvaged]) -> String {
     if all.is_empty() {
-        return "nothing was put aside\n".to_owned();
+        return "there is no salvaged work\n".to_owned();
     }
     let line = |salvaged: &Salvaged| format!("{}\n  {}\n", salvaged.reference, salvaged.files.join(", "));
     all.iter().map(line).collect()

@@ -14,53 +14,53 @@ use superstep::workflows::{Overrides, Profile, ProfileError};
 /// The arguments that all workflows of coding agents share.
 #[derive(Args)]
 pub(crate) struct Agents {
-    /// How the work is done, and by whom: TOML
+    /// The settings of the run: drivers, models, limits; a TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
 
     #[arg(long, value_name = "NAME", help = driver_help())]
     pub(crate) driver: Option<String>,
 
-    /// The repository, in place of the profile's
+    /// The repository [default: the profile's, or the current directory]
     #[arg(long, value_name = "REPOSITORY")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Begin although files are changed; your changes are in no commit
+    /// Start with uncommitted changes, which become part of no commit
     #[arg(long)]
     pub(crate) allow_dirty: bool,
 
-    /// Leave the checkout on the branch of the work at the end; without, it goes back to where it was
+    /// Leave the checkout on the run's branch at the end instead of returning to its branch
     #[arg(long)]
     pub(crate) stay: bool,
 }
 
 fn driver_help() -> String {
-    format!("Who does it, in place of the profile's: {}", DriverName::forms().join(", "))
+    format!("The driver of the agents, instead of the profile's: {}", DriverName::forms().join(", "))
 }
 
 /// The arguments of `run tasks`.
 #[derive(Args)]
 pub(crate) struct Tasks {
-    /// The plan: markdown in which each heading `Task N: title` begins a task
+    /// The plan: markdown with a heading `Task N: title` for each task
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 
-    /// The issue: markdown. Without a plan, an architect writes one for it
+    /// The issue, as markdown; without --plan, an architect writes a plan for it
     #[arg(long, value_name = "FILE")]
     issue: Option<PathBuf>,
 
     #[command(flatten)]
     agents: Agents,
 
-    /// How many attempts a task gets, the first included, in place of the profile's
+    /// Maximum number of attempts at a task, instead of the profile's
     #[arg(long, value_name = "N")]
     max_task_reviews: Option<u32>,
 
-    /// The branch of the work; without, superstep/ISSUE or superstep/THREAD
+    /// The branch of the run [default: superstep/ISSUE or superstep/THREAD]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
 
-    /// Check plan and repository, print what the approval would show, and run nothing
+    /// Check the plan and the repository, print the text of the approval, and run nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Phases {
     #[command(flatten)]
     tasks: Tasks,
 
-    /// The number of subtasks at a time, in place of the profile's, which is 4 unless it says otherwise
+    /// Maximum number of subtasks that run at once [default: the profile's, or 4]
     #[arg(long, value_name = "N")]
     max_parallel: Option<u32>,
 }

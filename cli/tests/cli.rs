@@ -287,19 +287,19 @@ fn the_error_for_an_invalid_thread_file_has_its_cause_and_help() {
     let names = ["cut", "flipped", "empty", "text", "later", "pipe", "/dev/zero", ".", "none"];
     let errors: String = names.iter().map(|name| place.call(&["import", name, "--thread", "e2"]).err()).collect();
     insta::assert_snapshot!(errors, @"
-    error: cut: not a thread that can be carried over: its end is missing
-     help: nothing was written; check the file, or ask whoever made it for another
-    error: flipped: not a thread that can be carried over: the checksum of its header does not match
-     help: nothing was written; check the file, or ask whoever made it for another
-    error: empty: not a thread that can be carried over: the file does not begin as an exported thread does
-     help: nothing was written; check the file, or ask whoever made it for another
-    error: text: not a thread that can be carried over: the file does not begin as an exported thread does
-     help: nothing was written; check the file, or ask whoever made it for another
+    error: cut: not a thread that can be imported: its end is missing
+     help: nothing was written; check the file, or request a new export
+    error: flipped: not a thread that can be imported: the checksum of its header does not match
+     help: nothing was written; check the file, or request a new export
+    error: empty: not a thread that can be imported: the file does not begin as an exported thread does
+     help: nothing was written; check the file, or request a new export
+    error: text: not a thread that can be imported: the file does not begin as an exported thread does
+     help: nothing was written; check the file, or request a new export
     error: later: the exported thread has format 9; this release reads up to 1
      help: open it with the release that wrote it, or a newer one
-    error: pipe: it is no file, but a pipe or a device
+    error: pipe: it is a pipe or a device, not a file
      help: name a file that `export` wrote
-    error: /dev/zero: it is no file, but a pipe or a device
+    error: /dev/zero: it is a pipe or a device, not a file
      help: name a file that `export` wrote
     error: .: it is a directory
      help: name a file that `export` wrote

@@ -83,7 +83,7 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// The reason why it is not a valid row.
     pub(crate) fn decode_prefix(bytes: &'a [u8]) -> Result<Self, Flaw> {
-        let mut rest = bytes.strip_prefix(&MAGIC).ok_or(Flaw::Damaged("it does not begin as a row"))?;
+        let mut rest = bytes.strip_prefix(&MAGIC).ok_or(Flaw::Damaged("it does not start like a row"))?;
         check_format(&mut rest)?;
         let row = Self::take_fields(&mut rest).ok_or(Flaw::Damaged("it is cut short"))?;
         let head = &bytes[..bytes.len() - rest.len() - CRC_BYTES - row.payload.len()];

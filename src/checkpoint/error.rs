@@ -97,7 +97,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The store is read-only here.
-    #[error("the store at {} cannot be locked and written: {reason}", Printable(path.display()), reason = Printable(reason))]
+    #[error("the store at {} cannot be locked for writing: {reason}", Printable(path.display()), reason = Printable(reason))]
     NotWritable {
         /// The store.
         path: PathBuf,
@@ -145,7 +145,7 @@ pub enum CheckpointError {
         reason: Arc<str>,
     },
     /// A file cannot be imported, or a thread cannot be exported. Nothing was written.
-    #[error("not a thread that can be carried over: {reason}", reason = Printable(reason))]
+    #[error("not a thread that can be imported: {reason}", reason = Printable(reason))]
     BadImport {
         /// Reason.
         reason: String,
@@ -266,7 +266,7 @@ impl CheckpointError {
             }
             Self::Damaged { .. } => "the rest of the store is readable; restore the thread from a backup, or delete it",
             Self::DamagedStore { .. } => {
-                "keep a copy of its directory; save what can be read with `superstep repair`, or restore a backup"
+                "copy its directory; save the readable part with `superstep repair`, or restore a backup"
             }
             Self::Format { .. } => "open it with the release that wrote it, or a newer one",
             Self::TooLarge { .. } => "keep large data outside the state and store a reference to it; shorten a name",
@@ -275,15 +275,15 @@ impl CheckpointError {
                 "end the other process, or open another store; in one process, share one with `with_shared_checkpointer`"
             }
             Self::NotWritable { .. } => {
-                "look at it with `--read-only` or `open_read_only`; to write, be its owner, give write permission back \
+                "read it with `--read-only` or `open_read_only`; to write, run as its owner, restore write permission \
                  (`chmod -R u+w`), or open a copy of its directory"
             }
             Self::DiskFull { .. } => {
                 "free some space on its disk; `superstep gc --keep-last N --compact` removes old checkpoints and has a small \
-                 reserve for that, and looking at the store needs no space"
+                 reserve for that, and reading the store needs no space"
             }
             Self::UnsafeStore { .. } => {
-                "a store holds only regular files and directories; find out who put this there, and remove it, or copy the \
+                "a store contains only regular files and directories; find out who created this, and remove it, or copy the \
                  store's own files to a new directory"
             }
             Self::OtherStore { found, .. } => return StoreKind::named(found).map(|kind| kind.row().help),
@@ -292,16 +292,16 @@ impl CheckpointError {
             }
             Self::Poisoned { .. } => "open the store again; every acknowledged commit is in it",
             Self::Codec { .. } => "check that the type's `Serialize` and `Deserialize` agree",
-            Self::BadImport { .. } => "nothing was written; check the file, or ask whoever made it for another",
-            Self::UnknownThread { .. } => "check the name, and that it is this store",
-            Self::NoMailbox { .. } => "let the checkpointer provide `post`; the stores of this crate do",
+            Self::BadImport { .. } => "nothing was written; check the file, or request a new export",
+            Self::UnknownThread { .. } => "check the name and the store",
+            Self::NoMailbox { .. } => "implement `post` for the checkpointer; the stores of this crate have it",
             Self::ThreadExists { .. } => "choose another name, or delete that thread first",
-            Self::UnknownCheckpoint { .. } => "the thread's history lists the checkpoints there are",
+            Self::UnknownCheckpoint { .. } => "the thread's history lists its checkpoints",
             Self::InvalidName { .. } => "give it a name",
             Self::Backend { .. } => {
                 "check that the database or service behind the checkpointer is reachable, then continue the thread with `proceed`"
             }
-            Self::Io { .. } => "check the path, who may write there, and the room on the disk",
+            Self::Io { .. } => "check the path, its permissions, and the free space on the disk",
         })
     }
 }

@@ -195,7 +195,7 @@ fn a_store_of_another_user_is_reported() {
     child.args(["--exact", "sled::child_may_only_read", "--nocapture"]).env(CHILD_STORE, directory.path()).uid(65534);
     let Ok(printed) = child.output() else { return }; // only root may change the user
     let printed = String::from_utf8(printed.stdout).unwrap();
-    let words = format!("the store at {} cannot be locked and written: ", directory.path().display());
+    let words = format!("the store at {} cannot be locked for writing: ", directory.path().display());
     assert!(printed.contains(&words) && printed.contains("help: look at it with `--read-only`"), "{printed}");
 }
 

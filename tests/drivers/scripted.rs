@@ -209,7 +209,7 @@ turns:
     finish(&driver, request("developer", place.path())).await.unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "fn main_loop() \n");
     let error = finish(&driver, request("developer", place.path())).await.unwrap_err();
-    assert_snapshot!(error, @r#"turn 1 of s.yaml: step 2 (`edit` {"path":"a.txt"}): `{}` does not stand there"#);
+    assert_snapshot!(error, @r#"turn 1 of s.yaml: step 2 (`edit` {"path":"a.txt"}): `{}` is not there"#);
     assert_eq!(fs::read_to_string(&file).unwrap(), "fn main_loop() \n");
 }
 

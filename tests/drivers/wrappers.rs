@@ -301,7 +301,7 @@ async fn concurrent_turns_end_when_the_budget_is_used_up() {
 async fn earlier_spending_counts() {
     let ledger = Ledger::new().cost(10).spent_before(&Usage { cost: 10, ..Usage::default() });
     let error = run(&Budget::new(scripted(COSTLY), ledger), request("do")).await.1.unwrap_err();
-    assert_eq!((error.class, error.help.as_str()), (ErrorClass::Budget, "raise the budget, then go on"));
+    assert_eq!((error.class, error.help.as_str()), (ErrorClass::Budget, "raise the budget, then resume"));
 }
 
 // --- secrets ---

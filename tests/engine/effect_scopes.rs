@@ -123,7 +123,7 @@ async fn an_effect_that_calls_a_subgraph_is_refused_at_once() {
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
     insta::assert_snapshot!(format!("{error:?}"), @r"
     the body of effect `child` of node `a` calls a subgraph
-     help: call it beside the effect and give the effect its result: a subgraph records its own steps and effects
+     help: call it outside the effect and pass its result to the effect: a subgraph records its own steps and effects
     ");
 }
 

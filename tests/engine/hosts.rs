@@ -129,11 +129,11 @@ async fn a_mistake_is_reported_with_what_there_is(#[values(Store::memory())] sto
     "#);
     insta::assert_snapshot!(call("update", "b", json!({"values": {"word": 1, "words": 2}})).await, @r#"
     the input has a key `words`, and there is no such channel
-     help: correct the setting, or take the handle that fits: `graph.thread(..)`
+     help: correct the setting, or use the handle that supports it: `graph.thread(..)`
     "#);
     insta::assert_snapshot!(call("update", "b", json!({"values": []})).await, @r#"
     the input is a list, not an object of channels
-     help: correct the setting, or take the handle that fits: `graph.thread(..)`
+     help: correct the setting, or use the handle that supports it: `graph.thread(..)`
     "#);
     let fewer = Graphs::new().with(graphs.get("typed").unwrap().clone());
     let error = fewer.thread("b").await.unwrap_err();

@@ -102,7 +102,7 @@ fn a_command_that_ends_a_loop_is_declared() {
     let outside = Loop::new().add_node(Step::A, nothing.goes_to((Step::B, Step::C, END)));
     let graph = |first| rest(first).add_edge(Step::B, Step::A).add_edge(Step::C, Step::A);
     let refused = graph(inside).compile().unwrap_err();
-    let expected = "no way leads out of the loop A -> B -> A\n help: if a command of `A` leaves the loop, declare its target \
+    let expected = "nothing leads out of the loop A -> B -> A\n help: if a command of `A` leaves the loop, declare its target \
                 too: `.goes_to((.., END))`; otherwise lead a router out of the loop\n";
     assert!(refused.to_string().starts_with(expected), "{refused}");
     graph(outside).compile().unwrap();

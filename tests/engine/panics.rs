@@ -191,7 +191,7 @@ async fn failed(store: &Store, durability: Durability, graph: &Graph) -> String 
     "Display",
     false,
     true,
-    "node `work` failed in superstep 1: an error whose `Display` panicked: out of ink"
+    "node `work` failed in superstep 1: `Display` of an error panicked: out of ink"
 )]
 #[case::router("router", false, false, "node `work` panicked in superstep 1: its router: out of ink")]
 #[case::router_beside_another("router", true, false, "node `work` panicked in superstep 1: its router: out of ink")]
@@ -216,7 +216,7 @@ async fn a_panic_is_the_failure_of_its_superstep_in_every_durability(
 #[rstest]
 #[case::number(|| panic_any(7_i32), "7")]
 #[case::error(|| panic_any(Box::<dyn std::error::Error + Send + Sync>::from("out of ink")), "out of ink")]
-#[case::other(|| panic_any(vec!["out of ink"]), "a panic whose payload is no text")]
+#[case::other(|| panic_any(vec!["out of ink"]), "a panic without a text")]
 #[tokio::test]
 async fn a_panic_has_a_text_whatever_its_payload(#[case] body: fn(), #[case] text: &str) {
     let node = move |_: Arc<Panel>, _: Ctx| async move {

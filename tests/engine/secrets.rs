@@ -170,15 +170,15 @@ struct Lock {
 #[rstest]
 #[case::a_type_that_refuses(
     Lock::update().key(Key(SECRET.into())),
-    "channel `key`: why is not told, as the channel is secret"
+    "channel `key`: the reason is hidden because the channel is secret"
 )]
 #[case::a_reducer_that_refuses(
     Lock::update().turned(SECRET.to_owned()),
-    "channel `turned` refused a write of `A` in superstep 1: why is not told, as the channel is secret"
+    "channel `turned` refused a write of `A` in superstep 1: the reason is hidden because the channel is secret"
 )]
 #[case::a_reducer_that_panics(
     Lock::update().jammed(SECRET.to_owned()),
-    "channel `jammed` refused a write of `A` in superstep 1: why is not told, as the channel is secret"
+    "channel `jammed` refused a write of `A` in superstep 1: the reason is hidden because the channel is secret"
 )]
 #[tokio::test]
 async fn an_error_about_a_secret_channel_does_not_show_the_value(#[case] update: LockUpdate, #[case] expected: &str) {
@@ -216,7 +216,7 @@ async fn a_secret_that_another_version_cannot_read_is_not_shown() {
     let now = later.state().await.unwrap().unwrap();
     let error = later.proceed().await.unwrap_err();
     let expected = "channel `key` at checkpoint 3 of thread `t`: stored as `String` (version 1), cannot be read as \
-                `Vec<String>` (version 1): why is not told, as the channel is secret";
+                `Vec<String>` (version 1): the reason is hidden because the channel is secret";
     assert_eq!(error.to_string(), expected);
     assert!(!format!("{now:?}").contains(SECRET) && now.misfits[0].to_string() == expected, "{:?}", now.misfits);
 }

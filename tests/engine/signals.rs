@@ -213,7 +213,7 @@ async fn a_signal_that_cannot_be_sent_is_refused(#[values(Store::memory(), Store
     insta::allow_duplicates! {
         insta::assert_snapshot!(format!("{unknown:?}\n{undeclared:?}\n{mistyped:?}\n{large:?}\n{without:?}"), @r"
         there is no thread `t`
-         help: check the name, and that it is this store
+         help: check the name and the store
         no node of the graph receives a signal `count`
          help: its nodes receive `word`
         signal `word` is of another type: `Word` is text: invalid type: map, expected a string

@@ -156,7 +156,7 @@ async fn a_plain_question_that_is_cancelled_fails_its_node(#[values(Store::memor
     insta::allow_duplicates! {
         insta::assert_snapshot!(format!("{error:?}"), @r"
         node `ask` has no answer: question `approve` was cancelled by ada
-         help: ask with `ctx.ask(..)` and handle the error, or ask anew with `thread.retry()`
+         help: ask with `ctx.ask(..)` and handle the error, or ask again with `thread.retry()`
         ");
     }
     thread().retry().await.unwrap();

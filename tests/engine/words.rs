@@ -73,7 +73,7 @@ fn compile_reports_every_problem_of_a_typed_graph_at_once() {
     error: the join into `Review` has fewer than two sources
      help: write `.add_edge(<source>, Review)`, or name the other sources
     error: an edge starts at END
-     help: END is where paths end: start the edge at a node
+     help: paths end at END: start the edge at a node
     error: `Plan` sends a `String` to `Search`, which takes a `Query`
      help: send a `Query` to `Search`, or change the worker
     error: `Review` sends a `Query` to `Write`, which takes the state and no payload
@@ -108,8 +108,8 @@ fn a_node_that_was_never_added_hides_no_other_problem() {
      help: add `.add_node(Review, <body>)`, or delete the variant
     error: nothing leads to node `Forgotten`
      help: lead an edge to `Forgotten`, declare the command that goes there with `.goes_to(Forgotten)`, or remove it
-    error: no way leads out of the loop Review -> Write -> Review
-     help: lead a router out of the loop to END; if a command leaves it, declare that on its node with `.goes_to(END)`
+    error: nothing leads out of the loop Review -> Write -> Review
+     help: add a router from the loop to END; if a command leaves the loop, declare it on its node with `.goes_to(END)`
     error: the join into `Publish` may wait for ever: a router can pass `Search` by
      help: join after the paths meet again, let `Publish` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Search` in the end
     ");
@@ -136,7 +136,7 @@ fn an_edge_that_is_lost_hides_no_node_that_nothing_leads_to() {
     let graph = with_an_island().add_edge(START, Step::Plan).add_edge(END, Step::Forgotten);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     an edge starts at END
-     help: END is where paths end: start the edge at a node
+     help: paths end at END: start the edge at a node
     error: nothing leads to node `Publish`
      help: lead an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
     error: nothing leads to node `Review`
@@ -171,7 +171,7 @@ fn an_edge_to_end_beside_a_router_is_a_lint() {
     };
     insta::assert_snapshot!(graph().compile().unwrap_err(), @r"
     `A` has a router and an edge to END, which ends nothing: the router decides
-     help: remove the edge, and let the router choose END where the path is to end; or `.allow(Lint::EndBesideRouter)`
+     help: remove the edge, and let the router choose END; or `.allow(Lint::EndBesideRouter)`
     ");
     assert!(graph().allow(Lint::EndBesideRouter).compile().is_ok());
 }
@@ -214,8 +214,8 @@ fn compile_reports_every_warning_of_a_typed_graph_at_once() {
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     nothing leads to node `Search`
      help: lead an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
-    error: no way leads out of the loop Review -> Write -> Review
-     help: lead a router out of the loop to END; if a command leaves it, declare that on its node with `.goes_to(END)`
+    error: nothing leads out of the loop Review -> Write -> Review
+     help: add a router from the loop to END; if a command leaves the loop, declare it on its node with `.goes_to(END)`
     error: the join into `Forgotten` may wait for ever: a router can pass `Publish` by
      help: join after the paths meet again, let `Forgotten` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Publish` in the end
     ");
@@ -236,7 +236,7 @@ fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
         .interrupt_before([id("f")]);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     `a:b` cannot be the name of a node
-     help: choose a name without `|`, `:`, `/`, `#` and control characters that does not begin with `__`
+     help: choose a name without `|`, `:`, `/`, `#` and control characters that does not start with `__`
     error: `a` leads to `c`, which is not a node
      help: add the node `c`, or correct the name
     error: an edge to `a` starts at `d`, which is not a node
@@ -244,7 +244,7 @@ fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
     error: the join [a, e] names `e`, which is not a node
      help: add the node `e`, or take it out of the join
     error: `a` leads to START
-     help: START is where runs begin: lead the edge to the first node instead
+     help: runs start at START: add an edge to the first node instead
     error: `a` has two routers named `way`
      help: give the second router another name
     error: a breakpoint is set at `f`, which is not a node
@@ -322,11 +322,11 @@ async fn errors_of_runs_have_a_place_a_cause_and_help() {
     }
     insta::assert_snapshot!(printed_errors.join("\n"), @r"
     error: node `a` failed in superstep 1: out of ink
-     help: mend the cause, then `thread.proceed()`
+     help: fix the cause, then call `thread.proceed()`
     error: node `a` panicked in superstep 1: out of paper
-     help: mend the cause, then `thread.proceed()`
+     help: fix the cause, then call `thread.proceed()`
     error: channel `spent` refused a write of `a` in superstep 1: the budget is gone
-     help: mend the reducer or the write, then `thread.retry()`
+     help: fix the reducer or the write, then call `thread.retry()`
     error: channel `title` was written more than once in superstep 1, by `a` and `b`
      help: give `title` a reducer, or write it from one node, then `thread.retry()`
     error: `a` leads to `lost`, which is not a node
@@ -340,9 +340,9 @@ async fn errors_of_runs_have_a_place_a_cause_and_help() {
     error: node `a` went on although its question `approve` has no answer
      help: return the error of `ctx.interrupt(..)` with `?`
     error: no end after 1 superstep
-     help: check the loop's way out, or raise `.recursion_limit(..)`
+     help: check the exit of the loop, or raise `.recursion_limit(..)`
     error: no end after 2 supersteps
-     help: check the loop's way out, or raise `.recursion_limit(..)`
+     help: check the exit of the loop, or raise `.recursion_limit(..)`
     ");
 }
 
@@ -368,23 +368,23 @@ async fn errors_of_threads_have_a_place_a_cause_and_help() {
     errors.push(thread().at(CheckpointId(77)).state().await.unwrap_err());
     insta::assert_snapshot!(errors.iter().map(printed).collect::<Vec<_>>().join("\n"), @r"
     error: thread `t` has never run
-     help: begin it with `thread.invoke(input)`
+     help: start it with `thread.invoke(input)`
     error: no open question on thread `t`, which has never run
-     help: nothing was written; `thread.status()` shows the questions that are open
+     help: nothing was written; `thread.status()` shows the pending questions
     error: the recursion limit must be at least 1
-     help: correct the setting, or take the handle that fits: `graph.thread(..)`
+     help: correct the setting, or use the handle that supports it: `graph.thread(..)`
     error: a graph that can ask questions needs a checkpointer
      help: add `.with_checkpointer(..)` to the graph
     error: thread `t` is not at rest: it waits for answers to `approve` (2 times)
-     help: answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`
+     help: answer, `proceed()` or `retry()`; or discard the unfinished work with `.discard_pending()`
     error: 2 questions are open of the type `approve`: say which one the answer is for
      help: answer by id: `thread.answer(Answer::new(..).to(id))`
     error: no open question of the type `rename`
-     help: nothing was written; `thread.status()` shows the questions that are open
+     help: nothing was written; `thread.status()` shows the pending questions
     error: `c` is not a node
      help: name a node of the graph: `graph.nodes()` lists them
     error: thread `t` has no checkpoint 77
-     help: `thread.history()` lists the checkpoints there are
+     help: `thread.history()` lists the checkpoints
     ");
 }
 
@@ -424,7 +424,7 @@ async fn the_error_for_new_input_on_an_unfinished_thread_lists_open_work(#[case]
 async fn the_error_for_invalid_input_tells_how_to_replace_it(#[case] input: PadUpdate, #[case] words: &str) {
     let (store, graph) = (Store::memory(), lone(nothing));
     let error = store.thread(&graph).invoke(input).await.unwrap_err();
-    assert_eq!(printed(&error), format!("error: {words}\n help: mend the input, and invoke with `.discard_pending()`"));
+    assert_eq!(printed(&error), format!("error: {words}\n help: fix the input, then invoke with `.discard_pending()`"));
     store.thread(&graph).discard_pending().invoke(start()).await.unwrap();
 }
 
@@ -563,7 +563,7 @@ fn no_control_character_is_left_in_the_problems_of_a_graph() {
     let error = nodes.add_edge(id(HOSTILE), id("b\0")).compile().unwrap_err().to_string();
     insta::assert_snapshot!(error, @r"
     `a\u{1b}[2J\u{0}b\rc` cannot be the name of a node
-     help: choose a name without `|`, `:`, `/`, `#` and control characters that does not begin with `__`
+     help: choose a name without `|`, `:`, `/`, `#` and control characters that does not start with `__`
     error: `a\u{1b}[2J\u{0}b\rc` leads to `b\u{0}`, which is not a node
      help: add the node `b\u{0}`, or correct the name
     ");

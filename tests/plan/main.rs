@@ -208,7 +208,7 @@ fn every_problem_of_a_plan_is_reported_at_once() {
       line 5: task `2.1` stands below `2`, but there is no task or phase 2 before it
         help: put the heading of that task or phase before it, or number this task without the point
       line 7: task `1` was already opened on line 3
-        help: give each task a number of its own; below phases, write `1.1`, `1.2`, `2.1`
+        help: give each task a different number; below phases, write `1.1`, `1.2`, `2.1`
       line 9: task `3` is a heading of level 2, but the plan's tasks are at level 3 since line 3
         help: write all task headings of the plan at one level
     ");
@@ -220,7 +220,7 @@ fn an_empty_plan_is_refused() {
     insta::assert_snapshot!(refused(""), @"
     the plan cannot be executed:
       the plan is empty
-        help: write at least what is to be done; headings `### Task 1: title` cut it into tasks
+        help: describe at least the work; headings `### Task 1: title` divide it into tasks
     ");
 }
 

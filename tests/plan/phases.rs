@@ -174,7 +174,7 @@ fn dependencies_that_cannot_be_met_are_problems_with_lines() {
       line 32: `Depends on` of task `6` names no task
         help: write the ids of tasks, `**Depends on:** 1, 2a`, or `none`
       line 34: task `5` was already opened on line 26
-        help: give each task a number of its own; below phases, write `1.1`, `1.2`, `2.1`
+        help: give each task a different number; below phases, write `1.1`, `1.2`, `2.1`
     ");
 }
 

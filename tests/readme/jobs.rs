@@ -114,7 +114,7 @@ mod failures {
         assert!(matches!(ended, Err(RunError::Node { error, .. }) if error.class() == ErrorClass::Unclassified));
         shop.closed.store(false, Ordering::Relaxed);
         // <again>
-        let outcome = thread.proceed().await?; // once the cause is mended: only what failed runs again
+        let outcome = thread.proceed().await?; // once the cause is fixed: only the failed task runs again
         // </again>
         assert_eq!(outcome.state().receipt, "700 charged");
         Ok(())

@@ -94,11 +94,11 @@ fn every_problem_is_reported_at_once_with_file_line_and_key() {
 #[rstest]
 #[case::no_front_matter(
     "# A task\n",
-    "task.md:1: must begin with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`"
+    "task.md:1: must start with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`"
 )]
 #[case::empty(
     "",
-    "task.md:1: must begin with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`"
+    "task.md:1: must start with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`"
 )]
 #[case::no_end("---\nid: a\ntitle: A\n", "task.md:1: the front matter has no end; close it with a line `---`")]
 #[case::nothing_in_it("---\n---\n", "task.md:2: id: is missing\ntask.md:2: title: is missing")]
@@ -108,11 +108,11 @@ fn every_problem_is_reported_at_once_with_file_line_and_key() {
 )]
 #[case::a_colon(
     "---\nid: a\ntitle: A: b\n---\n",
-    "task.md:3: it is no YAML: mapping values are not allowed in this context; a text with `: ` in it, or that begins with a special character, needs quotes"
+    "task.md:3: it is no YAML: mapping values are not allowed in this context; a text with `: ` in it, or that starts with a special character, needs quotes"
 )]
 #[case::a_backtick(
     "---\nid: a\ntitle: `A` b\n---\n",
-    "task.md:3: it is no YAML: unexpected character: ``'; a text with `: ` in it, or that begins with a special character, needs quotes"
+    "task.md:3: it is no YAML: unexpected character: ``'; a text with `: ` in it, or that starts with a special character, needs quotes"
 )]
 #[case::a_list("---\n- id: a\n---\n", "task.md:2: must be a map, not a list")]
 #[case::twice("---\nid: a\ntitle: A\nid: b\n---\n", "task.md:4: the key `id` was already written on line 2")]

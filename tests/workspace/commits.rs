@@ -286,7 +286,7 @@ async fn a_commit_without_an_identity_is_refused_with_help() {
     repo.write("a.txt", "changed\n");
     let error = workspace.commit(&request_now(&workspace).await).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::IdentityMissing { .. }), "{error}");
-    insta::assert_snapshot!(error, @"git does not know who commits: no email was given and auto-detection is disabled");
+    insta::assert_snapshot!(error, @"git has no commit author: no email was given and auto-detection is disabled");
     assert!(error.help().unwrap().contains("user.name"));
 }
 

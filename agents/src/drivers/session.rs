@@ -157,8 +157,8 @@ impl SessionStore {
 }
 
 fn lost(session: &str, turn: &str) -> DriverError {
-    DriverError::new(ErrorClass::SessionLost, format!("the session `{session}` has no turn `{turn}` to go on from"))
-        .help("begin a new session")
+    DriverError::new(ErrorClass::SessionLost, format!("the session `{session}` has no turn `{turn}` to resume from"))
+        .help("start a new session")
 }
 
 /// Returns a unique key for a turn without one.
@@ -221,8 +221,8 @@ impl OpenTurn {
         })?;
         let Some(header) = state.header.filter(|header| count >= header.opening) else { return Ok(false) };
         if (&header.turn, &header.parent) != (&expected.turn, &expected.parent) {
-            let message = format!("the turn `{}` was begun after another one", expected.turn);
-            return Err(DriverError::new(ErrorClass::Fatal, message).help("give each turn a key of its own"));
+            let message = format!("the turn `{}` was started after another one", expected.turn);
+            return Err(DriverError::new(ErrorClass::Fatal, message).help("give each turn a different key"));
         }
         self.log.cut(state.whole)?;
         (self.usage, self.ended) = (usage, ended);

@@ -134,7 +134,7 @@ pub(super) fn unwritable(error: &io::Error) -> DriverError {
 }
 
 fn busy(path: &Path) -> DriverError {
-    let message = format!("the turn in {} is being carried out by another process", path.display());
+    let message = format!("the turn in {} is being run by another process", path.display());
     DriverError::new(ErrorClass::Fatal, message)
 }
 
@@ -181,10 +181,10 @@ pub(super) fn read(path: &Path, mut visit: impl FnMut(Entry)) -> Result<FileStat
 
 fn damaged(path: &Path, line: usize) -> DriverError {
     let message = format!("the session's file {} cannot be read, line {line}", path.display());
-    DriverError::new(ErrorClass::SessionLost, message).help("begin a new session")
+    DriverError::new(ErrorClass::SessionLost, message).help("start a new session")
 }
 
 pub(super) fn unusable(directory: &Path, error: &io::Error) -> DriverError {
-    let message = format!("sessions cannot be kept in {}: {error}", directory.display());
+    let message = format!("sessions cannot be stored in {}: {error}", directory.display());
     DriverError::new(ErrorClass::Fatal, message)
 }

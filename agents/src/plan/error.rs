@@ -59,7 +59,7 @@ pub enum PlanProblem {
     #[error("the plan is empty")]
     Empty,
     /// The text is no markdown.
-    #[error("the plan is {found}, no markdown")]
+    #[error("the plan is {found}, not markdown")]
     NotMarkdown {
         /// The format of the text.
         found: &'static str,
@@ -101,7 +101,7 @@ pub enum PlanProblem {
         first_line: usize,
     },
     /// A verification command holds a character that is invisible to the person who approves the plan.
-    #[error("line {line}: the command holds the hidden character U+{:04X}", u32::from(*character))]
+    #[error("line {line}: the command contains the hidden character U+{:04X}", u32::from(*character))]
     HiddenCharacter {
         /// The line of the command, from 1.
         line: usize,
@@ -189,17 +189,17 @@ impl PlanProblem {
     /// Returns what the author of the plan can do about it.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Empty => "write at least what is to be done; headings `### Task 1: title` cut it into tasks",
+            Self::Empty => "describe at least the work; headings `### Task 1: title` divide it into tasks",
             Self::NotMarkdown { .. } => {
-                "write the plan as markdown with a heading `### Task 1: title` for each task, or have the tool that made it export markdown"
+                "write the plan as markdown with a heading `### Task 1: title` for each task, or let the tool that created it export markdown"
             }
-            Self::Duplicate { .. } => "give each task a number of its own; below phases, write `1.1`, `1.2`, `2.1`",
+            Self::Duplicate { .. } => "give each task a different number; below phases, write `1.1`, `1.2`, `2.1`",
             Self::Orphan { .. } => {
                 "put the heading of that task or phase before it, or number this task without the point"
             }
             Self::MixedLevels { .. } => "write all task headings of the plan at one level",
             Self::HiddenCharacter { .. } => {
-                "type the command again: control characters and invisible ones stand in no command"
+                "type the command again: control characters and invisible characters are not allowed"
             }
             Self::BadDependency { .. } => "write the ids of tasks, `**Depends on:** 1, 2a`, or `none`",
             Self::UnknownDependency { .. } => "name a task of this plan by the id in its heading, or write `none`",

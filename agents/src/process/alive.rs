@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(
             ProcessId { boot: "earlier".into(), ..own.clone() }.life(),
             Life::Ended,
-            "the machine was started anew"
+            "the machine was rebooted"
         );
         let elsewhere = ProcessId { host: "other".into(), boot: "theirs".into(), ..own.clone() };
         assert_eq!(elsewhere.life(), Life::Unknown);

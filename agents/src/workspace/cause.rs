@@ -46,15 +46,15 @@ impl GitCause {
     /// Returns what repairs an index that cannot be read.
     pub(super) fn index_help(&self) -> &'static str {
         match self.to_string().as_str() {
-            "it is split" => "`git update-index --no-split-index` writes it anew",
-            "it is sparse" => "`git sparse-checkout reapply --no-sparse-index` writes it anew",
-            "its version is not supported" => "`git update-index --index-version 4` writes it anew",
+            "it is split" => "`git update-index --no-split-index` rewrites it",
+            "it is sparse" => "`git sparse-checkout reapply --no-sparse-index` rewrites it",
+            "its version is not supported" => "`git update-index --index-version 4` rewrites it",
             text if text.contains("extension") => {
-                "read it with the git that wrote it, or make it anew with `git read-tree HEAD`"
+                "read it with the git that wrote it, or recreate it with `git read-tree HEAD`"
             }
             text if text.contains("may not be read") => "make the file `index` in git's folder readable",
             _ => {
-                "make it anew with `rm -f \"$(git rev-parse --git-path index)\"` and `git reset`; files stay as they are"
+                "recreate it with `rm -f \"$(git rev-parse --git-path index)\"` and `git reset`; files are not changed"
             }
         }
     }

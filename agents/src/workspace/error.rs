@@ -13,7 +13,7 @@ use super::options::COMMIT_TIMEOUT;
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// No folder above is a git repository.
-    #[error("`{}` is in no git repository", dir.display())]
+    #[error("`{}` is not in a git repository", dir.display())]
     NoRepository {
         /// Folder from which it was searched.
         dir: PathBuf,
@@ -39,7 +39,7 @@ pub enum WorkspaceError {
         cause: GitCause,
     },
     /// `.git` is a symbolic link, which libgit2 does not follow.
-    #[error("`{}` is a symbolic link, which cannot be used here", path.display())]
+    #[error("`{}` is a symbolic link, which is not supported here", path.display())]
     LinkedGitDir {
         /// The link.
         path: PathBuf,
@@ -96,19 +96,19 @@ pub enum WorkspaceError {
         age: Duration,
     },
     /// There are uncommitted changes.
-    #[error("the work tree has changes that are not committed: {}", listed(files))]
+    #[error("the work tree has uncommitted changes: {}", listed(files))]
     Dirty {
         /// The changed and new files.
         files: Vec<String>,
     },
     /// A file of the work tree would be overwritten.
-    #[error("changes that are not committed would be overwritten: {}", listed(files))]
+    #[error("uncommitted changes would be overwritten: {}", listed(files))]
     InTheWay {
         /// The files.
         files: Vec<String>,
     },
     /// The branch exists, at another commit.
-    #[error("the branch `{branch}` is there already, at commit {commit}")]
+    #[error("the branch `{branch}` already exists, at commit {commit}")]
     BranchTaken {
         /// The branch.
         branch: String,
@@ -116,7 +116,7 @@ pub enum WorkspaceError {
         commit: CommitId,
     },
     /// Git cannot have both branches, because the name of one is the beginning of the other's.
-    #[error("the branch `{other}` is in the way of the branch `{branch}`: git cannot have both")]
+    #[error("the branch `{other}` conflicts with the branch `{branch}`: git cannot have both")]
     BranchInTheWay {
         /// The branch to create.
         branch: String,
@@ -130,7 +130,7 @@ pub enum WorkspaceError {
         branch: String,
     },
     /// The path for a linked work tree is taken.
-    #[error("`{}` is there already and is no work tree of this repository on branch `{branch}`", path.display())]
+    #[error("`{}` already exists and is not a work tree of this repository on branch `{branch}`", path.display())]
     PlaceTaken {
         /// Path.
         path: PathBuf,
@@ -138,7 +138,7 @@ pub enum WorkspaceError {
         branch: String,
     },
     /// The path for a linked work tree without a branch is taken.
-    #[error("`{}` is there already and is no work tree at commit {commit} or after it", path.display())]
+    #[error("`{}` already exists and is not a work tree at commit {commit} or after it", path.display())]
     WorktreeTaken {
         /// Path.
         path: PathBuf,
@@ -146,7 +146,7 @@ pub enum WorkspaceError {
         commit: CommitId,
     },
     /// A folder to remove is not a linked work tree of this repository.
-    #[error("`{}` is no linked work tree of this repository", path.display())]
+    #[error("`{}` is not a linked work tree of this repository", path.display())]
     NotAWorktree {
         /// The folder.
         path: PathBuf,
@@ -200,7 +200,7 @@ pub enum WorkspaceError {
         to: CommitId,
     },
     /// Two sides changed the same lines.
-    #[error("changes of two sides meet in {}", listed(files))]
+    #[error("changes of both sides conflict in {}", listed(files))]
     Conflict {
         /// The files.
         files: Vec<String>,
@@ -214,19 +214,19 @@ pub enum WorkspaceError {
         output: String,
     },
     /// Git has no user name or email.
-    #[error("git does not know who commits: {output}")]
+    #[error("git has no commit author: {output}")]
     IdentityMissing {
         /// Message of git.
         output: String,
     },
     /// Hooks or configuration were changed since the work tree was locked, and the changes were not reviewed.
-    #[error("git was not run, for hooks or configuration were changed meanwhile: {}", changes.join(", "))]
+    #[error("git was not run, because hooks or configuration were changed meanwhile: {}", changes.join(", "))]
     Tampered {
         /// Changes.
         changes: Vec<String>,
     },
     /// The command is not allowed in a guarded work tree.
-    #[error("`git {command}` is not run while hooks and configuration are not to be trusted")]
+    #[error("`git {command}` is not run while hooks and configuration are untrusted")]
     Guarded {
         /// Its arguments.
         command: String,
@@ -266,7 +266,7 @@ pub enum WorkspaceError {
         reference: String,
     },
     /// The text is not the id of an existing object.
-    #[error("`{id}` is no {kind} of this repository")]
+    #[error("`{id}` is not a {kind} of this repository")]
     NoSuchObject {
         /// The text.
         id: String,
@@ -306,7 +306,7 @@ impl WorkspaceError {
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoRepository { .. } => {
-                "run it inside a git repository, or make one with `git init`; a run whose repository was moved continues in its new folder"
+                "run it inside a git repository, or create one with `git init`; the run of a moved repository continues in its new folder"
             }
             Self::Bare { .. } => "run it in a clone that has a work tree",
             Self::NotYours { .. } => "run it as its owner, or add the folder to git's `safe.directory`",
@@ -314,7 +314,7 @@ impl WorkspaceError {
                 "`git fsck` checks it; repositories with SHA-256 ids or reftables cannot be read here"
             }
             Self::LinkedGitDir { .. } => {
-                "put a file in its place with the line `gitdir: FOLDER`, where FOLDER is what the link leads to"
+                "replace it by a file with the line `gitdir: FOLDER`, where FOLDER is the target of the link"
             }
             Self::IndexForm { cause, .. } => cause.index_help(),
             Self::FilterMissing { .. } => {
@@ -323,48 +323,48 @@ impl WorkspaceError {
             Self::GitMissing { .. } => "install git, and put it on the PATH",
             Self::GitTooOld { .. } => "install a newer git",
             Self::Ongoing { what, .. } => what.help(),
-            Self::Locked { .. } => "wait for the other git program, or remove the lock that it left, then retry",
+            Self::Locked { .. } => "wait for the other git program, or remove its stale lock, then retry",
             Self::Dirty { .. } => "commit or stash them first, or allow a dirty work tree",
             Self::InTheWay { .. } => "commit, stash or move them first",
             Self::BranchTaken { .. } => "choose another name for the branch, or delete or rename that one",
             Self::BranchInTheWay { .. } => {
-                "choose another name with `--branch NAME`, or rename the branch that is in the way with `git branch -m OLD NEW`"
+                "choose another name with `--branch NAME`, or rename the conflicting branch with `git branch -m OLD NEW`"
             }
             Self::BadBranch { .. } => "`git help check-ref-format` has the rules",
             Self::WorktreeTaken { .. } => "move that folder away",
             Self::NotAWorktree { .. } => "`git worktree list` shows them",
-            Self::Unfurnished { .. } => "correct the path in the profile, or make what it names in your checkout first",
+            Self::Unfurnished { .. } => "correct the path in the profile, or create the file or folder in your checkout first",
             Self::PlaceTaken { .. } => "choose another folder, or move that one away",
             Self::NoCommitYet { .. } => "make a first commit",
-            Self::HeadElsewhere { .. } => "`git switch` back to the run's branch; `git reflog` tells where it stood",
+            Self::HeadElsewhere { .. } => "`git switch` back to the run's branch; `git reflog` shows its commits",
             Self::ReferenceMoved { .. } => "another run of this name works in the repository; choose another name",
             Self::BadReference { .. } => "`git help check-ref-format` has the rules",
-            Self::Conflict { .. } => "commit or undo your own changes in these files, then go on",
-            Self::HookRefused { .. } => "mend what it complains about, then retry: the commit is made again",
-            Self::Tampered { .. } => "a process may have outlived its agent; look at them, put them right, then retry",
-            Self::Guarded { .. } => "look at hooks and configuration, put them right, and open the work tree anew",
+            Self::Conflict { .. } => "commit or undo your own changes in these files, then resume",
+            Self::HookRefused { .. } => "fix the problem that it reports, then retry: the commit is made again",
+            Self::Tampered { .. } => "a process may have outlived its agent; check and restore them, then retry",
+            Self::Guarded { .. } => "check and restore hooks and configuration, and open the work tree again",
             Self::IdentityMissing { .. } => {
                 "`git config --global user.name \"Your Name\"`, and the same for `user.email`"
             }
             Self::SigningFailed { .. } => "unlock the key, or turn `commit.gpgSign` off, then retry",
             Self::TimedOut { waited_for: Some(_), setting: COMMIT_TIMEOUT, .. } => {
-                "mend that program, which may wait for input, or raise the limit: `git config superstep.commitTimeout 30m`"
+                "fix that program, which may wait for input, or raise the limit: `git config superstep.commitTimeout 30m`"
             }
             Self::TimedOut { setting: COMMIT_TIMEOUT, .. } => {
                 "if the repository is large or slow, raise the limit: `git config superstep.commitTimeout 30m`"
             }
             Self::TimedOut { waited_for: Some(_), .. } => {
-                "mend that program, which may wait for input, or raise the limit: `git config superstep.timeout 10m`"
+                "fix that program, which may wait for input, or raise the limit: `git config superstep.timeout 10m`"
             }
             Self::TimedOut { .. } => {
                 "if the repository is large or slow, raise the limit: `git config superstep.timeout 10m`"
             }
-            Self::NoSuchSalvage { .. } => "`salvage` lists what there is",
-            Self::NoSuchObject { .. } => "git may have removed it as unused; begin the task anew",
-            Self::Busy { .. } => "wait for it, stop it, or use a work tree of its own",
-            Self::NotForward { .. } => "put the branch back to where the run left it",
+            Self::NoSuchSalvage { .. } => "`salvage` lists the salvaged work",
+            Self::NoSuchObject { .. } => "git may have removed it as unused; restart the task",
+            Self::Busy { .. } => "wait for it, stop it, or use a separate work tree",
+            Self::NotForward { .. } => "reset the branch to the last commit of the run",
             Self::Git { .. } => {
-                "look at what it names; `git fsck` checks the repository, and `--log` prints the cause in full"
+                "check the named object; `git fsck` checks the repository, and `--log` prints the full cause"
             }
             Self::GitFailed { .. } | Self::Io { .. } => return None,
         })

@@ -136,7 +136,7 @@ impl Furnishing<'_> {
                 made => made.map_err(|error| self.failed("write", &folder, error))?,
             }
             if !folder.symlink_metadata().is_ok_and(|about| about.is_dir()) {
-                return Err(self.refused(format!("goes through `{}`, which is no folder", folder.display())));
+                return Err(self.refused(format!("goes through `{}`, which is not a folder", folder.display())));
             }
         }
         Ok(into.join(self.path))

@@ -290,7 +290,7 @@ impl Workspace {
                 return;
             }
             if left.is_zero() {
-                tracing::warn!(file = %running.0.display(), "`git gc` has run for a minute, or was killed: the work goes on beside it");
+                tracing::warn!(file = %running.0.display(), "`git gc` has run for a minute, or was killed: the work continues");
                 endless().insert(running);
                 return;
             }

@@ -16,17 +16,17 @@ pub(crate) struct New {
     #[arg(value_name = "ID")]
     id: String,
 
-    /// The file to be written; without, ID.md
+    /// The file to write [default: ID.md]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 /// Writes a task file with everything that can be said in one.
 pub(crate) async fn new(args: New) -> Result<Said, Refusal> {
-    let id: SpecId = args.id.parse().map_err(|error| Refusal::new(format!("this is no id of a task: {error}")))?;
+    let id: SpecId = args.id.parse().map_err(|error| Refusal::new(format!("this is not a task id: {error}")))?;
     let file = args.out.unwrap_or_else(|| PathBuf::from(format!("{}.md", id.as_str())));
     write(&file, &TaskSpec::template(&id))?;
-    let next = format!("fill it in, then\n  superstep task --task {}\n", file.display());
+    let next = format!("edit it, then run\n  superstep task --task {}\n", file.display());
     Said::new(format!("wrote {}\n{next}", file.display()), &json!({ "task": id, "file": file }))
 }
 

@@ -22,15 +22,15 @@ pub(crate) struct Overriding {
     #[arg(value_name = "DECISION")]
     decision: String,
 
-    /// The reason; kept with the decision
+    /// The reason; stored with the decision
     #[arg(long, value_name = "TEXT")]
     why: String,
 
-    /// The question that is answered, where several tasks wait; `status` lists them
+    /// The question to answer, if several tasks wait; `status` lists the ids
     #[arg(long, value_name = "ID")]
     interrupt: Option<String>,
 
-    /// The name of the person who decides; without it, git's user.name, or else the user of this machine
+    /// The person who decides [default: git's user.name, or the user of this machine]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }
@@ -59,8 +59,8 @@ fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>
     let is_answered = |pending: &&Pending| ["gave_up", "decide", "budget"].contains(&pending.name.as_str());
     let open: Vec<&Pending> = found.pending.iter().filter(is_answered).filter(is_meant).collect();
     match (open.as_slice(), id) {
-        ([], Some(id)) => Err(Refusal::new(format!("no task waits for a decision with the question {id}"))
-            .help(format!("`status {}` lists the open questions", found.thread))),
+        ([], Some(id)) => Err(Refusal::new(format!("no task waits for a decision on the question {id}"))
+            .help(format!("`status {}` lists the pending questions", found.thread))),
         ([], None) => Ok(None),
         ([pending], _) => Ok(Some(pending)),
         (several, _) => {
@@ -68,7 +68,7 @@ fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>
                 |pending: &&Pending| format!("{} ({})", pending.id, pending.question["task"].as_str().unwrap_or("?"));
             let lines: Vec<String> = several.iter().map(line).collect();
             Err(Refusal::new(format!("{} tasks wait for a decision", several.len()))
-                .help(format!("say which one with `--interrupt ID`: {}", lines.join(", "))))
+                .help(format!("select one with `--interrupt ID`: {}", lines.join(", "))))
         }
     }
 }
@@ -77,7 +77,7 @@ fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>
 fn ensure_possible(state: &CodeTaskState, over: &Override) -> Result<(), Refusal> {
     let Some(spec) = state.spec.as_ref().filter(|_| over.decision == Kind::Split) else { return Ok(()) };
     let why = match (&state.children, state.place.depth, spec.policy.max_depth) {
-        (Some(_), ..) => "a task is split at most once, and this one was".to_owned(),
+        (Some(_), ..) => "a task is split at most once, and this one was split already".to_owned(),
         (None, depth, most) if depth >= most => format!("it is at depth {depth}, and max_depth is {most}"),
         (None, ..) => return Ok(()),
     };
@@ -91,8 +91,8 @@ fn unready(found: &Found) -> Refusal {
             Refusal::new(format!("thread `{thread}` waits for an answer to `{}`, not for a decision", pending.name))
                 .help("answer that first")
         }
-        None => Refusal::new(format!("thread `{thread}` is {status}: there is no decision to override now"))
-            .help("a decision is overridden while the task waits for a person, or when it is over"),
+        None => Refusal::new(format!("thread `{thread}` is {status}: there is no decision to override"))
+            .help("override a decision while the task waits for a person, or after it has ended"),
     }
     .exit(Exit::Failed)
 }

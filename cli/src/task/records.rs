@@ -137,21 +137,21 @@ fn read(folder: &Path) -> Result<Recorded, Refusal> {
 }
 
 fn changed(folder: &Path) -> Refusal {
-    let error = format!("{}: this record was changed after it was written: the store has another", folder.display());
-    Refusal::new(error).help("an agent or a program wrote there; `log` tells what was recorded").exit(Exit::Failed)
+    let error = format!("{}: this record was changed after it was written: its digest in the store differs", folder.display());
+    Refusal::new(error).help("an agent or a program changed it; `log` prints what was recorded").exit(Exit::Failed)
 }
 
 /// Returns the error about a folder that looks like a record.
 pub(super) fn unknown(folder: &Path) -> Refusal {
-    let error = format!("{}: this is no record of the run: the store knows of no such attempt", folder.display());
-    Refusal::new(error).help("an agent or a program wrote there; move it away").exit(Exit::Failed)
+    let error = format!("{}: this is not a record of the run: the store has no such attempt", folder.display());
+    Refusal::new(error).help("an agent or a program created it; move it away").exit(Exit::Failed)
 }
 
 /// Returns the error about records that are not there.
 pub(super) fn gone(missing: &[PathBuf]) -> Refusal {
     let names: Vec<String> = missing.iter().map(|folder| folder.display().to_string()).collect();
     let error = format!("{}: the record of the attempt is missing", names.join(", "));
-    Refusal::new(error).help("`log` tells what was recorded; restore the files from a copy").exit(Exit::Failed)
+    Refusal::new(error).help("`log` prints what was recorded; restore the files from a copy").exit(Exit::Failed)
 }
 
 /// Returns the ids and folders of the children of a task, in the order of their ids, also of those whose folders are

@@ -18,15 +18,15 @@ use crate::salvage::refused;
     after_help = "Examples:\n  {bin} rewind tides --attempt 2\n  {bin} rewind tides --attempt 2 --branch tides-again"
 )]
 pub(crate) struct Rewind {
-    /// The number of the attempt after which the new thread begins
+    /// The attempt after which the new thread starts
     #[arg(long, value_name = "N")]
     attempt: u32,
 
-    /// The folder of its work tree; without, .superstep/rewind/THREAD-N in the repository
+    /// The folder of its work tree [default: .superstep/rewind/THREAD-N in the repository]
     #[arg(long, value_name = "DIR")]
     worktree: Option<PathBuf>,
 
-    /// A new branch, in the checkout unless there is --worktree; nothing may be changed there. Without, superstep/THREAD-N
+    /// The new branch; without --worktree in the checkout, which must be clean [default: superstep/THREAD-N]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, R
     if stored.is_taken(&name).await? {
         let error = format!("there is a thread `{name}` already");
         return Err(Refusal::new(error)
-            .help(format!("go on with it, or `superstep delete {name}`"))
+            .help(format!("resume it, or delete it with `superstep delete {name}`"))
             .exit(Exit::Failed));
     }
     let branch = args.branch.clone().unwrap_or_else(|| branch_name(&name));
@@ -64,7 +64,7 @@ pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, R
     }
     let folder = place.root().display();
     let text = format!(
-        "thread {name}: {thread} after attempt {}\n  files: {folder}\n  branch: {branch}\ngo on with\n  superstep proceed {name}\n",
+        "thread {name}: {thread} after attempt {}\n  files: {folder}\n  branch: {branch}\nresume it with\n  superstep proceed {name}\n",
         args.attempt
     );
     Said::new(text, &json!({ "thread": name, "attempt": args.attempt, "folder": place.root(), "branch": branch }))
@@ -86,7 +86,7 @@ async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
     let (start, files) = start.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
     let commit = state.attempt.base.as_ref().unwrap_or(&start.base).at.commit.clone();
     let commit = commit.ok_or_else(|| {
-        Refusal::new("the repository had no commit when the task began: there is none for a new branch")
+        Refusal::new("the repository had no commit when the task started, so a new branch has no start")
             .exit(Exit::Failed)
     })?;
     Ok(Past { checkpoint: found.checkpoint, state, start, commit, tree: files.tree })
@@ -95,7 +95,7 @@ async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
 fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
     let help = match state.attempts.last() {
         Some(last) => format!("its attempts are 1 to {}; `superstep task show {thread}` lists them", last.past.number),
-        None => "no attempt of it was recorded yet".to_owned(),
+        None => "no attempt has been recorded yet".to_owned(),
     };
     Refusal::new(format!("task `{thread}` has no attempt {attempt}")).help(help)
 }
@@ -104,8 +104,8 @@ fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
 async fn place(args: &Rewind, past: &Past, name: &str, branch: &str) -> Result<Made, Refusal> {
     let home = opened(&past.state.settings).await.map_err(|error| refused(&error))?;
     if home.branch_at(branch).await.map_err(|error| refused(&error))?.is_some() {
-        let error = format!("there is a branch `{branch}` already, and no branch that is there is moved");
-        return Err(Refusal::new(error).help("name another one with `--branch NAME`").exit(Exit::Failed));
+        let error = format!("there is a branch `{branch}` already, and existing branches are not moved");
+        return Err(Refusal::new(error).help("choose another one with `--branch NAME`").exit(Exit::Failed));
     }
     let is_in_place = args.branch.is_some() && args.worktree.is_none();
     if is_in_place {
@@ -121,7 +121,7 @@ fn folder(given: Option<&Path>, home: &Workspace, name: &str) -> Result<PathBuf,
     let folder = given.map_or_else(own, |given| std::path::absolute(given).unwrap_or_else(|_| given.to_owned()));
     let is_free = std::fs::read_dir(&folder).map_or(!folder.exists(), |mut entries| entries.next().is_none());
     let taken = || Refusal::new(format!("{}: something is there already", folder.display())).exit(Exit::Failed);
-    if is_free { Ok(folder) } else { Err(taken().help("name another folder with `--worktree DIR`")) }
+    if is_free { Ok(folder) } else { Err(taken().help("choose another folder with `--worktree DIR`")) }
 }
 
 /// The place of the work.
@@ -151,7 +151,7 @@ impl Undo {
     async fn run(&self, refusal: Refusal) -> Refusal {
         match self.undo().await {
             Ok(()) => refusal,
-            Err(left) => refusal.help(format!("what was made for the new thread is still there, remove it: {left}")),
+            Err(left) => refusal.help(format!("the files and branch of the new thread were not removed, remove them: {left}")),
         }
     }
 

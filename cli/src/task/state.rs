@@ -10,8 +10,8 @@ pub(crate) const GRAPH: &str = "code-task";
 /// Returns the state of the task that a thread is about.
 pub(super) fn task(found: &Found) -> Result<CodeTaskState, Refusal> {
     if found.graph != GRAPH {
-        let error = format!("thread `{}` is of the graph `{}`: there is no task in it", found.thread, found.graph);
-        return Err(Refusal::new(error).help(format!("name a thread of the graph `{GRAPH}`")));
+        let error = format!("thread `{}` belongs to the graph `{}`, which has no task", found.thread, found.graph);
+        return Err(Refusal::new(error).help(format!("use a thread of the graph `{GRAPH}`")));
     }
     state(&found.state)
 }

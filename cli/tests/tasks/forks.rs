@@ -36,7 +36,7 @@ fn a_fork_at_any_checkpoint_leaves_the_first_runs_branch_as_it_is(#[case] more: 
         let at = at.to_string();
         let forked = place.call(&[&["fork", "t", "--at", &at], more].concat());
         assert_eq!(forked.code(), 0, "{}", forked.text());
-        assert!(forked.text().contains("its work has a place of its own"), "{}", forked.text());
+        assert!(forked.text().contains("its files and branch are separate"), "{}", forked.text());
         let folder =
             forked.text().lines().find_map(|line| line.trim().strip_prefix("files: ").map(str::to_owned)).unwrap();
         let branch = forked.text().lines().find_map(|line| line.trim().strip_prefix("branch: ").map(str::to_owned));

@@ -95,7 +95,7 @@ fn the_output_of_a_hook_is_printed_with_help() {
     error: node `next_task_node` failed in superstep 7: the hook `pre-commit` refused the commit:
            no:
              \u{1b}[31mtoo red
-           (help: mend what it complains about, then retry: the commit is made again)
+           (help: fix the problem that it reports, then retry: the commit is made again)
      help: once its cause is mended, go on with `superstep proceed t`
     ");
     assert!(out.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !out.contains("\\n"), "{out}");

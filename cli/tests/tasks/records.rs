@@ -57,7 +57,7 @@ fn a_forged_attempt_is_refused(#[case] name: &str) {
     copy(&run.join("attempt-1"), &run.join(name));
     for words in [SHOW, WHAT_IF] {
         let called = place.call(words);
-        let expected = format!("runs/t/{name}: this is no record of the run");
+        let expected = format!("runs/t/{name}: this is not a record of the run");
         assert_eq!((called.code(), called.text().contains(&expected)), (1, true), "{}", called.text());
     }
 }
@@ -90,7 +90,7 @@ fn records_of_children_are_those_that_the_store_has() {
     let children = place.path().join("repo/runs/t/children");
     let refused = |path: &str| {
         let called = place.call(SHOW);
-        let expected = format!("{path}: this is no record of the run");
+        let expected = format!("{path}: this is not a record of the run");
         assert_eq!((called.code(), called.text().contains(&expected)), (1, true), "{}", called.text());
         fs::remove_dir_all(children.join(path)).unwrap();
         assert_eq!(place.call(SHOW).code(), 0);

@@ -250,8 +250,8 @@ fn endless_input_is_refused(#[case] file: &str) {
 }
 
 #[rstest]
-#[case::zeroes("/dev/zero", "it is no file, but a pipe or a device")]
-#[case::a_pipe("pipe", "it is no file, but a pipe or a device")]
+#[case::zeroes("/dev/zero", "it is a pipe or a device, not a file")]
+#[case::a_pipe("pipe", "it is a pipe or a device, not a file")]
 #[case::a_folder("repo", "it is a directory")]
 #[case::a_large_file("large", "it is larger than 64 MiB")]
 #[case::no_text("bytes", "UTF-8 text")]

@@ -35,7 +35,7 @@ impl Attributes {
         let mut all = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("channel")) {
             if is_empty(attribute) {
-                problems.at(attribute, format!("`#[channel]` says nothing: leave it out for a last value; {KNOWN}"));
+                problems.at(attribute, format!("`#[channel]` has no rule: leave it out for a last value; {KNOWN}"));
                 continue;
             }
             let read = attribute.parse_nested_meta(|meta| {

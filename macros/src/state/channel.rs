@@ -119,7 +119,7 @@ impl Channel {
         let is_log = matches!(self.rule, Rule::Append) && types::argument(&self.value, "Log").is_some();
         if types::argument(&self.value, "Vec").is_none() && !is_log {
             problems
-                .at(&self.value, format!("`{word}` asks for a field of type `Vec<…>`, written so and not as an alias"));
+                .at(&self.value, format!("`{word}` needs a field of type `Vec<…>`, written out and not as an alias"));
         }
     }
 
@@ -165,7 +165,7 @@ impl Channel {
         if METHODS.contains(&name.as_str()) {
             return Some(format!("a channel cannot be called `{name}`: the update type has a method of this name"));
         }
-        name.starts_with("__").then(|| "names that begin with `__` are the engine's own".into())
+        name.starts_with("__").then(|| "names that start with `__` are reserved".into())
     }
 }
 

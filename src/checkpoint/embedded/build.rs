@@ -98,7 +98,7 @@ pub struct Compacted {
 impl fmt::Display for Compacted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { before, after, rows } = self;
-        write!(f, "{before} bytes before, {after} bytes after; {rows} rows written anew")
+        write!(f, "{before} bytes before, {after} bytes after; {rows} rows rewritten")
     }
 }
 

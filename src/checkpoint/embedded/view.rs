@@ -127,7 +127,7 @@ impl<S: Source> Snapshot<'_, S> {
     fn next_thread(&self, from: &[u8]) -> Result<Option<ThreadId>> {
         let Some(row) = self.rows(from, &after(&[RECORDS]), Order::Ascending).next() else { return Ok(None) };
         let (key, _) = row?;
-        take_thread(&mut &key.as_ref()[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is no name"))
+        take_thread(&mut &key.as_ref()[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is not a name"))
     }
 
     /// Returns the record that starts with this row; `None` if the row is a later part, or the head. The first `thread`
@@ -136,7 +136,7 @@ impl<S: Source> Snapshot<'_, S> {
         let (row_key, first) = row?;
         let name = row_key.as_ref().get(1..).unwrap_or_default();
         let mut rest = name.get(thread..).unwrap_or_default();
-        let key = take_key(&mut rest).ok_or_else(|| damaged(name, "its key is no name"))?;
+        let key = take_key(&mut rest).ok_or_else(|| damaged(name, "its key is not a name"))?;
         if !rest.is_empty() || key == Key::Head {
             return Ok(None);
         }

@@ -176,7 +176,7 @@ pub(super) fn journals(store: &Path) -> Result<Vec<(u64, PathBuf)>> {
         }
         let number = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
         let name = path.file_name().unwrap_or_default().display();
-        found.push((number.ok_or_else(|| broken(store, &format!("its file `{name}` is no journal")))?, path));
+        found.push((number.ok_or_else(|| broken(store, &format!("its file `{name}` is not a journal")))?, path));
     }
     found.sort_unstable();
     match found.windows(2).find(|pair| pair[1].0 != pair[0].0 + 1) {

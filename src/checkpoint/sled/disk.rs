@@ -223,7 +223,7 @@ impl Disk {
         if io_at(&blobs, "list the files", fs::read_dir(&blobs))?.next().is_none() {
             return Ok(());
         }
-        Err(broken(&self.path, "a value stands outside the log, where it would not survive a power cut"))
+        Err(broken(&self.path, "a value is outside the log, where it would not survive a power cut"))
     }
 }
 

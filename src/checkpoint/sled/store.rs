@@ -189,7 +189,7 @@ fn wait_until_closed(path: &Path) -> Result<(), CheckpointError> {
 fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
     match error {
         CheckpointError::DamagedStore { path: at, reason } if at != path => {
-            CheckpointError::io("write the store anew", &at, io::Error::other(reason))
+            CheckpointError::io("rewrite the store", &at, io::Error::other(reason))
         }
         other => other,
     }

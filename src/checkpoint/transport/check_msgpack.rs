@@ -42,7 +42,7 @@ fn message_pack(mut rest: &[u8], depth: usize) -> Result<(), String> {
         }
         open.push(inside);
     }
-    if rest.is_empty() { Ok(()) } else { Err("it goes on after its end".into()) }
+    if rest.is_empty() { Ok(()) } else { Err("it continues after its end".into()) }
 }
 
 /// Takes the header of a value: the number of values inside, and of bytes that precede them.
@@ -69,7 +69,7 @@ fn next(rest: &mut &[u8]) -> Result<(u64, u64), String> {
         0xdd => (number(rest, 4)?, 0),
         0xde => (2 * number(rest, 2)?, 0),
         0xdf => (2 * number(rest, 4)?, 0),
-        _ => return Err("it is no value".into()),
+        _ => return Err("it is not a value".into()),
     })
 }
 
@@ -94,8 +94,8 @@ mod tests {
     #[case::nothing(&[], "it is cut short")]
     #[case::huge_list(&[0xdd, 0xff, 0xff, 0xff, 0xff], "it claims more than it has")]
     #[case::huge_text(&[0xdb, 0xff, 0xff, 0xff, 0xff], "it is cut short")]
-    #[case::two_values(&[1, 2], "it goes on after its end")]
-    #[case::never_used(&[0xc1], "it is no value")]
+    #[case::two_values(&[1, 2], "it continues after its end")]
+    #[case::never_used(&[0xc1], "it is not a value")]
     #[case::deep(&[0x91; 40], "it nests deeper than the limit of 32")]
     fn what_is_no_value_is_refused(#[case] body: &[u8], #[case] reason: &str) {
         assert_eq!(check_msgpack(&stored(body), 32).unwrap_err(), reason);

@@ -85,7 +85,7 @@ fn ensure(holds: bool, reason: impl FnOnce() -> String) -> CheckResult {
 
 fn check_key(facts: &Facts, key: &Key, next: u64) -> CheckResult {
     let number = match key {
-        Key::Head => return Err("it stands where no record does".into()),
+        Key::Head => return Err("it is where no record can be".into()),
         Key::About | Key::Shape(_) => return Ok(()),
         Key::Tag(name) => return ensure(name.len() <= Commit::MAX_NAME, || "its name is too long".into()),
         Key::Checkpoint(id) => {

@@ -60,7 +60,7 @@ impl fmt::Display for Exported {
         }
         write!(
             f,
-            "\nleft out: {}; look for secrets in what is no channel before you pass the file on",
+            "\nleft out: {}; check values outside channels for secrets before you share the file",
             redacted.join(", ")
         )
     }

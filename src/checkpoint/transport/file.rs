@@ -142,7 +142,7 @@ pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Reco
 
 /// Checks the magic and the format; returns the rest.
 pub(super) fn begins(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
-    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("the file does not begin as an exported thread does"))?;
+    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("the file does not start like an exported thread"))?;
     let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
     check_format(u16::from_le_bytes(*format))?;
     Ok(rest)

@@ -103,14 +103,14 @@ impl Problem {
             Self::NotAdded { node } => format!("add `.add_node({node}, <body>)`, or delete the variant"),
             Self::AddedTwice { node } => format!("remove one of the two, or give `{node}` another id"),
             Self::ReservedName { .. } => {
-                "choose a name without `|`, `:`, `/`, `#` and control characters that does not begin with `__`".into()
+                "choose a name without `|`, `:`, `/`, `#` and control characters that does not start with `__`".into()
             }
             Self::NoEntry => "add `.add_edge(START, <first node>)`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
             Self::UnknownSource { from, .. } => format!("add the node `{from}`, or correct the name"),
             Self::UnknownJoinNode { node, .. } => format!("add the node `{node}`, or take it out of the join"),
-            Self::EndAsSource => "END is where paths end: start the edge at a node".into(),
-            Self::StartAsTarget { .. } => "START is where runs begin: lead the edge to the first node instead".into(),
+            Self::EndAsSource => "paths end at END: start the edge at a node".into(),
+            Self::StartAsTarget { .. } => "runs start at START: add an edge to the first node instead".into(),
             Self::JoinOfOne { target } => format!("write `.add_edge(<source>, {target})`, or name the other sources"),
             Self::BranchTwice { .. } => "give the second router another name".into(),
             Self::UnknownCaller { node } => format!("add the node `{node}`, or correct the name"),
@@ -118,25 +118,25 @@ impl Problem {
             Self::EdgeToWorker { worker, .. } => {
                 format!("send to `{worker}` from a router, or add it with `.add_node` as a node over the state")
             }
-            Self::SendToNode { node, .. } => format!("add `{node}` with `.add_worker`, or lead an edge to it"),
+            Self::SendToNode { node, .. } => format!("add `{node}` with `.add_worker`, or add an edge to it"),
             Self::WrongPayload { worker, takes, .. } => format!("send a `{takes}` to `{worker}`, or change the worker"),
             Self::QuestionTwice { .. } => "give each question type its own `NAME`".into(),
             Self::Unreachable { node } => {
                 format!(
-                    "lead an edge to `{node}`, declare the command that goes there with `.goes_to({node})`, or remove it"
+                    "add an edge to `{node}`, declare the command that goes there with `.goes_to({node})`, or remove it"
                 )
             }
             Self::TrappedLoop { commands: Some(node), .. } => format!(
-                "if a command of `{node}` leaves the loop, declare its target too: `.goes_to((.., END))`; otherwise lead a \
+                "if a command of `{node}` leaves the loop, declare its target too: `.goes_to((.., END))`; otherwise add a \
                  router out of the loop"
             ),
             Self::TrappedLoop { commands: None, .. } => {
-                "lead a router out of the loop to END; if a command leaves it, declare that on its node with `.goes_to(END)`"
+                "add a router from the loop to END; if a command leaves the loop, declare it on its node with `.goes_to(END)`"
                     .into()
             }
             Self::EndlessLoop { .. } => {
-                "let a router choose between going round and END, in place of the plain edges; \
-                                         or `.allow(Lint::TrappedLoop)` if it is meant, or left by `Command::parent`"
+                "let a router choose between the loop and END, instead of the plain edges; \
+                                         or `.allow(Lint::TrappedLoop)` if it is intended, or left by `Command::parent`"
                     .into()
             }
             Self::ConditionalJoin { source, target } => format!(
@@ -144,12 +144,12 @@ impl Problem {
                  router always leads to `{source}` in the end"
             ),
             Self::EndBesideRouter { .. } => {
-                "remove the edge, and let the router choose END where the path is to end; or `.allow(Lint::EndBesideRouter)`"
+                "remove the edge, and let the router choose END; or `.allow(Lint::EndBesideRouter)`"
                     .into()
             }
             Self::UnknownChannel { .. } => "use the name of a field of the state".into(),
             Self::RenamedNode { was, .. } => format!("give the node `{was}` another name, or remove the `.renamed`"),
-            Self::RenamedTwice { .. } => "keep one of the two: a stored thread goes on at one node".into(),
+            Self::RenamedTwice { .. } => "keep one of the two: a stored thread resumes at one node".into(),
             Self::RenamedToNothing { now, .. } => format!("add the node `{now}`, or correct the name"),
         }
     }
@@ -195,12 +195,12 @@ impl fmt::Display for Text<'_> {
                 write!(f, "the questions `{first}` and `{second}` are both named `{name}`")
             }
             Problem::Unreachable { node } => write!(f, "nothing leads to node `{node}`"),
-            Problem::TrappedLoop { path, .. } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
+            Problem::TrappedLoop { path, .. } => write!(f, "nothing leads out of the loop {}", path.join(" -> ")),
             Problem::EndlessLoop { path } => {
                 write!(f, "the loop {} never ends: its edges fire every time", path.join(" -> "))
             }
             Problem::ConditionalJoin { source, target } => {
-                write!(f, "the join into `{target}` may wait for ever: a router can pass `{source}` by")
+                write!(f, "the join into `{target}` may wait forever: a router can bypass `{source}`")
             }
             Problem::EndBesideRouter { node } => {
                 write!(f, "`{node}` has a router and an edge to END, which ends nothing: the router decides")

@@ -85,21 +85,21 @@ impl Incompatibility {
     pub fn help(&self) -> String {
         match self {
             Self::Node { node } => format!(
-                "if it has another name, say so: `.renamed(\"{node}\", <node>)` on the graph; else put it back, run the \
-                 thread with the graph that stored it, or move it on by hand with `update_state_as`"
+                "if it was renamed, add `.renamed(\"{node}\", <node>)` to the graph; otherwise restore it, run the \
+                 thread with the graph that stored it, or move it with `update_state_as`"
             ),
             Self::Join { .. } => {
-                "put the join back, run the thread with the graph that stored it, or move it on by hand \
+                "restore the join, run the thread with the graph that stored it, or move it \
                                   with `update_state_as`"
                     .into()
             }
             Self::NotStartable { .. } => {
-                "let it be started as it was, run the thread with the graph that stored it, or \
-                                          move it on by hand with `update_state_as`"
+                "make it startable as before, run the thread with the graph that stored it, or \
+                                          move it with `update_state_as`"
                     .into()
             }
             Self::Rule { .. } => {
-                "run the thread with the graph that stored it, or begin the superstep anew with `thread.retry()`".into()
+                "run the thread with the graph that stored it, or restart the superstep with `thread.retry()`".into()
             }
             Self::Channel { stored, new, likely } => {
                 let renamed = match likely {
@@ -113,7 +113,7 @@ impl Incompatibility {
                 )
             }
             Self::Pinned { .. } => {
-                "run the thread with the graph that stored it, or take `.pinned()` off the graph".into()
+                "run the thread with the graph that stored it, or remove `.pinned()` from the graph".into()
             }
             Self::Value(unreadable) => unreadable.help(),
             Self::Inside { misfit, .. } => misfit.help(),

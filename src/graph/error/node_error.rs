@@ -88,7 +88,7 @@ impl fmt::Display for NodeError {
 
 /// Returns the message for an error whose own cannot be printed.
 pub(crate) fn unprintable(panic: String) -> String {
-    format!("an error whose `Display` panicked: {panic}")
+    format!("`Display` of an error panicked: {panic}")
 }
 
 fn with_causes(error: &dyn Error) -> String {

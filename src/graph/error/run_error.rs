@@ -217,13 +217,13 @@ impl RunError {
 
     fn suggestion(&self) -> Option<String> {
         Some(match self {
-            Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
-            Self::Panic { .. } => "mend what panicked: a method of the state's types, a filter, or a store of your own".into(),
+            Self::Node { .. } | Self::Panicked { .. } => "fix the cause, then call `thread.proceed()`".into(),
+            Self::Panic { .. } => "fix what panicked: a method of the state's types, a filter, or a custom store".into(),
             Self::QuestionIgnored { .. } => "return the error of `ctx.interrupt(..)` with `?`".into(),
             Self::QuestionClosed { .. } => {
-                "ask with `ctx.ask(..)` and handle the error, or ask anew with `thread.retry()`".into()
+                "ask with `ctx.ask(..)` and handle the error, or ask again with `thread.retry()`".into()
             }
-            Self::QuestionExpired { .. } => "nothing was written; `thread.proceed()` goes on with its default".into(),
+            Self::QuestionExpired { .. } => "nothing was written; `thread.proceed()` continues with its default".into(),
             Self::NotAnApprover { .. } => "nothing was written; answer with `.by(name)`, each person once".into(),
             Self::SignalIgnored { .. } => "return the error of `ctx.receive(..)` with `?`".into(),
             Self::UndeclaredSignal { type_name, .. } => {
@@ -248,68 +248,68 @@ impl RunError {
                 format!("give one of the two types another name than `{question}`, and declare both with `.asks`")
             }
             Self::QuestionChanged { .. } => {
-                "ask what was asked before, or begin the step anew with `thread.retry()`".into()
+                "ask the same question as before, or restart the superstep with `thread.retry()`".into()
             }
             Self::CallInEffect { .. } => {
-                "call it beside the effect and give the effect its result: a subgraph records its own steps and effects".into()
+                "call it outside the effect and pass its result to the effect: a subgraph records its own steps and effects".into()
             }
             Self::NonDeterministic { .. } => {
                 "put back what the node did before, take what varies from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, \
                  or give the changed effect another key"
                     .into()
             }
-            Self::EffectTwice { .. } => "give each effect of a node a key of its own: an order's id, a number".into(),
+            Self::EffectTwice { .. } => "give each effect of a node a different key: an order's id, a number".into(),
             Self::Diverged { .. } | Self::NotRecorded { .. } => "nothing was run; run the thread for real to record it".into(),
             Self::ConcurrentUpdate { nodes, .. } | Self::Refused { nodes, .. } if *nodes == [INPUT] => {
-                "mend the input, and invoke with `.discard_pending()`".into()
+                "fix the input, then invoke with `.discard_pending()`".into()
             }
             Self::ConcurrentUpdate { channel, .. } => {
                 format!("give `{channel}` a reducer, or write it from one node, then `thread.retry()`")
             }
-            Self::Refused { .. } => "mend the reducer or the write, then `thread.retry()`".into(),
+            Self::Refused { .. } => "fix the reducer or the write, then call `thread.retry()`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
             Self::UndeclaredTarget { to, .. } => {
                 format!("declare it: `.goes_to({to})` on the node, or beside its router in `add_conditional_edges_to`")
             }
-            Self::RecursionLimit { .. } => "check the loop's way out, or raise `.recursion_limit(..)`".into(),
+            Self::RecursionLimit { .. } => "check the exit of the loop, or raise `.recursion_limit(..)`".into(),
             Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
-            Self::UnknownThread { near, .. } if near.is_empty() => "check the name, and that it is this store".into(),
+            Self::UnknownThread { near, .. } if near.is_empty() => "check the name and the store".into(),
             Self::UnknownThread { near, .. } => meant(near),
             Self::UnknownGraph { known, .. } if known.is_empty() => "register it: there are no graphs".into(),
             Self::UnknownGraph { near: Some(near), known, .. } => {
                 format!("did you mean `{near}`? the graphs are {}", known.join(", "))
             }
             Self::UnknownGraph { known, .. } => format!("the graphs are {}", known.join(", ")),
-            Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),
+            Self::EmptyInput { .. } => "start it with `thread.invoke(input)`".into(),
             Self::Unfinished { .. } => {
-                "answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`".into()
+                "answer, `proceed()` or `retry()`; or discard the unfinished work with `.discard_pending()`".into()
             }
             Self::UnknownQuestion { .. } | Self::AlreadyAnswered { .. } => {
-                "nothing was written; `thread.status()` shows the questions that are open".into()
+                "nothing was written; `thread.status()` shows the pending questions".into()
             }
             Self::MistypedAnswer { .. } => "nothing was written; answer with the type that the question takes".into(),
-            Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints there are".into(),
+            Self::UnknownCheckpoint { .. } => "`thread.history()` lists the checkpoints".into(),
             Self::InvalidConfig { .. } => {
-                "correct the setting, or take the handle that fits: `graph.thread(..)`".into()
+                "correct the setting, or use the handle that supports it: `graph.thread(..)`".into()
             }
-            Self::InvalidUpdate { .. } => "`StateUpdate` tells what each kind of update takes".into(),
+            Self::InvalidUpdate { .. } => "the documentation of `StateUpdate` describes each kind of update".into(),
             Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
-            Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),
-            Self::WrongParent { .. } => "give a command of the enclosing graph's own state and node ids".into(),
+            Self::SendToEnd { .. } => "send to a worker, or route to END".into(),
+            Self::WrongParent { .. } => "return a command with the state and node ids of the enclosing graph".into(),
             Self::NeedsMigration { misfits, .. } => return misfits.first().map(Incompatibility::help),
             Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
-            Self::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state, or raise \
+            Self::StateTooLarge { .. } => "keep large values elsewhere and references to them in the state, or raise \
                                            `.max_state_bytes(..)`; then `thread.retry()`"
                 .into(),
-            Self::TooMany { .. } => "make fewer at once, in several supersteps".into(),
-            Self::NotStartable { to, .. } => format!("send to `{to}` what its worker takes, or lead an edge to a node"),
+            Self::TooMany { .. } => "create fewer at once, over several supersteps".into(),
+            Self::NotStartable { to, .. } => format!("send `{to}` the type that its worker takes, or add an edge to a node"),
             Self::AmbiguousAnswer { .. } => "answer by id: `thread.answer(Answer::new(..).to(id))`".into(),
-            Self::AmbiguousUpdate => "say so: `.as_node(..)`".into(),
+            Self::AmbiguousUpdate => "name the node: `.as_node(..)`".into(),
             Self::Codec { .. } => {
                 "let the type write and read the value, then `proceed()`, or `retry()` the whole superstep".into()
             }
             Self::Foreign { .. } => {
-                "if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)".into()
+                "if you trust its author and its content, call `thread.trust()` (`--trust`)".into()
             }
             Self::Unreadable(unreadable) => unreadable.help(),
             Self::Checkpoint(error) => return error.help().map(str::to_owned),

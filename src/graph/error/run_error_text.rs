@@ -32,10 +32,10 @@ impl Display for Text<'_> {
             }
             RunError::Panic { doing, message } => write!(f, "a panic while {doing}: {message}"),
             RunError::QuestionIgnored { node, question } => {
-                write!(f, "node `{node}` went on although its question `{question}` has no answer")
+                write!(f, "node `{node}` continued although its question `{question}` has no answer")
             }
             RunError::SignalIgnored { node, signal } => {
-                write!(f, "node `{node}` went on although the signal `{signal}` has not come")
+                write!(f, "node `{node}` continued although the signal `{signal}` has not arrived")
             }
             RunError::UndeclaredSignal { node, signal, type_name } => {
                 write!(f, "node `{node}` receives `{signal}` ({}) without declaring it", short(type_name))

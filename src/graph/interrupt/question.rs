@@ -407,7 +407,7 @@ pub enum AskError {
         note: Option<String>,
     },
     /// No answer can get the number of approvals it needs any more.
-    #[error("those who were asked `{question}` do not agree")]
+    #[error("the approvers of `{question}` do not agree")]
     Disagreed {
         /// The name of its type.
         question: String,

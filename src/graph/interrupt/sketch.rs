@@ -44,7 +44,7 @@ struct Unfit;
 
 impl Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no made-up value of this type")
+        f.write_str("no example value of this type is available")
     }
 }
 

@@ -92,12 +92,12 @@ impl FixtureError {
     pub fn help(&self) -> String {
         match self {
             Self::Open { .. } => {
-                "write it with `superstep export THREAD --fixture FILE`; a relative path is taken from the folder of the package"
+                "create it with `superstep export THREAD --fixture FILE`; a relative path is relative to the folder of the package"
                     .into()
             }
             Self::Unreadable { source, .. } => match **source {
                 CheckpointError::Format { .. } => "update superstep here, or export the thread with this release".into(),
-                _ => "export it anew: `superstep export THREAD --fixture FILE`".into(),
+                _ => "export it again: `superstep export THREAD --fixture FILE`".into(),
             },
             Self::OtherGraph { recorded, .. } => {
                 format!("compare it with `{recorded}`; after a rename, give the graph that name in the test")

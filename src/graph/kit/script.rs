@@ -241,7 +241,7 @@ impl Stage for Script {
             None if self.real => Ok(None),
             None => {
                 let what = format!(
-                    "the test says nothing of effect `{key}`: add `.effect(\"{key}\", ..)` or `.real_effects()`"
+                    "the test has no result for effect `{key}`: add `.effect(\"{key}\", ..)` or `.real_effects()`"
                 );
                 Err(RunError::InvalidConfig { what })
             }

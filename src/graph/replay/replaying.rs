@@ -53,7 +53,7 @@ pub enum Replay {
 }
 
 /// A replay that has not started: `.await` it for its result, or read its events.
-#[must_use = "a replay begins when it is awaited or its events are read"]
+#[must_use = "a replay starts when it is awaited or its events are read"]
 pub struct Replaying<S: State, N, C = ()> {
     thread: ThreadCore,
     mode: Replay,
@@ -293,7 +293,7 @@ pub enum Replayed<S: State> {
 }
 
 /// The events of a replay, in order, and its result. Dropping it ends the replay.
-#[must_use = "a replay goes on only while its stream is read"]
+#[must_use = "a replay advances only while its stream is read"]
 pub struct ReplayStream<S: State>(EventStream<Replayed<S>>);
 
 impl<S: State> std::fmt::Debug for ReplayStream<S> {

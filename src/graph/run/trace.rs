@@ -43,7 +43,7 @@ pub(crate) fn retry(ctx: &TaskCtx, error: &NodeError) {
 pub(crate) fn asked(way: &[String], questions: &[Question]) {
     for question in questions.iter().filter(|question| question.namespace == way) {
         let (node, id) = (question.node.as_str(), question.id());
-        tracing::info!(node, question = question.name.as_str(), %id, "a task asks");
+        tracing::info!(node, question = question.name.as_str(), %id, "a task asked a question");
     }
 }
 

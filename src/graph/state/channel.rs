@@ -209,6 +209,6 @@ impl Channel {
 
     /// Returns the message of a user's type or reducer, hidden if the channel is secret.
     pub(crate) fn redact(&self, reason: String) -> String {
-        if self.secret { "why is not told, as the channel is secret".into() } else { reason }
+        if self.secret { "the reason is hidden because the channel is secret".into() } else { reason }
     }
 }

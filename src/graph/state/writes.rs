@@ -70,7 +70,7 @@ pub enum InputError {
         found: &'static str,
     },
     /// A key is not the name of a channel.
-    #[error("the input has a key `{}`, and there is no such channel", Printable(key))]
+    #[error("the input has the key `{}`, but there is no such channel", Printable(key))]
     UnknownChannel {
         /// The key.
         key: String,

@@ -174,7 +174,7 @@ impl Reader {
         let held = carried.iter().filter(|carried| carried.slot != Slot::Absent);
         let names: Vec<&str> = held.map(|carried| carried.channel.name.as_str()).collect();
         if !names.is_empty() {
-            tracing::warn!(thread = %self.thread, channels = ?names, "stored channels that the state does not have are carried along");
+            tracing::warn!(thread = %self.thread, channels = ?names, "stored channels that the state does not have are kept");
         }
     }
 }

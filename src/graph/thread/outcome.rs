@@ -255,5 +255,5 @@ pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
         Ok(Outcome::AwaitingSignal { .. }) => "awaiting a signal",
         Ok(outcome) => outcome.into(),
     };
-    tracing::info!(outcome, "the run came to rest");
+    tracing::info!(outcome, "the run ended");
 }

@@ -75,7 +75,7 @@ impl<T: Unpin> EventStream<T> {
 }
 
 /// The events of a run, in order, and its outcome. Dropping it cancels the run; the thread can be resumed later.
-#[must_use = "a run goes on only while its stream is read"]
+#[must_use = "a run advances only while its stream is read"]
 pub struct RunStream<S>(EventStream<Outcome<S>>);
 
 impl<S> std::fmt::Debug for RunStream<S> {

@@ -131,7 +131,7 @@ pub enum OverrideError {
     #[error("an override needs a reason")]
     NoReason,
     /// This decision is not available to a person.
-    #[error("`{decision}` is no decision of a person")]
+    #[error("`{decision}` is not a decision of a person")]
     NotAllowed {
         /// The decision.
         decision: String,
@@ -143,7 +143,7 @@ impl OverrideError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NoReason => "add `--why TEXT`; it is kept with the decision",
+            Self::NoReason => "add `--why TEXT`; it is stored with the decision",
             Self::NotAllowed { .. } => "choose DONE, RETRY, SPLIT or FAIL",
         }
     }

@@ -199,7 +199,7 @@ impl Stage {
 
 /// The error for an invalid stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no stage: name one, or write a number from 0 to {LAST_STAGE}{}", meant_or_all(text, &STAGES.map(|(name, _)| name)))]
+#[error("`{text}` is not a stage: name one, or write a number from 0 to {LAST_STAGE}{}", meant_or_all(text, &STAGES.map(|(name, _)| name)))]
 pub struct StageError {
     /// The text.
     pub text: String,

@@ -29,7 +29,7 @@ impl TaskSpec {
     }
 }
 
-const NO_FRONT: &str = "must begin with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`";
+const NO_FRONT: &str = "must start with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`";
 
 /// Splits a file into its front matter, including the opening fence, and its body.
 fn parts<'t>(text: &'t str, problems: &Problems) -> Option<(&'t str, &'t str)> {

@@ -75,7 +75,7 @@ fn problem_of(text: &str, max_len: usize) -> Option<String> {
         return Some("may have only letters from a to z, digits, `-`, `_` and `.`".to_owned());
     }
     if !text.starts_with(is_edge) || !text.ends_with(is_edge) {
-        return Some("must begin and end with a letter, a digit or `_`".to_owned());
+        return Some("must start and end with a letter, a digit or `_`".to_owned());
     }
     if text.contains("..") || text.to_ascii_lowercase().ends_with(".lock") {
         return Some("must not have `..`, nor `.lock` at its end: git refuses such names".to_owned());
@@ -89,7 +89,7 @@ pub(super) fn branch(text: &str) -> Result<String, String> {
     let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     let is_name = !text.contains(is_odd) && !text.contains("..") && !text.contains("@{") && !text.ends_with('.');
     let is_branch = is_name && !text.starts_with('-') && text.split('/').all(is_part);
-    if is_branch { Ok(text.to_owned()) } else { Err(format!("`{text}` is no name for a branch")) }
+    if is_branch { Ok(text.to_owned()) } else { Err(format!("`{text}` is not a name for a branch")) }
 }
 
 impl TryFrom<String> for SpecId {

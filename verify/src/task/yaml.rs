@@ -164,7 +164,7 @@ fn key(event: Event<'_>, line: usize) -> Result<Option<String>, Fault> {
 /// The prefixes of errors that a missing quote causes.
 const HINTED: [&str; 2] = ["mapping values are not allowed", "unexpected character"];
 
-const QUOTES: &str = "; a text with `: ` in it, or that begins with a special character, needs quotes";
+const QUOTES: &str = "; a text with `: ` in it, or that starts with a special character, needs quotes";
 
 fn fault_of(error: &ScanError) -> Fault {
     let info = error.info();

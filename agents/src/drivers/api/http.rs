@@ -44,7 +44,7 @@ impl Http {
             headers.insert(AUTHORIZATION, header(key, &config.key_env)?);
         }
         let client =
-            Client::new(&url, headers).map_err(|why| fatal(format!("{} cannot be asked: {why}", server.address)))?;
+            Client::new(&url, headers).map_err(|why| fatal(format!("{} cannot be called: {why}", server.address)))?;
         Ok(Self { client, server })
     }
 
@@ -214,7 +214,7 @@ impl<'a> ResponseReader<'a> {
             (None, 0) => return Err(self.http.server.unreadable("nothing", "")),
             (None, _) if self.is_unrecognized() => {
                 let head = String::from_utf8_lossy(&self.head).into_owned();
-                return Err(self.http.server.unreadable("what is no answer", &head));
+                return Err(self.http.server.unreadable("an invalid answer", &head));
             }
             (None, _) => return Err(self.http.server.cut()),
         }
@@ -230,7 +230,7 @@ impl<'a> ResponseReader<'a> {
         let read = serde_json::from_str(data);
         let read = read.or_else(|error| reply::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)));
         let chunk: Chunk = read
-            .map_err(|error| self.http.server.unreadable(&format!("what is no chunk of an answer ({error})"), data))?;
+            .map_err(|error| self.http.server.unreadable(&format!("an invalid chunk of an answer ({error})"), data))?;
         if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
             return Err(self.http.server.stream_error(error));
         }

@@ -86,7 +86,7 @@ impl Server {
     /// Returns the error of a redirect to another server.
     pub(super) fn moved(&self, status: StatusCode, to: &str) -> DriverError {
         let message =
-            format!("{} answered {status} and leads to `{}`", self.address, bounded(&self.key_filter.text(to)));
+            format!("{} answered {status} and redirects to `{}`", self.address, bounded(&self.key_filter.text(to)));
         DriverError::new(ErrorClass::Fatal, message)
             .help("keys are not sent elsewhere; if that is right, set it as base URL")
     }

@@ -159,7 +159,7 @@ impl Books {
             "the budget of {} is used up: {tokens} tokens and {cost} spent{worked}{reserved}",
             shown.join(" and ")
         );
-        DriverError::new(ErrorClass::Budget, message).help("raise the budget, then go on")
+        DriverError::new(ErrorClass::Budget, message).help("raise the budget, then resume")
     }
 
     pub(super) fn add_reservation(&mut self, reservation: Reservation) -> u64 {
@@ -313,7 +313,7 @@ fn opened(path: &Path) -> io::Result<(File, String)> {
     }
     let mut file = options.open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     file.read_to_string(&mut text)?;

@@ -132,7 +132,7 @@ async fn play(
         }
     }
     if chosen.turn.submit.is_some() && request.submit.is_none() {
-        return Err(context.wrong("it submits, and nothing is asked for"));
+        return Err(context.wrong("it submits, but the request has no schema"));
     }
     transcript.last = chosen.turn.text.clone().unwrap_or(transcript.last);
     Ok(transcript.finished(Status::Done, chosen.turn.submit.clone(), session))
@@ -312,7 +312,7 @@ impl EditFile {
         let edited = edited(&text, &self.old, &self.new).or_else(|| self.with_line_ends_of(&text));
         match edited {
             Some(edited) => fs::write(path, edited),
-            None => Err(io::Error::other(format!("`{}` does not stand there", shortened(&self.old)))),
+            None => Err(io::Error::other(format!("`{}` is not there", shortened(&self.old)))),
         }
     }
 

@@ -158,7 +158,7 @@ impl TryFrom<String> for Span {
         let number = |unit: &str| text.strip_suffix(unit)?.trim().parse::<f64>().ok();
         let seconds = units.iter().find_map(|(unit, seconds)| Some(number(unit)? * seconds));
         let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        span.map(Self).ok_or_else(|| format!("`{text}` is no time; write `200ms`, `1.5s` or `2m`"))
+        span.map(Self).ok_or_else(|| format!("`{text}` is not a time; write `200ms`, `1.5s` or `2m`"))
     }
 }
 
@@ -183,7 +183,7 @@ impl<'de> Deserialize<'de> for Dollars {
         Reader::run(from, "a cost in dollars", |written| match written {
             Written::Number(dollars) => Self::try_from(dollars as f64),
             Written::Fraction(dollars) => Self::try_from(dollars),
-            Written::Text(text) => Err(format!("`{text}` is no cost in dollars")),
+            Written::Text(text) => Err(format!("`{text}` is not a cost in dollars")),
         })
     }
 }
@@ -196,7 +196,7 @@ impl TryFrom<f64> for Dollars {
         let is_cost = (0.0..=1e9).contains(&dollars);
         is_cost
             .then(|| Self((dollars * 1e6).round() as u64))
-            .ok_or_else(|| format!("`{dollars}` is no cost in dollars"))
+            .ok_or_else(|| format!("`{dollars}` is not a cost in dollars"))
     }
 }
 

@@ -149,7 +149,7 @@ impl Replaying {
             None => format!("it has no more turns of {}", asked.role),
         };
         let message = format!("the cassette {} does not fit: {why}", self.file.display());
-        Err(DriverError::new(ErrorClass::Fatal, message).help("record it anew, or undo what changed the requests"))
+        Err(DriverError::new(ErrorClass::Fatal, message).help("record it again, or undo the change of the requests"))
     }
 }
 

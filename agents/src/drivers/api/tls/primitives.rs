@@ -27,7 +27,7 @@ impl SecureRandom for Ring {
 
 impl KeyProvider for Ring {
     fn load_private_key(&self, _: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, rustls::Error> {
-        Err(rustls::Error::General("this client has no certificate of its own".to_owned()))
+        Err(rustls::Error::General("this client has no certificate".to_owned()))
     }
 }
 
