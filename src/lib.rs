@@ -1,7 +1,7 @@
 //! superstep: a typed-state graph engine that mirrors LangGraph.
 //!
 //! A workflow is a graph of nodes over a typed state. A node returns an update, a reducer merges it, a checkpoint follows.
-//! A run can stop for a person and go on in another process, survive being killed, and be read, forked and run again from
+//! A run can wait for a person and resume in another process, survive being killed, and be read, forked and run again from
 //! any of its checkpoints.
 //!
 //! ```
@@ -47,7 +47,7 @@
 //! | wire a graph | [`graph::StateGraph`], [`graph::Node`], [`graph::Route`], [`graph::Worker`], [`graph::Command`] |
 //! | set retries, timeouts, questions of a node | [`graph::NodeExt`] |
 //! | nest graphs | [`graph::CompiledGraph::mapped`], [`graph::Ctx::call`], [`graph::Persistence`] |
-//! | run, answer, go on | [`graph::Thread`], [`graph::Outcome`], [`graph::Interrupt`] |
+//! | run, answer, resume | [`graph::Thread`], [`graph::Outcome`], [`graph::Interrupt`] |
 //! | show a question to people, and take their answers in words | [`graph::HumanQuestion`] |
 //! | run the graphs of others, whose types are not known | [`graph::Graphs`], [`graph::AnyThread`], [`graph::runner()`] |
 //! | watch a run | [`graph::Thread::stream`], [`graph::Event`], [`graph::Mode`] |

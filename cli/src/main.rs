@@ -74,6 +74,7 @@ fn app() -> App {
             Crew::new(),
         )
         .graph_with("code-task", of_task(), Crew::new())
+        .next_help_heading("Agents")
         .shorthand("task", task::GRAPH)
         .plain_command("task new", "Write a template of a task file", task::new)
         .command("task show", "List the attempts of a task and its children", task::show)
@@ -88,7 +89,7 @@ fn app() -> App {
 /// The workflow that executes a task by verification.
 fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
     code_task_graph::graph()
-        .about("Execute a task with a coding agent until its verifiers pass; split it if it keeps failing")
+        .about("Execute a task with a coding agent until its verifiers pass")
         .example("--task task.md --driver cli:claude --thread tides")
         .example("--task task.md --profile superstep.toml --parallel 3 --thread tides")
         .args(code_task::input)

@@ -8,6 +8,9 @@ use superstep::workspace::{Salvaged, Workspace, WorkspaceError};
 
 /// What `salvage` takes.
 #[derive(Args)]
+#[command(
+    after_help = "Examples:\n  {bin} salvage tides\n  {bin} salvage tides --restore refs/superstep/tides/task-1/attempt-1"
+)]
 pub(crate) struct Salvage {
     /// Restore the files of this reference; changed files are not overwritten
     #[arg(long, value_name = "REF")]

@@ -451,6 +451,7 @@ fn the_whole_help() {
 #[case("task show")]
 #[case("override")]
 #[case("rewind")]
+#[case("salvage")]
 #[case("demo")]
 fn each_help_has_an_example(#[case] command: &str) {
     let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();

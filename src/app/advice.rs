@@ -12,26 +12,26 @@ use super::shapes::{AwaitedShape, NextStep, OpenQuestion, ThreadReport};
 /// Returns the next steps of a thread. The questions of an interrupted one have commands of their own.
 pub(crate) fn next_steps(report: &ThreadReport) -> Vec<NextStep> {
     if report.origin.is_untrusted() {
-        return vec![NextStep::new("to let it run, if you trust who made it and what it holds", "trust")];
+        return vec![NextStep::new("if you trust its author and its content, trust it with", "trust")];
     }
     match report.status.as_str() {
-        "pending" | "stopped" => vec![NextStep::new("go on with", "proceed")],
+        "pending" | "stopped" => vec![NextStep::new("resume it with", "proceed")],
         "failed" if report.refused && report.next == ["__start__"] => vec![NextStep::new(
-            "its input was not applied; run it again with another one, as shown by",
+            "its input was not applied; run it again with another input, see",
             format!("run {} --help", shell_word(&report.graph)),
         )],
         "failed" if report.refused => {
-            vec![NextStep::new("once its cause is mended, begin the superstep anew with", "retry")]
+            vec![NextStep::new("once the cause is fixed, restart the superstep with", "retry")]
         }
-        "failed" => vec![NextStep::new("once its cause is mended, go on with", "proceed")],
-        "needs-migration" => vec![NextStep::new("once the graph fits it again, go on with", "proceed")],
-        "waiting" => vec![NextStep::new("once the time has come, go on with", "proceed")],
+        "failed" => vec![NextStep::new("once the cause is fixed, resume it with", "proceed")],
+        "needs-migration" => vec![NextStep::new("once the graph matches again, resume it with", "proceed")],
+        "waiting" => vec![NextStep::new("once the time has come, resume it with", "proceed")],
         "awaiting-signal" => awaiting(&report.signals, report.until.is_some()),
         "interrupted" => {
-            vec![NextStep::new("its questions, with the commands that answer them, are shown by", "status")]
+            vec![NextStep::new("see its questions and the commands that answer them with", "status")]
         }
-        "running" => vec![NextStep::new("see what it does with", "watch"), NextStep::new("end its run with", "cancel")],
-        _ => vec![NextStep::new("nothing is left to run; read what it did with", "log")],
+        "running" => vec![NextStep::new("watch it with", "watch"), NextStep::new("cancel its run with", "cancel")],
+        _ => vec![NextStep::new("the run is complete; read its history with", "log")],
     }
 }
 
@@ -47,7 +47,7 @@ fn awaiting(signals: &[AwaitedShape], is_timed: bool) -> Vec<NextStep> {
             steps.push(step);
         }
     }
-    let what = if is_timed { "once it or the time has come, go on with" } else { "once it has come, go on with" };
+    let what = if is_timed { "once it has arrived or the time has come, resume it with" } else { "once it has arrived, resume it with" };
     steps.push(NextStep::new(what, "proceed"));
     steps
 }
@@ -91,7 +91,7 @@ pub(crate) fn after(note: &str, steps: &[NextStep]) -> String {
     }
 }
 
-/// Returns the steps as a sentence: ``once its cause is mended, go on with `tool proceed first` ``.
+/// Returns the steps as a sentence: ``once the cause is fixed, resume it with `tool proceed first` ``.
 pub(crate) fn sentence(steps: &[NextStep]) -> String {
     let step = |NextStep { text, command }: &NextStep| format!("{text} `{command}`");
     steps.iter().map(step).collect::<Vec<_>>().join("; ")
@@ -239,39 +239,39 @@ mod tests {
     const SIGNAL: &str = "call";
 
     #[rstest::rstest]
-    #[case(json!({"status": "finished"}), "nothing is left to run; read what it did with `tool log t`")]
-    #[case(json!({"status": "pending"}), "go on with `tool proceed t`")]
-    #[case(json!({"status": "stopped"}), "go on with `tool proceed t`")]
-    #[case(json!({"status": "failed"}), "once its cause is mended, go on with `tool proceed t`")]
+    #[case(json!({"status": "finished"}), "the run is complete; read its history with `tool log t`")]
+    #[case(json!({"status": "pending"}), "resume it with `tool proceed t`")]
+    #[case(json!({"status": "stopped"}), "resume it with `tool proceed t`")]
+    #[case(json!({"status": "failed"}), "once the cause is fixed, resume it with `tool proceed t`")]
     #[case(
         json!({"status": "failed", "refused": true}),
-        "once its cause is mended, begin the superstep anew with `tool retry t`"
+        "once the cause is fixed, restart the superstep with `tool retry t`"
     )]
     #[case(
         json!({"status": "failed", "refused": true, "next": ["__start__"]}),
-        "its input was not applied; run it again with another one, as shown by `tool run g --help`"
+        "its input was not applied; run it again with another input, see `tool run g --help`"
     )]
-    #[case(json!({"status": "needs-migration"}), "once the graph fits it again, go on with `tool proceed t`")]
-    #[case(json!({"status": "waiting", "until": "T"}), "once the time has come, go on with `tool proceed t`")]
+    #[case(json!({"status": "needs-migration"}), "once the graph matches again, resume it with `tool proceed t`")]
+    #[case(json!({"status": "waiting", "until": "T"}), "once the time has come, resume it with `tool proceed t`")]
     #[case(
         json!({"status": "awaiting-signal", "signals": [{"name": SIGNAL, "node": "A", "takes": "{\"by\": text}"}]}),
-        "send the signal `call` with `tool signal t call '{\"by\": \"...\"}'`; once it has come, go on with `tool proceed t`"
+        "send the signal `call` with `tool signal t call '{\"by\": \"...\"}'`; once it has arrived, resume it with `tool proceed t`"
     )]
     #[case(
         json!({"status": "awaiting-signal", "until": "T", "signals": [
             {"name": SIGNAL, "node": "A"}, {"name": SIGNAL, "node": "B"}, {"name": "stop it", "node": "B"},
         ]}),
         "send the signal `call` with `tool signal t call`; send the signal `stop it` with `tool signal t 'stop it'`; \
-         once it or the time has come, go on with `tool proceed t`"
+         once it has arrived or the time has come, resume it with `tool proceed t`"
     )]
     #[case(
         json!({"status": "interrupted"}),
-        "its questions, with the commands that answer them, are shown by `tool status t`"
+        "see its questions and the commands that answer them with `tool status t`"
     )]
-    #[case(json!({"status": "running"}), "see what it does with `tool watch t`; end its run with `tool cancel t`")]
+    #[case(json!({"status": "running"}), "watch it with `tool watch t`; cancel its run with `tool cancel t`")]
     #[case(
         json!({"status": "failed", "foreign": true, "trusted": false}),
-        "to let it run, if you trust who made it and what it holds `tool trust t`"
+        "if you trust its author and its content, trust it with `tool trust t`"
     )]
     fn each_status_has_one_advice(#[case] fields: Value, #[case] says: &str) {
         let report = report(fields);
@@ -294,10 +294,10 @@ mod tests {
 
     #[test]
     fn functions_of_the_library_are_commands_here() {
-        let help = "begin anew with `thread.retry()`, or move it on by hand with `update_state_as`; then `proceed()`";
+        let help = "restart with `thread.retry()`, or move it with `update_state_as`; then `proceed()`";
         assert_eq!(
             in_commands(help),
-            "begin anew with `{retry}`, or move it on by hand with `{update --as-node NODE --values JSON}`; then `{proceed}`"
+            "restart with `{retry}`, or move it with `{update --as-node NODE --values JSON}`; then `{proceed}`"
         );
     }
 

@@ -46,7 +46,7 @@ impl AppThread {
         let (Ok(question), Some(answer)) = (chosen(&questions, to, &self.id), answer) else { return Ok(()) };
         match self.graph.form(question.name()).and_then(|form| form.check(question, answer)) {
             Some(problem) => Err(Failure::usage(format!("question `{}`: {problem}", question.name()))
-                .hint("the question is still open; `{status}` shows it")),
+                .hint("the question is still pending; `{status}` shows it")),
             None => Ok(()),
         }
     }
@@ -131,7 +131,7 @@ impl AppThread {
 }
 
 fn no_open_question(report: &ThreadReport) -> Failure {
-    let error = format!("thread `{}` has no open question: {}", report.thread, standing(report));
+    let error = format!("thread `{}` has no pending question: {}", report.thread, standing(report));
     let failure = Failure::new(error).next(next_steps(report));
     match &report.help {
         Some(help) => failure.hint(in_commands(help)),
@@ -145,7 +145,7 @@ fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId)
     match open.collect::<Vec<_>>().as_slice() {
         [] => match to {
             Some(to) => Err(RunError::UnknownQuestion { question: to.to_string() }.into()),
-            None => Err(Failure::new(format!("thread `{id}` has no open question"))), // an interrupted one has some
+            None => Err(Failure::new(format!("thread `{id}` has no pending question"))), // an interrupted one has some
         },
         [question] => Ok(question),
         several => {
@@ -153,8 +153,8 @@ fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId)
                 .iter()
                 .map(|open_question| format!("{} ({})", open_question.id(), open_question.name()))
                 .collect();
-            let help = format!("say which one with `--interrupt ID`: {}", ids.join(", "));
-            Err(Failure::new(format!("thread `{id}` has {} open questions", several.len())).help(help))
+            let help = format!("select one with `--interrupt ID`: {}", ids.join(", "));
+            Err(Failure::new(format!("thread `{id}` has {} pending questions", several.len())).help(help))
         }
     }
 }
@@ -172,14 +172,14 @@ fn not_decidable(question: &Question, verdict: ReplyKind, suggested: &[String]) 
 /// Returns the error of feedback that the answer has no place for.
 fn feedback_unused(question: &Question, verdict: ReplyKind) -> Failure {
     let (word, name) = (verdict.word(), question.name());
-    Failure::usage(format!("question `{name}` takes no text with `{word}`: what `--feedback` says would be lost"))
-        .hint(format!("keep it beside the answer with `{{{word} --note TEXT}}`"))
+    Failure::usage(format!("question `{name}` takes no text with `{word}`: the text of `--feedback` would be lost"))
+        .hint(format!("store it as a note with `{{{word} --note TEXT}}`"))
 }
 
 fn not_editable(question: &Question) -> Failure {
     let name = question.name();
     Failure::usage(format!("`edit` cannot answer question `{name}`: it takes {}", question.answer_shape()))
-        .hint("`{status}` shows what answers it")
+        .hint("`{status}` shows the commands that answer it")
 }
 
 /// Returns the name of an answer: a word, or the one key of an object.

@@ -15,9 +15,21 @@ pub(crate) struct Additions {
     pub commands: Vec<CustomCommand>,
     /// Pairs of a word and the name of the graph that it runs.
     pub shorthands: Vec<(String, String)>,
+    /// The first words of all commands in the order of the help, each with the heading of its group.
+    pub words: Vec<(String, Option<String>)>,
+    /// The heading of the commands that are added next.
+    pub heading: Option<String>,
 }
 
 impl Additions {
+    /// Lists a command in the help, once for each first word.
+    pub(crate) fn list(&mut self, path: &str) {
+        let word = first(path);
+        if !self.words.iter().any(|(known, _)| known == word) {
+            self.words.push((word.to_owned(), self.heading.clone()));
+        }
+    }
+
     /// Returns the command of these words.
     pub(crate) fn named(&self, path: &str) -> Option<&CustomCommand> {
         self.commands.iter().find(|own| own.path == path)

@@ -241,11 +241,11 @@ impl Failure {
 /// Returns what is to be mended before the thread can go on; none if nothing is known of it.
 fn mended(error: &RunError) -> Option<&'static str> {
     Some(match error {
-        RunError::QuestionChanged { .. } => "ask in the same order, or begin the step anew with `{retry}`",
+        RunError::QuestionChanged { .. } => "ask in the same order, or restart the superstep with `{retry}`",
         RunError::ConcurrentUpdate { .. } => "give the channel a reducer, or write it from one node",
-        RunError::Refused { .. } => "mend the reducer or the write",
-        RunError::RecursionLimit { .. } => "check the loop's way out",
-        RunError::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state",
+        RunError::Refused { .. } => "fix the reducer or the write",
+        RunError::RecursionLimit { .. } => "check the exit of the loop",
+        RunError::StateTooLarge { .. } => "keep large values elsewhere and references to them in the state",
         RunError::Codec { .. } => "let the type write and read the value",
         _ => return None,
     })
@@ -257,31 +257,31 @@ fn hint(error: &RunError) -> Option<Cow<'static, str>> {
         return Some(StoreLocation::advice(found).into());
     }
     let text = match error {
-        RunError::UnknownThread { near, .. } if near.is_empty() => "`{threads}` lists the threads there are",
-        RunError::EmptyInput { .. } => "begin a thread with `run GRAPH`",
-        RunError::Unfinished { .. } => "`{status}` shows what is open; answer, or `{proceed}`",
+        RunError::UnknownThread { near, .. } if near.is_empty() => "`{threads}` lists the threads",
+        RunError::EmptyInput { .. } => "start a thread with `run GRAPH`",
+        RunError::Unfinished { .. } => "`{status}` shows what is unfinished; answer it, or resume it with `{proceed}`",
         RunError::UnknownQuestion { .. } | RunError::AlreadyAnswered { .. } => {
-            "nothing was written; `{status}` shows the questions that are open"
+            "nothing was written; `{status}` shows the pending questions"
         }
-        RunError::MistypedAnswer { .. } => "nothing was written; `{status}` shows what the question takes",
-        RunError::AmbiguousAnswer { .. } => "say which one with `--interrupt ID`; `{status}` lists them",
-        RunError::Foreign { .. } => "if you trust who made its file and what it holds, `{trust}`",
-        RunError::InvalidUpdate { .. } => "`update --help` tells what an update takes",
+        RunError::MistypedAnswer { .. } => "nothing was written; `{status}` shows the expected answer",
+        RunError::AmbiguousAnswer { .. } => "select one with `--interrupt ID`; `{status}` lists them",
+        RunError::Foreign { .. } => "if you trust the author and the content of its file, `{trust}`",
+        RunError::InvalidUpdate { .. } => "`update --help` describes an update",
         RunError::UnknownNode { .. } => "`graphs` lists the nodes of each graph",
         RunError::Checkpoint(CheckpointError::Locked { .. }) => "wait for that process, or end it",
         RunError::Checkpoint(CheckpointError::DamagedStore { .. }) => {
-            "keep a copy of its directory; save what can be read with `{repair NEW}`, or restore a backup"
+            "copy its directory; save the readable part with `{repair NEW}`, or restore a backup"
         }
         RunError::Checkpoint(CheckpointError::NotWritable { .. }) => {
-            "to look at it is possible, with `--read-only`; to write, be its owner, give write permission back \
-             (`chmod -R u+w`), or copy its directory and name the copy with `--store PATH`"
+            "read it with `--read-only`; to write, run as its owner, restore write permission (`chmod -R u+w`), or copy its \
+             directory and use the copy with `--store PATH`"
         }
         RunError::NoSuchSignal { .. } => {
             "a task has received it, or it was discarded; `{status}` lists the signals in the mailbox"
         }
         RunError::MailboxFull { .. } => "let the thread receive some, or discard one with `{signal} --discard ID`",
-        RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
-        RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
+        RunError::AmbiguousUpdate => "name the node with `--as-node NODE`",
+        RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints",
         other => return mended(other).map(Cow::from), // the library's own words will do
     };
     Some(text.into())
@@ -322,5 +322,5 @@ pub(crate) fn shape<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, Fa
 
 /// Converts a reply to JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Failure::new(format!("the reply is no JSON: {error}")))
+    serde_json::to_value(value).map_err(|error| Failure::new(format!("the reply is not JSON: {error}")))
 }

@@ -113,7 +113,7 @@ impl AppGraph {
         };
         Err(match error.downcast::<Refusal>() {
             Ok(refusal) => refusal.into(),
-            Err(error) => Failure::usage(format!("there is no input for `{}`", self.name())).because(&*error),
+            Err(error) => Failure::usage(format!("invalid input for `{}`", self.name())).because(&*error),
         })
     }
 

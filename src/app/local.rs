@@ -66,11 +66,11 @@ impl Local {
     fn find(StoreLocation { path, .. }: &StoreLocation) -> Result<(), Failure> {
         let holder = path.join(LOCK_FILE);
         let is_there = holder.try_exists().map_err(|error| {
-            Failure::new(format!("cannot look for a store at {}: {error}", path.display()))
-                .help("be its owner, or name another store with `--store PATH` or SUPERSTEP_STORE")
+            Failure::new(format!("cannot access the store at {}: {error}", path.display()))
+                .help("run as its owner, or use another store with `--store PATH` or SUPERSTEP_STORE")
         })?;
         if !is_there {
-            let help = "a `run` makes one; name another with `--store PATH` or SUPERSTEP_STORE";
+            let help = "`run` creates one; use another with `--store PATH` or SUPERSTEP_STORE";
             return Err(Failure::new(format!("there is no store at {}", path.display())).help(help));
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Local {
         if let Some(after) = &request.after {
             let last = lines.iter().position(|line| line.thread == *after).ok_or_else(|| {
                 Failure::usage(format!("the list has no thread `{after}`"))
-                    .help("give the last thread of the page before, with the same options")
+                    .help("give the last thread of the previous page, with the same options")
             })?;
             lines.drain(..=last);
         }
@@ -225,7 +225,7 @@ impl ThreadService for Local {
                 ThreadRequest::Cancel { thread } => {
                     self.info(&thread).await?;
                     let error = format!("thread `{thread}` is not running: there is nothing to cancel");
-                    Err(Failure::new(error).hint("`{status}` tells how it stands"))
+                    Err(Failure::new(error).hint("`{status}` shows its status"))
                 }
             }
         })
@@ -292,7 +292,7 @@ pub(crate) async fn answer(thread: &AppThread, request: AnswerRequest) -> Result
 
 fn question_id(given: Option<String>) -> Result<Option<InterruptId>, Failure> {
     let id = given.map(|id| id.parse::<InterruptId>()).transpose();
-    id.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the open questions"))
+    id.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the pending questions"))
 }
 
 async fn discard(thread: &AppThread, signal: &str) -> Result<Value, Failure> {

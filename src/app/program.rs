@@ -90,7 +90,7 @@ impl App {
         let name = name.into();
         if self.graphs.find(&name).is_some() {
             self.errors
-                .push(Failure::new(format!("two graphs are named `{name}`")).help("give each a name of its own"));
+                .push(Failure::new(format!("two graphs are named `{name}`")).help("give each a different name"));
             return self;
         }
         let entry: Entry<G::State, G::Node, G::Context> = graph.entry();
@@ -173,15 +173,26 @@ impl App {
         } else if args::is_taken(&name) || self.added.named(&name).is_some() || self.added.shorthand(&name).is_some() {
             self.errors.push(taken(&name));
         } else {
+            self.added.list(&name);
             self.added.shorthands.push((name, graph));
         }
+        self
+    }
+
+    /// Lists the commands that are added after this under a heading of the help, as clap's `next_help_heading` does for
+    /// options: one of its own, or one that every program has, such as `Look`.
+    pub fn next_help_heading(mut self, heading: impl Into<String>) -> Self {
+        self.added.heading = Some(heading.into());
         self
     }
 
     fn add(&mut self, own: CustomCommand) {
         match args::is_taken(first(own.path)) || self.added.collides(own.path) {
             true => self.errors.push(taken(own.path)),
-            false => self.added.commands.push(own),
+            false => {
+                self.added.list(own.path);
+                self.added.commands.push(own);
+            }
         }
     }
 
@@ -223,7 +234,7 @@ impl App {
         }
         let call = args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let bin = Path::new(&call).file_stem().map_or("superstep".into(), |name| name.to_string_lossy().into_owned());
-        let about = self.about.unwrap_or_else(|| "Runs graphs, answers their questions, looks at every step".into());
+        let about = self.about.unwrap_or_else(|| "Runs graphs, answers their questions, inspects every step".into());
         let version = self.version.unwrap_or_else(|| "0.0.0".into());
         let command = args::command(&bin, &version, &about, &self.graphs.0, &self.added);
         let matches = match command.clone().try_get_matches_from(args) {
@@ -250,7 +261,7 @@ impl App {
 }
 
 fn taken(name: &str) -> Failure {
-    Failure::new(format!("two commands are named `{name}`")).help("give it another name")
+    Failure::new(format!("two commands are named `{name}`")).help("rename one of them")
 }
 
 /// Rewrites `help run` to `run --help`.

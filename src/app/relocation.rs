@@ -43,7 +43,7 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
     let recorded = Recorded { folder, commit, origin, thread: name.to_owned(), store, current };
     let found = tokio::task::spawn_blocking(move || mended(&recorded)).await;
     let unmended = |error: &dyn std::error::Error| {
-        Failure::new(format!("the repository of thread `{name}` was moved, and cannot be used at its new place"))
+        Failure::new(format!("the repository of thread `{name}` was moved, and cannot be used in its new location"))
             .because(error)
     };
     let found = found.map_err(|error| unmended(&error))?.map_err(|error| unmended(&error))?;
@@ -60,7 +60,7 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
         Whereabouts::Unmoved | Whereabouts::Moved(_) => Ok(None),
         Whereabouts::Gone if !is_begun => Ok(None), // the plan may still be rejected
         Whereabouts::Gone => Ok(Some(
-            Failure::new(format!("the repository of thread `{name}` is not at {place} any more"))
+            Failure::new(format!("the repository of thread `{name}` is no longer at {place}"))
                 .help("if it was moved, run this command in its new folder, with the same `--store`"),
         )),
         Whereabouts::Copied { copy } => {
@@ -106,8 +106,8 @@ fn mended(recorded: &Recorded) -> Result<Found, WorkspaceError> {
 fn unclear(name: &str, place: &str, places: &[std::path::PathBuf]) -> Failure {
     let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
     let all = places.join(", ");
-    let error = format!("the repository of thread `{name}` is not at {place} any more, and may be any of {all}");
-    Failure::new(error).help("run this command inside the right one, with a store that is in none of the others")
+    let error = format!("the repository of thread `{name}` is no longer at {place}, and may be any of {all}");
+    Failure::new(error).help("run this command inside the right one, with a store that is not in one of the others")
 }
 
 #[cfg(not(feature = "agents"))]

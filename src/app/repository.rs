@@ -43,7 +43,7 @@ pub(crate) async fn clear_repository(id: &ThreadId, repository: Option<PathBuf>)
 
 #[cfg(feature = "agents")]
 fn note(id: &ThreadId, swept: Result<(), crate::workspace::WorkspaceError>) -> Option<String> {
-    let text = format!("note: git still keeps files of {id} under refs/superstep: {}", swept.err()?);
+    let text = format!("note: git still has files of {id} under refs/superstep: {}", swept.err()?);
     Some(super::text::clean(&text).into_owned() + "\n")
 }
 

@@ -192,7 +192,7 @@ impl ForkWrites {
             Err(failure) => failure,
         };
         if let Err(left) = undo().await {
-            failure.causes.push(format!("what was made for the fork was not removed: {left}"));
+            failure.causes.push(format!("the files of the fork were not removed: {left}"));
         }
         Err(failure)
     }
@@ -246,6 +246,6 @@ mod tests {
         assert_eq!((failure.error, undone.load(Ordering::SeqCst)), ("the disk is full".into(), 1));
         let own = counting(&undone, || Err(Refusal::new("the folder is in use")));
         let failure = own.stored::<()>(Err(Failure::new("the disk is full"))).await.unwrap_err();
-        assert_eq!(failure.causes, ["what was made for the fork was not removed: the folder is in use"]);
+        assert_eq!(failure.causes, ["the files of the fork were not removed: the folder is in use"]);
     }
 }

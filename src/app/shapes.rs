@@ -140,7 +140,7 @@ pub(crate) struct ThreadReport {
 /// A command to type next, after the words that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NextStep {
-    /// The purpose: `once its cause is mended, go on with`.
+    /// The purpose: `once the cause is fixed, resume it with`.
     pub text: String,
     /// The command about the thread: `proceed`, and in full where it is printed.
     pub command: String,

@@ -4,8 +4,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args};
 
 const BEFORE: &str = "superstep-stop-before";
 const AFTER: &str = "superstep-stop-after";
-const BEFORE_HELP: &str = "Stop before this node, in this run and in every later one; may be repeated";
-const AFTER_HELP: &str = "Stop after this node, in this run and in every later one; may be repeated";
+const BEFORE_HELP: &str = "Stop before this node, in this and every later run; may be repeated";
+const AFTER_HELP: &str = "Stop after this node, in this and every later run; may be repeated";
 
 /// The stop points of a thread from now on.
 #[derive(Args, Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct StopArgs {
     #[arg(long, value_name = "NODE", help = AFTER_HELP)]
     pub stop_after: Vec<String>,
 
-    /// Remove the stop points that `--stop-before` and `--stop-after` have set
+    /// Remove the stop points of `--stop-before` and `--stop-after`
     #[arg(long, conflicts_with_all = ["stop_before", "stop_after"])]
     pub no_stops: bool,
 }

@@ -26,7 +26,7 @@ impl StoreLocation {
     pub(crate) fn help() -> String {
         let others = StoreKind::ALL.iter().filter(|kind| **kind != PLAIN).map(|kind| format!("`{kind}:`"));
         let others: Vec<String> = others.collect();
-        format!("Where threads are kept: a directory, of {PLAIN} unless {} stands before it", others.join(" or "))
+        format!("The store of the threads: a directory of {PLAIN}, or of another kind with the prefix {}", others.join(" or "))
     }
 
     /// Returns the help of an argument that names a store to copy.
@@ -38,7 +38,7 @@ impl StoreLocation {
     /// Returns how to name a store whose kind is `found`.
     pub(crate) fn advice(found: &str) -> String {
         if found == PLAIN.name() {
-            return "name it by its path alone: `--store PATH`".into();
+            return "use its path without a prefix: `--store PATH`".into();
         }
         format!("put `{found}:` before its path: `--store {found}:PATH`")
     }

@@ -69,7 +69,7 @@ static WRITE_ERROR: Mutex<Option<String>> = Mutex::new(None);
 pub(crate) fn take_write_error() -> Option<Failure> {
     let reason = WRITE_ERROR.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let failure = Failure::new(format!("cannot write to standard output: {reason}"));
-    Some(failure.help("what the command did is done, only its output is lost; check where it goes to"))
+    Some(failure.help("the command has run, only its output is lost; check where it is redirected to"))
 }
 
 pub(crate) fn print_json(json: &Value) {

@@ -94,7 +94,7 @@ fn exit_code(graph: &AnyGraph, open: &[Question]) -> Exit {
 const REPLAYED: [Mode; 6] =
     [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Journal];
 /// The help that names the command for an external update.
-const UPDATE_HELP: &str = "; by hand here: `update THREAD --as-node NODE`";
+const UPDATE_HELP: &str = "; on the command line: `update THREAD --as-node NODE`";
 /// The events that a watched run emits.
 const RUN_MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
 

@@ -7,7 +7,7 @@ pub(crate) use superstep_base::time::now;
 
 /// Parses a span of time: a number with s, m, h or d.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no span of time: write a number with s, m, h or d, as 30d");
+    let wrong = || format!("`{text}` is not a duration: write a number with s, m, h or d, for example 30d");
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let number: u64 = text[..split].parse().map_err(|_| wrong())?;
     let seconds = match &text[split..] {
@@ -26,7 +26,7 @@ pub(crate) fn moment(text: &str) -> Result<u64, String> {
         return Ok(now().saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)));
     }
     time::parse(text).ok_or_else(|| {
-        format!("`{text}` is no time: write 2026-01-31, 2026-01-31T09:30:00Z, or how long ago, as 2h or 30d")
+        format!("`{text}` is not a time: write 2026-01-31, 2026-01-31T09:30:00Z, or an age such as 2h or 30d")
     })
 }
 

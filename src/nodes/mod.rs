@@ -8,25 +8,25 @@
 //! | `prompts` | the texts for agents |
 //! | `ask` | questions to people, as data |
 //! | `git` | the work tree of a run |
-//! | `agent` | agents, their turns, and the nodes that have work done or judged |
+//! | `agent` | agents, their turns, and the nodes in which agents work and review |
 //! | `verify` | commands and verifiers that check work |
 //! | `plan` | plans, phases and tasks from the first draft to the last commit |
 //!
-//! | node | what it does | what it asks people |
+//! | node | action | questions to people |
 //! |---|---|---|
-//! | [`architect`] | has a plan written | |
-//! | [`plan_validator`] | reads a plan, says what is wrong | |
+//! | [`architect`] | lets an agent write a plan | |
+//! | [`plan_validator`] | reads a plan and reports its problems | |
 //! | [`human_approval`] | | [`ApprovePlan`], [`PlanChanged`] |
-//! | [`prepare_workspace`] | makes the repository ready | |
-//! | [`developer`] | has a task worked on | [`AgentQuestion`] |
+//! | [`prepare_workspace`] | prepares the repository | |
+//! | [`developer`] | lets an agent work on a task | [`AgentQuestion`] |
 //! | [`verify`] | runs the plan's commands | |
-//! | [`reviewer`] | has the work judged | [`ReviewUnavailable`] |
-//! | [`commit_task`] | commits it | |
-//! | [`finalize`] | commits the last one, has all of it judged | |
-//! | [`halt`] | keeps work that did not pass | [`Halted`], [`PlanChanged`] |
-//! | [`next_task_node`], [`run_command`] | count on, run a command | |
+//! | [`reviewer`] | lets an agent review the work | [`ReviewUnavailable`] |
+//! | [`commit_task`] | commits a task | |
+//! | [`finalize`] | commits the last task and lets an agent review all work | |
+//! | [`halt`] | saves work that did not pass | [`Halted`], [`PlanChanged`] |
+//! | [`next_task_node`], [`run_command`] | advance to the next task; run a command | |
 //!
-//! [`Turn`] is the building block for agent nodes of your own.
+//! [`Turn`] is the building block for custom agent nodes.
 //!
 //! ```
 //! use superstep::nodes::next_task_node;

@@ -16,12 +16,35 @@ fn help_is_a_command_too(#[case] words: &[&str], #[case] same: &[&str]) {
     assert_eq!((called.code(), called.out()), (0, help.out()));
 }
 
+/// Returns the commands that the help lists.
+fn commands(help: &str) -> Vec<&str> {
+    let lines = help.lines().take_while(|line| *line != "Options:").filter_map(|line| line.strip_prefix("  "));
+    lines.filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+#[rstest]
+#[case("-h")]
+#[case("--help")]
+#[case("help")]
+fn the_help_lists_each_command_in_one_group(#[case] word: &str) {
+    let place = Place::new();
+    let help = place.call(&[word]).out();
+    let headings: Vec<&str> = help.lines().filter_map(|line| line.strip_suffix(':')).collect();
+    assert_eq!(headings[..6], ["Run", "Answer", "Look", "Debug", "Keep", "Options"]);
+    let mut listed = commands(&help);
+    listed.sort_unstable();
+    let completed = place.call(&["completions", "bash"]).out();
+    let subcommands = completed.lines().filter_map(|line| line.trim().strip_prefix("own_tool,"));
+    let mut known: Vec<&str> = subcommands.filter_map(|line| line.strip_suffix(')')).collect();
+    known.sort_unstable();
+    assert_eq!(listed, known);
+}
+
 #[test]
 fn no_help_mentions_the_rust_api() {
     let place = Place::new();
     let all = place.call(&["--help"]).out();
-    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    for command in commands.map(|line| line.split_whitespace().next().unwrap()) {
+    for command in commands(&all) {
         let help = place.call(&[command, "--help"]).out();
         for word in ["()", "(..)", "::", "thread.at", "graph.thread", "&self"] {
             assert!(!help.contains(word), "{word} in {help}");

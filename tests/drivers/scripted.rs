@@ -271,12 +271,12 @@ turns:
     let error = finish(&driver, second).await.unwrap_err();
     assert_snapshot!(format!("{error}\n{}", error.help), @"
     no turn of s.yaml fits: developer, task `1`, attempt 1
-    turn 1 was had; turn 2 is for attempt 2; turn 3 is for task `2`; turn 4 asks for `tea` in the prompt
+    turn 1 was already used; turn 2 is for attempt 2; turn 3 is for task `2`; turn 4 expects `tea` in the prompt
     ");
     let mut resumed = at(request("developer", Path::new(".")), "1", 2);
     resumed.prompt = "it".into();
     let error = finish(&driver, resumed).await.unwrap_err();
-    assert_snapshot!(error.help, @"turn 1 is for attempt 1; turn 2 is for a resumed session; turn 3 is for task `2`; turn 4 asks for `tea` in the prompt");
+    assert_snapshot!(error.help, @"turn 1 is for attempt 1; turn 2 is for a resumed session; turn 3 is for task `2`; turn 4 expects `tea` in the prompt");
     let error = finish(&driver, request("architect", Path::new("."))).await.unwrap_err();
     assert_snapshot!(format!("{error}\n{}", error.help), @"
     no turn of s.yaml fits: architect

@@ -175,10 +175,10 @@ fn the_profile_of_the_issue_is_read() {
 #[case::no_url("[api.x]\napi_key_env = 'K'\n", "p.toml:1: api.x: has no `base_url`")]
 #[case::url(
     "[api]\nbase_url = 'localhost:80'\n",
-    "p.toml:2: api.base_url: is no address that begins with `http://` or `https://`"
+    "p.toml:2: api.base_url: is not a URL that starts with `http://` or `https://`"
 )]
-#[case::no_host("[api]\nbase_url = 'http:///v1'\n", "p.toml:2: api.base_url: is no address of a server")]
-#[case::port("[api]\nbase_url = 'http://h:x/v1'\n", "p.toml:2: api.base_url: is no address of a server")]
+#[case::no_host("[api]\nbase_url = 'http:///v1'\n", "p.toml:2: api.base_url: is not the URL of a server")]
+#[case::port("[api]\nbase_url = 'http://h:x/v1'\n", "p.toml:2: api.base_url: is not the URL of a server")]
 #[case::query(
     "[api]\nbase_url = 'http://h/v1?a=b'\n",
     "p.toml:2: api.base_url: has a `?` or `#`; `/chat/completions` is appended to it"
@@ -196,7 +196,7 @@ fn every_problem_is_reported_at_once_in_the_order_of_the_file() {
     p.toml:1: modle: this key is unknown; did you mean `model`?
     p.toml:2: final_review: must be `true` or `false`, not a whole number
     p.toml:4: agents.tester: this key is unknown; there are `architect`, `developer`, `reviewer`, `verifier`, `splitter`
-    p.toml:7: api.x.base_url: is no address that begins with `http://` or `https://`
+    p.toml:7: api.x.base_url: is not a URL that starts with `http://` or `https://`
     p.toml:8: api.x.foo: this key is unknown; there are `base_url`, `api_key_env`
     p.toml:11: tools.shell: must be `true` or `false`, not a whole number
     ");

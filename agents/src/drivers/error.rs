@@ -1,4 +1,4 @@
-//! Errors of a turn, with a class that tells the caller to retry, wait, change the request or give up.
+//! Errors of a turn, with a class by which the caller decides to retry, wait, change the request or give up.
 
 use std::time::Duration;
 

@@ -138,7 +138,7 @@ impl SessionStore {
                 return Err(lost(session, &turn));
             };
             if line.len() >= MAX_TURNS || turn == current {
-                return Err(lost(session, &turn).help("the turns of this session go in a circle"));
+                return Err(lost(session, &turn).help("the turns of this session form a cycle"));
             }
             next = header.parent;
             line.push(path);

@@ -9,19 +9,19 @@ use crate::graph::{Reply, ReplyKind};
 /// The question that an answer is for, and the person who gives it.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AnswerTo {
-    /// The question's id, where several are open
+    /// The question to answer, if several are pending; `status` lists the ids
     #[arg(long, value_name = "ID")]
     pub interrupt: Option<String>,
 
-    /// Who answers; kept with the answer
+    /// The person who answers; stored with the answer
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
 
-    /// A note; kept with the answer
+    /// A note; stored with the answer
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 
-    /// Store the answer and run nothing: `proceed` goes on later, or elsewhere
+    /// Store the answer without resuming the thread; `proceed` or a runner resumes it later
     #[arg(long, conflicts_with = "interactive")]
     pub record_only: bool,
 
@@ -29,9 +29,10 @@ pub(crate) struct AnswerTo {
     pub interaction: InteractiveArg,
 }
 
-/// Answer a question with JSON, and go on
+/// Answer a question with JSON and resume the thread
 ///
-/// Answers a question with JSON and goes on. Without an answer, goes on as `proceed` does. A wrong answer changes nothing.
+/// Answers a question with JSON and resumes the thread. Without an answer, works like `proceed`. An invalid answer changes
+/// nothing.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,7 @@ pub(crate) struct Resume {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// The answer as JSON, or @FILE that holds it
+    /// The answer as JSON, or @FILE to read it from a file
     #[arg(long, value_name = "JSON|@FILE")]
     pub answer: Option<String>,
 
@@ -51,7 +52,7 @@ pub(crate) struct Resume {
     pub to: AnswerTo,
 }
 
-/// Say yes to an open question, and go on
+/// Answer yes to a pending question and resume the thread
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} approve first --by ada --note 'looks right'")]
 pub(crate) struct Approve {
@@ -63,7 +64,7 @@ pub(crate) struct Approve {
     pub to: AnswerTo,
 }
 
-/// Say no to an open question, and go on
+/// Answer no to a pending question and resume the thread
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} reject first --feedback 'too long'")]
 pub(crate) struct Reject {
@@ -71,7 +72,7 @@ pub(crate) struct Reject {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// Why not, if the question takes that; else `--note` keeps it beside the answer
+    /// The reason, if the question takes one; otherwise use `--note`
     #[arg(long, value_name = "TEXT")]
     pub feedback: Option<String>,
 
@@ -79,7 +80,7 @@ pub(crate) struct Reject {
     pub to: AnswerTo,
 }
 
-/// Ask for another attempt, and go on
+/// Request a revision and resume the thread
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} revise first --feedback 'shorter, and mention the moon'")]
 pub(crate) struct Revise {
@@ -87,7 +88,7 @@ pub(crate) struct Revise {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// What is to be different
+    /// The requested changes
     #[arg(long, value_name = "TEXT")]
     pub feedback: String,
 
@@ -95,10 +96,10 @@ pub(crate) struct Revise {
     pub to: AnswerTo,
 }
 
-/// Answer an open question with a text that you edit, and go on
+/// Answer a pending question by editing its text in your editor
 ///
-/// Opens the text that a question is about in $VISUAL or $EDITOR: the plan, where a plan is to be approved or a task did not
-/// pass. What you save is the answer; a text that is left as it was answers nothing.
+/// Opens the text of a question in $VISUAL or $EDITOR, for example the plan that waits for approval. The saved text is the
+/// answer, and the thread resumes; an unchanged text answers nothing.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} edit first --by ada")]
 pub(crate) struct Edit {
@@ -110,9 +111,10 @@ pub(crate) struct Edit {
     pub to: AnswerTo,
 }
 
-/// Cancel an open question, and go on
+/// Cancel a pending question and resume the thread
 ///
-/// Ends an open question without an answer, and goes on: the node that asked it can handle that, or fails.
+/// Cancels a pending question without an answer and resumes the thread. The node that asked it handles the cancellation, or
+/// fails.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} dismiss first --by ada --note 'no longer needed'")]
 pub(crate) struct Dismiss {
@@ -156,10 +158,10 @@ impl From<Revise> for Decision {
     }
 }
 
-/// Send a signal to a thread, which may be running
+/// Send a signal to a thread, also while it runs
 ///
-/// Stores a signal in the thread's mailbox, whatever the thread does, and runs nothing. A run under way, or a runner, receives
-/// it by itself; a thread that no process runs does once it is resumed with `proceed`. A wrong signal changes nothing.
+/// Stores a signal in the thread's mailbox, in any status of the thread, and runs nothing. A running thread receives it
+/// directly; otherwise a runner or `proceed` resumes the thread, which then receives it. An invalid signal changes nothing.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -172,27 +174,27 @@ pub(crate) struct Signal {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// The signal's name; `graphs` lists those that a graph receives
+    /// The signal's name; `graphs` lists the signals of each graph
     #[arg(value_name = "NAME", required_unless_present = "discard", default_value = "", hide_default_value = true)]
     pub name: String,
 
-    /// The value of the signal as JSON, or @FILE with it; `null` by default
+    /// The value as JSON, or @FILE to read it from a file [default: null]
     #[arg(value_name = "JSON|@FILE")]
     pub value: Option<String>,
 
-    /// Who sends it; kept with the signal
+    /// The sender; stored with the signal
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
 
-    /// A note; kept with the signal
+    /// A note; stored with the signal
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 
-    /// The sender's key: a second signal with this name and key is not sent, and the id of the first is printed
+    /// A deduplication key: a second signal with the same name and key is not sent, and the id of the first is printed
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
 
-    /// Remove this signal, which no task has received, and send nothing; `status` lists the ids
+    /// Remove this signal from the mailbox instead of sending one; `status` lists the ids
     #[arg(long, value_name = "ID", conflicts_with_all = ["name", "value", "by", "note", "key"])]
     pub discard: Option<String>,
 }

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 
 use crate::app::time::span;
 
-/// Write the state of a thread by hand
+/// Update a thread's state
 ///
-/// Writes the state as if a node had returned the values: its routers choose and its edges fire. Nothing runs.
+/// Writes values to the state as if a node had returned them: its routers choose and its edges fire. Nothing runs.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -20,24 +20,23 @@ pub(crate) struct Update {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// An object with a key for each channel to write, or @FILE that holds one; {"$overwrite": value} replaces a reduced
-    /// value
+    /// A JSON object with a key for each channel, or @FILE to read it from a file; {"$overwrite": value} bypasses a reducer
     #[arg(long, value_name = "JSON|@FILE")]
     pub values: String,
 
-    /// In whose name; the node that ran last unless given
+    /// Write as this node [default: the node that ran last]
     #[arg(long, value_name = "NODE")]
     pub as_node: Option<String>,
 
-    /// On a new branch from this checkpoint
+    /// Update this checkpoint, on a new branch
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
     pub at: Option<u64>,
 }
 
-/// Begin a new branch at a checkpoint, in the same thread or another
+/// Create a branch from a checkpoint, in the same thread or a new one
 ///
-/// Begins a new branch at a checkpoint. The old one stays in the thread's history. Nothing runs: `proceed` goes on from
-/// there.
+/// Creates a branch from a checkpoint. The old branch stays in the thread's history. Nothing runs: `proceed` runs the new
+/// branch.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -48,15 +47,15 @@ pub(crate) struct Fork {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// The checkpoint's number: `history` lists them
+    /// The checkpoint; `history` lists the numbers
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
     pub at: u64,
 
-    /// As a new thread of this name
+    /// Create a new thread with this name
     #[arg(long, value_name = "ID")]
     pub to: Option<String>,
 
-    /// Write these values there: an object with a key for each channel, or @FILE that holds one
+    /// Values to write: a JSON object with a key for each channel, or @FILE to read it from a file
     #[arg(long, value_name = "JSON|@FILE")]
     pub values: Option<String>,
 }
@@ -70,9 +69,9 @@ pub(crate) struct Delete {
     pub thread: String,
 }
 
-/// Show what differs between two checkpoints
+/// Compare two checkpoints of a thread
 ///
-/// Shows what differs between two checkpoints, channel by channel, and what runs next and is asked.
+/// Shows the differences between two checkpoints: channels, next nodes and pending questions.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -83,11 +82,11 @@ pub(crate) struct Diff {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// From this checkpoint
+    /// The first checkpoint
     #[arg(value_name = "A", value_parser = checkpoint)]
     pub from: u64,
 
-    /// To this checkpoint
+    /// The second checkpoint
     #[arg(value_name = "B", value_parser = checkpoint)]
     pub to: u64,
 }
@@ -95,21 +94,22 @@ pub(crate) struct Diff {
 /// Mode of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Tell it again from the store: nothing runs
+    /// Print the recorded events; nothing runs
     Recorded,
-    /// Compare what was recorded with what the graph does now: nothing outside is touched
+    /// Compare the recorded run with the current graph, without side effects
     Verify,
-    /// Tell what it would have come to with the graph as it is now, over recorded effects
+    /// Compute the result with the current graph, over the recorded effects
     WhatIf,
-    /// Run it again from a checkpoint, for real, on a new branch
+    /// Run again from a checkpoint, with side effects, on a new branch
     Live,
 }
 
-/// Go through a thread again, without repeating what it did
+/// Replay a thread from its records, without repeating side effects
 ///
-/// Goes through a thread again: as it was recorded, which runs nothing; comparing it with what the graph does now, with code
-/// 1 if they differ and 15 if nothing could be compared; over its recorded effects, to see what another graph would have come to; or live, which begins a new
-/// branch and runs it for real, side effects included.
+/// Replays a thread in one of four modes: `recorded` prints the recorded events and runs nothing; `verify` compares the
+/// recorded run with the current graph, with exit code 1 if they differ and 15 if nothing could be compared; `what-if`
+/// computes the result of the current graph over the recorded effects; `live` runs the thread again on a new branch,
+/// including its side effects.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -122,32 +122,32 @@ pub(crate) struct Replay {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// How
+    /// The mode of the replay
     #[arg(long, value_name = "MODE", default_value = "recorded")]
     pub mode: Mode,
 
-    /// From this checkpoint instead of the first
+    /// Start from this checkpoint instead of the first
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
     pub from: Option<u64>,
 
-    /// With `--mode what-if`, for a graph that decides by a policy: a value in place of the recorded one
+    /// With `--mode what-if`, for a graph with a policy: replace a recorded value
     #[arg(long, value_name = "KEY=VALUE")]
     pub override_policy: Vec<String>,
 
-    /// With `--mode verify`: end with code 15 if anything was only taken over
+    /// With `--mode verify`: exit with code 15 if any result was reused without running
     #[arg(long)]
     pub strict: bool,
 
-    /// Wait for Enter at each superstep, and show what it changed
+    /// Pause after each superstep and show its changes
     #[arg(long)]
     pub step: bool,
 }
 
-/// Remove what no rule keeps
+/// Remove old checkpoints
 ///
-/// Removes the checkpoints that no rule keeps, of all threads or of one, with all that only they need. Always
-/// kept, and not beside the N of --keep-last but among them where they are that new: the newest checkpoint and the one it came
-/// from (a thread needs both to go on), tagged checkpoints, branches that wait. Without --keep-last and --max-age, only leftovers go.
+/// Removes the checkpoints that no option keeps, of all threads or of one, with the data that only they use. Always kept: the
+/// newest checkpoint and its parent (a thread needs both to resume), tagged checkpoints and waiting branches; these count
+/// towards --keep-last. Without --keep-last and --max-age, only unused data is removed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -162,24 +162,24 @@ pub(crate) struct Gc {
     #[arg(long, value_name = "N")]
     pub keep_last: Option<usize>,
 
-    /// Keep checkpoints that are not older, as 90s, 15m, 12h, 30d
+    /// Keep checkpoints up to this age: 90s, 15m, 12h, 30d
     #[arg(long, value_name = "AGE", value_parser = span)]
     pub max_age: Option<Duration>,
 
-    /// Remove older branches that wait for an answer or a time, too
+    /// Also remove older branches that wait for an answer or a time
     #[arg(long)]
     pub drop_unfinished: bool,
 
-    /// Remove tagged checkpoints, too
+    /// Also remove tagged checkpoints
     #[arg(long)]
     pub drop_tagged: bool,
 
-    /// Write the store anew afterwards: only then is the disk given back, and what was removed really gone
+    /// Rewrite the store afterwards: this frees disk space and erases the removed data
     #[arg(long)]
     pub compact: bool,
 }
 
-/// Name a checkpoint so that it is kept, or list the names
+/// Tag a checkpoint to keep it, or list the tags
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -191,15 +191,15 @@ pub(crate) struct Tag {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// The name to give; lists the names there are without one
+    /// The tag; without it, the tags are listed
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 
-    /// To which checkpoint; the newest unless given
+    /// The checkpoint to tag [default: the newest]
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint, requires = "name")]
     pub at: Option<u64>,
 
-    /// Take the name away
+    /// Remove the tag
     #[arg(long, requires = "name", conflicts_with = "at")]
     pub remove: bool,
 }

@@ -15,16 +15,20 @@ use crate::app::store_location::StoreLocation;
 use crate::app::terminal::Level;
 
 const AFTER: &str = "\
-A first run, in two processes:
+A first run, from two processes:
   {bin} run {graph} --thread first
   {bin} status first
 
 Exit codes:
   0 finished, 10 waits for a person, 11 halted or stopped by a budget, 12 rejected,
-  13 cancelled, 14 waits for a time or a signal, 2 wrong usage, 1 any other error";
+  13 cancelled, 14 waits for a time or a signal, 2 invalid usage, 1 any other error";
+
+/// A heading of the help, and the commands under it.
+type Group = (String, Vec<Command>);
 
 /// Returns the command line of a program with these graphs.
 pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[AppGraph], added: &Additions) -> Command {
+    let groups = groups(bin, graphs, added);
     let command = Command::new(bin.to_owned())
         .version(version.to_owned())
         .subcommand_required(true)
@@ -32,12 +36,47 @@ pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[AppGraph]
         .disable_help_subcommand(true)
         .subcommand_value_name("COMMAND")
         .max_term_width(100)
-        .subcommand(runs::run(graphs).display_order(0));
-    let command = Verb::augment_subcommands(Globals::augment_args(command));
-    let command = command.subcommands(added_commands(graphs, added));
+        .help_template(help_template(&groups));
+    let command = Globals::augment_args(command).subcommands(groups.into_iter().flat_map(|(_, commands)| commands));
     let command = command.about(about.to_owned()).long_about(None).after_help(AFTER);
     let graph = graphs.first().map_or("GRAPH", |graph| graph.name()).to_owned();
     with_program_name(command, bin, &graph)
+}
+
+/// Returns all commands in the groups of the help: those of every program, then those that this one adds.
+fn groups(bin: &str, graphs: &[AppGraph], added: &Additions) -> Vec<Group> {
+    let none = || Command::new("");
+    let standard = [
+        ("Run", RunVerb::augment_subcommands(none().subcommand(runs::run(graphs)))),
+        ("Answer", AnswerVerb::augment_subcommands(none())),
+        ("Look", LookVerb::augment_subcommands(none())),
+        ("Debug", DebugVerb::augment_subcommands(none())),
+        ("Keep", KeepVerb::augment_subcommands(none())),
+    ];
+    let group = |(heading, all): (&str, Command)| (heading.to_owned(), all.get_subcommands().cloned().collect());
+    let mut groups: Vec<Group> = standard.into_iter().map(group).collect();
+    for (word, heading) in &added.words {
+        let heading = heading.clone().unwrap_or_else(|| format!("Commands of {bin}"));
+        let command = added_command(word, graphs, added);
+        match groups.iter_mut().find(|(known, _)| *known == heading) {
+            Some((_, commands)) => commands.push(command),
+            None => groups.push((heading, vec![command])),
+        }
+    }
+    groups
+}
+
+/// Returns the template of the help: clap lists commands in one group only.
+fn help_template(groups: &[Group]) -> String {
+    let names = groups.iter().flat_map(|(_, commands)| commands).map(|command| command.get_name().len());
+    let width = names.max().unwrap_or_default();
+    let line = |command: &Command| {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("  {:width$}  {about}\n", command.get_name())
+    };
+    let list = |(heading, commands): &Group| format!("{heading}:\n{}\n", commands.iter().map(line).collect::<String>());
+    let lists: String = groups.iter().map(list).collect();
+    format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{lists}Options:\n{{options}}{{after-help}}")
 }
 
 /// Inserts the program's name into all examples.
@@ -72,42 +111,77 @@ pub(crate) enum Invocation<'a> {
     CustomCommand(&'a CustomCommand, &'a str, &'a ArgMatches),
 }
 
-/// The commands, but for `run`, which is made from the registered graphs.
+/// The commands, but for `run`, which is made from the registered graphs. The help lists each in the group of its enum.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Verb {
-    Resume(Resume),
+    #[command(flatten)]
+    Run(RunVerb),
+    #[command(flatten)]
+    Answer(AnswerVerb),
+    #[command(flatten)]
+    Look(LookVerb),
+    #[command(flatten)]
+    Debug(DebugVerb),
+    #[command(flatten)]
+    Keep(KeepVerb),
+}
+
+/// Commands that run threads.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum RunVerb {
     Proceed(Proceed),
     Retry(Retry),
+    Cancel(Cancel),
+    Runner(Runner),
+}
+
+/// Commands that answer a thread.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum AnswerVerb {
     Approve(Approve),
     Reject(Reject),
     Revise(Revise),
     Edit(Edit),
-    Signal(Signal),
+    Resume(Resume),
     Dismiss(Dismiss),
-    Cancel(Cancel),
+    Signal(Signal),
+}
+
+/// Commands that show threads and graphs.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum LookVerb {
     Threads(Threads),
     Status(Status),
-    History(History),
-    Show(Show),
-    Diff(Diff),
-    Events(Events),
     Watch(Watch),
     Log(Log),
+    Show(Show),
+    History(History),
+    Events(Events),
+    Graphs(Graphs),
+    Graph(Draw),
+    Completions(Completions),
+}
+
+/// Commands that compare, replay and rewrite the past of a thread.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum DebugVerb {
+    Diff(Diff),
     Replay(Replay),
-    Update(Update),
     Fork(Fork),
-    Delete(Delete),
+    Update(Update),
+}
+
+/// Commands that keep, remove and move stored threads.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum KeepVerb {
     Tag(Tag),
     Gc(Gc),
-    Runner(Runner),
+    Delete(Delete),
     Export(Export),
     Import(Import),
     Trust(Trust),
     Repair(Repair),
     CopyStore(CopyStore),
-    Graphs(Graphs),
-    Graph(Draw),
-    Completions(Completions),
 }
 
 /// Returns true if every program has a command of that name.
@@ -119,40 +193,29 @@ pub(crate) fn is_taken(name: &str) -> bool {
 
 /// The options that every command has.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "PATH", env = "SUPERSTEP_STORE", default_value = ".superstep/store")]
     #[arg(hide_env_values = true, value_parser = OsStringValueParser::new().map(StoreLocation::from))]
     #[arg(help = StoreLocation::help())]
     pub store: StoreLocation,
 
-    /// Only look at the store, and write nothing there
+    /// Only read the store; write nothing to it
     #[arg(long, global = true)]
     pub read_only: bool,
 
-    /// Print JSON for programs; errors too, on standard error
+    /// Print JSON, also for errors on standard error
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn, info
+    /// Log to standard error; LEVEL: error, warn, info
     #[arg(hide_possible_values = true)]
     #[arg(long, global = true, value_name = "LEVEL", env = "SUPERSTEP_LOG", hide_env_values = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "info")]
     pub log: Option<Level>,
 }
 
-/// Returns the commands that a program adds, in the order in which it added them.
-fn added_commands(graphs: &[AppGraph], added: &Additions) -> Vec<Command> {
-    let mut words: Vec<&str> = vec![];
-    let shorthands = added.shorthands.iter().map(|(word, _)| word.as_str());
-    for word in shorthands.chain(added.commands.iter().map(|own| first(own.path))) {
-        if !words.contains(&word) {
-            words.push(word);
-        }
-    }
-    words.into_iter().map(|word| added_command(word, graphs, added)).collect()
-}
-
+/// Returns a command that a program adds: one of its own, a shorthand of a graph, or a group of commands.
 fn added_command(word: &str, graphs: &[AppGraph], added: &Additions) -> Command {
     if let Some(own) = added.named(word) {
         return own.command.clone();

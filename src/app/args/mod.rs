@@ -16,7 +16,8 @@ mod stores;
 
 pub(crate) use answers::{AnswerTo, Decision, Edit, Resume, Signal};
 pub(crate) use checkpoints::{Delete, Diff, Fork, Gc, Mode, Replay, Tag, Update};
-pub(crate) use command::{Globals, Invocation, Verb, command, invocation, is_taken};
+pub(crate) use command::{AnswerVerb, DebugVerb, Globals, Invocation, KeepVerb, LookVerb, RunVerb, Verb};
+pub(crate) use command::{command, invocation, is_taken};
 pub(crate) use reads::{Completions, Draw, Events, History, Log, Show, Status, Threads};
 pub(crate) use runs::{InteractiveArg, RunArgs};
 pub(crate) use stores::{CopyStore, Export, Import, Repair, Runner, Trust};

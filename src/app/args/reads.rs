@@ -20,39 +20,39 @@ impl ValueEnum for StatusKind {
 fn status_word(standing: StatusKind) -> &'static str {
     match standing {
         StatusKind::New => "It has never run",
-        StatusKind::Finished => "Nothing is left to run",
-        StatusKind::Pending => "Something is left to run",
-        StatusKind::Interrupted => "Questions are open",
-        StatusKind::Stopped => "It stands at a breakpoint",
+        StatusKind::Finished => "It has finished",
+        StatusKind::Pending => "It has tasks to run",
+        StatusKind::Interrupted => "It has pending questions",
+        StatusKind::Stopped => "It is at a breakpoint",
         StatusKind::Waiting => "It waits for a time",
         StatusKind::AwaitingSignal => "It waits for a signal",
         StatusKind::Failed => "A task failed",
-        StatusKind::NeedsMigration => "Another version of the graph stored it, and this one cannot go on with it",
-        StatusKind::Running => "A run holds it just now",
+        StatusKind::NeedsMigration => "Another version of the graph stored it, and this version cannot resume it",
+        StatusKind::Running => "A process is running it",
         StatusKind::Damaged => "One of its records cannot be read",
     }
 }
 
-/// List threads, or the questions that are open
+/// List threads or pending questions
 ///
 /// Lists the threads of the store, the latest first: graph, status, superstep, time of the last one. With --waiting, lists all
-/// open questions with the command that answers each. Options narrow the list; --limit and --after page through it.
+/// pending questions with the commands that answer them. Options filter the list; --limit and --after page through it.
 ///
-/// One that needs migration was stored by another version of its graph: `status THREAD` says what does not fit and what to do.
-/// One that is damaged has a record that cannot be read: `repair` saves what can be, `delete` removes it.
+/// A thread that needs migration was stored by another version of its graph: `status THREAD` shows the differences and the
+/// solutions. A damaged thread has a record that cannot be read: `repair` saves the rest of it, `delete` removes it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} threads --status failed\n  {bin} threads --waiting\n  \
                         {bin} threads --prefix order- --since 7d --limit 20")]
 pub(crate) struct Threads {
-    /// Only threads that stand so
+    /// Only threads with this status
     #[arg(long, value_name = "STATUS")]
     pub status: Option<StatusKind>,
 
-    /// Only threads with open questions, with the questions
+    /// Only threads with pending questions, with the questions
     #[arg(long, conflicts_with = "status")]
     pub waiting: bool,
 
-    /// Only threads whose names begin so
+    /// Only threads whose name starts with this
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
 
@@ -60,11 +60,11 @@ pub(crate) struct Threads {
     #[arg(long, value_name = "NAME")]
     pub graph: Option<String>,
 
-    /// Only threads whose newest checkpoint has this metadata; may be given several times
+    /// Only threads whose newest checkpoint has this metadata; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub metadata: Vec<(String, String)>,
 
-    /// Only threads that changed at or after this time: 2026-01-31, 2026-01-31T09:30:00Z, or how long ago, as 2h
+    /// Only threads that changed at or after this time: 2026-01-31, 2026-01-31T09:30:00Z, or an age such as 2h
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub since: Option<u64>,
 
@@ -72,21 +72,21 @@ pub(crate) struct Threads {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub before: Option<u64>,
 
-    /// At most so many
+    /// Maximum number of threads
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Begin after this thread of the list: the last one of the page before
+    /// Start after this thread, the last one of the previous page
     #[arg(long, value_name = "THREAD")]
     pub after: Option<String>,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is no metadata: write KEY=VALUE"))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not metadata: write KEY=VALUE"))?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Show how a thread stands: its state, what runs next, what it asks
+/// Show a thread's status, state, next nodes and pending questions
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} status first\n  {bin} status first --json")]
 pub(crate) struct Status {
@@ -97,8 +97,8 @@ pub(crate) struct Status {
 
 /// List the checkpoints of a thread, newest first
 ///
-/// Lists the checkpoints of a thread, newest first. With --tasks, lists the tasks of each too, with their journals: what they
-/// did, learned, asked and were answered, attempt by attempt.
+/// Lists the checkpoints of a thread, newest first. With --tasks, also lists the tasks of each, with their journals: effects,
+/// recorded values, questions and answers of each attempt.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} history first\n  {bin} history first --channel text --limit 5\n  \
                         {bin} history first --tasks --json")]
@@ -107,11 +107,11 @@ pub(crate) struct History {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// Only checkpoints where this channel changed, with its value
+    /// Only checkpoints that changed this channel, with its value
     #[arg(long, value_name = "NAME")]
     pub channel: Option<String>,
 
-    /// At most so many
+    /// Maximum number of checkpoints
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
@@ -120,11 +120,11 @@ pub(crate) struct History {
     pub tasks: bool,
 }
 
-/// Show a checkpoint: its state, and what became of its tasks
+/// Show a checkpoint: its state and its tasks
 ///
-/// Shows a checkpoint, the newest unless one is given: its state and its tasks, with what they wrote, asked and were
-/// answered, and their journals: effects with arguments, results and times, recorded values, runs of subgraphs. Of a single
-/// task, its input too, and what agents were asked and did in whole.
+/// Shows a checkpoint, by default the newest: its state and its tasks, with their writes, questions and answers, and their
+/// journals: effects with arguments, results and times, recorded values, runs of subgraphs. For a single task, also shows its
+/// input, and the prompts and actions of agents in full.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Examples:\n  {bin} show first\n  {bin} show first --at 3\n  {bin} show first --at 3 --task 3-0"
@@ -134,19 +134,19 @@ pub(crate) struct Show {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// The checkpoint's number: `history` lists them
+    /// The checkpoint; `history` lists the numbers
     #[arg(long, value_name = "CHECKPOINT", value_parser = super::checkpoints::checkpoint)]
     pub at: Option<u64>,
 
-    /// Only this task, by its id or its node's name
+    /// Only this task, by its id or the name of its node
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
 }
 
-/// Tell what happened in a thread, oldest first
+/// Print a thread's events, oldest first
 ///
-/// Tells what happened in a thread, oldest first. With --follow, goes on while a process runs the thread, and ends with
-/// that run, or at once if nobody runs it; with --json then, each event is a line.
+/// Prints the events of a thread, oldest first. With --follow, also prints new events until the current run of the thread
+/// ends; if no process runs it, ends immediately. With --follow and --json, prints one event per line.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} events first --json\n  {bin} events first --follow")]
 pub(crate) struct Events {
@@ -154,16 +154,16 @@ pub(crate) struct Events {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// Go on telling until the run of the thread ends
+    /// Print new events until the run of the thread ends
     #[arg(long)]
     pub follow: bool,
 }
 
-/// Watch a thread that another process runs, as that process shows it
+/// Show the live view of a thread that another process runs
 ///
-/// Shows what a process that runs the thread shows: its tasks, and of each agent the task, the attempt, the time, what it used
-/// and what it did last. Ends with that run; where nobody runs the thread, it shows how the thread stands. With --json, each
-/// event is a line.
+/// Shows the live view of the process that runs the thread: its tasks, and for each agent the task, the attempt, the elapsed
+/// time, the usage and the last action. Ends with that run; if no process runs the thread, shows its status. With --json,
+/// prints one event per line.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} watch first")]
 pub(crate) struct Watch {
@@ -172,11 +172,11 @@ pub(crate) struct Watch {
     pub thread: String,
 }
 
-/// Print the whole story of a thread: prompts, actions, reviews, checks, commits, cost
+/// Print the full history of a thread: prompts, actions, reviews, checks, cost
 ///
-/// Prints what happened in a thread from its first step on: what agents were asked, what they did and handed over and what
-/// that cost, the checks, the reviews, the commits, and what people were asked and said. Of a graph without agents it shows the
-/// values that each task wrote, its effects, and its failed attempts in order, with their times.
+/// Prints everything that happened in a thread, from its first step: the prompts, actions, results and cost of agents, checks,
+/// reviews, commits, questions and answers. For a graph without agents, prints the values that each task wrote, its effects,
+/// and its failed attempts in order, with their times.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} log first\n  {bin} log first --task 2 --attempt 1")]
 pub(crate) struct Log {
@@ -184,7 +184,7 @@ pub(crate) struct Log {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// Only this task of a plan, by its number
+    /// Only this task of the plan
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
 
@@ -198,23 +198,23 @@ pub(crate) struct Log {
 #[command(after_help = "Example:\n  {bin} graphs --json")]
 pub(crate) struct Graphs {}
 
-/// Draw a graph, or where a thread of it stands
+/// Draw a graph, or the position of a thread in it
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} graph {graph}\n  {bin} graph {graph} --format dot | dot -Tsvg > graph.svg")]
 pub(crate) struct Draw {
-    /// The graph's name: `graphs` lists them
+    /// The graph; `graphs` lists the names
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// In which language
+    /// The format of the drawing
     #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
     pub format: Format,
 
-    /// Mark what runs next in this thread, and what it asks
+    /// Mark the next nodes and pending questions of this thread
     #[arg(long, value_name = "ID")]
     pub thread: Option<String>,
 
-    /// How many levels of subgraphs are drawn in full
+    /// Number of levels of subgraphs to expand
     #[arg(long, value_name = "LEVELS", default_value_t = 0)]
     pub depth: usize,
 }

@@ -10,11 +10,11 @@ const INPUT: &str = "superstep-input";
 const THREAD: &str = "superstep-thread";
 const INTERACTIVE: &str = "superstep-interactive";
 const MAX_SUPERSTEPS: &str = "superstep-max-supersteps";
-const MAX_HELP: &str = "Stop after this many supersteps, those of subgraphs included; `proceed` goes on";
-const ASKS: &str = "Ask each open question here, take the answer from a line of standard input, and go on";
+const MAX_HELP: &str = "Stop after this many supersteps, including those of subgraphs; `proceed` resumes the thread";
+const ASKS: &str = "Ask pending questions at the prompt and read the answers from standard input";
 
-const NAME: &str = "The thread's name: a new one, or that of a finished thread, which goes on from its state with the input. \
-                    Made from the graph's name and the time unless given";
+const NAME: &str = "The thread's name: a new one, or that of a finished thread, which continues from its state with the input \
+                    [default: the graph's name and the time]";
 
 const RUN: &str = "\
 Example:
@@ -24,11 +24,11 @@ Example:
 /// Returns the command `run` with a subcommand for each graph.
 pub(super) fn run(graphs: &[AppGraph]) -> Command {
     let command = Command::new("run")
-        .about("Begin a thread of a graph and run it until it finishes, asks or fails")
+        .about("Run a graph in a new thread until it finishes, asks a question or fails")
         .long_about(
-            "Begins a thread of a graph and runs it until it finishes, asks a person or fails. Everything it does is in \
-             the store; another process can answer, go on, or look at each step. With the name of a finished thread, goes on \
-             from its state with the new input, and says which values that replaces.",
+            "Starts a thread of a graph and runs it until it finishes, asks a question or fails. Every step is stored: \
+             another process can answer, resume or inspect it. With the name of a finished thread, continues from its state \
+             with the new input, and prints the values that the input replaces.",
         )
         .after_help(RUN)
         .subcommand_required(true)
@@ -53,7 +53,7 @@ fn of_graph(graph: &AppGraph, name: &str, call: &str) -> Command {
     let input = Arg::new(INPUT)
         .long("input")
         .value_name("JSON|@FILE")
-        .help("What the graph begins with: an object with a key for each channel, or @FILE that holds one");
+        .help("The input: a JSON object with a key for each channel, or @FILE to read it from a file");
     let thread = Arg::new(THREAD).long("thread").value_name("ID").help(NAME);
     let (command, own) = graph.graph_args(Command::new(name.to_owned()).about(about));
     let own_names = own.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with(INPUT)));
@@ -75,7 +75,7 @@ fn max_supersteps() -> Arg {
 /// Returns the help of `--input`; a graph with arguments of its own is rarely started with it.
 fn channels(line: &GraphLine, are_needed: bool) -> String {
     if !are_needed {
-        return "`graphs` lists the channels that `--input` takes.\n\n".into();
+        return "`graphs` lists the channels of `--input`.\n\n".into();
     }
     let channels = line.channels.iter().map(|channel| format!("  {}: {}\n", channel.name, channel.type_name));
     format!("Channels:\n{}\n", channels.collect::<String>())
@@ -133,10 +133,10 @@ pub(crate) struct OnThread {
     pub thread: String,
 }
 
-/// Go on with a thread that was cancelled, killed, failed or stopped
+/// Resume a thread that was cancelled, killed, failed or stopped
 ///
-/// Goes on with a thread that was cancelled, killed, failed or stopped at a breakpoint, or whose time has come. Tasks whose
-/// results are stored do not run again.
+/// Resumes a thread that was cancelled or killed, failed, stopped at a breakpoint, or waited for a time that has come. Tasks
+/// whose results are stored do not run again.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} proceed first\n  {bin} proceed first --no-stops")]
 pub(crate) struct Proceed {
@@ -150,10 +150,10 @@ pub(crate) struct Proceed {
     pub interaction: InteractiveArg,
 }
 
-/// Begin the unfinished superstep of a thread anew
+/// Restart the unfinished superstep of a thread
 ///
-/// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again. To run only the
-/// failed ones again, `proceed`. A thread that has finished has none: see `replay --mode live`.
+/// Discards the results of the unfinished superstep, including answers, and runs all its tasks again. To run only the failed
+/// tasks again, use `proceed`. For a thread that has finished, see `replay --mode live`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} retry first")]
 pub(crate) struct Retry {
@@ -166,8 +166,8 @@ pub(crate) struct Retry {
 
 /// Cancel the run of a thread in another process
 ///
-/// Cancels the run of a thread in the process that holds the store, and waits until it has ended. What its tasks finished is
-/// kept; those under way are dropped, and begin anew when `proceed` goes on.
+/// Cancels the run of a thread in the process that holds the store, and waits until it has ended. The results of finished
+/// tasks are kept; interrupted tasks run again after `proceed`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} cancel first")]
 pub(crate) struct Cancel {

@@ -10,11 +10,10 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use crate::app::store_location::StoreLocation;
 use crate::app::time::span;
 
-/// Write a thread as one file, for another store
+/// Export a thread to a file, for another store
 ///
-/// Writes a thread as one file, with its subgraphs and effects. Secret channels are left out; whatever a node copied out of
-/// them is not. With --fixture, the file is one for a test of your own: it holds what the thread did against the graph as it
-/// will be then.
+/// Exports a thread with its subgraphs and effects to one file. Secret channels are excluded, but not copies of their values
+/// elsewhere. With --fixture, the file is for a test: it compares what the thread did with later versions of the graph.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} export first first.superstep\n  {bin} export first > first.superstep\n  \
                         {bin} export first --fixture tests/fixtures/first.superstep")]
@@ -23,22 +22,22 @@ pub(crate) struct Export {
     #[arg(value_name = "THREAD")]
     pub thread: String,
 
-    /// The file, which must not exist; standard output unless given
+    /// The file to create [default: standard output]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Write the file for a test: compares it with the graph as it is, and prints the test
+    /// Create a file for a test, compare it with the current graph, and print the test
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub fixture: Option<PathBuf>,
 
-    /// Write secret channels too
+    /// Include secret channels
     #[arg(long)]
     pub with_secrets: bool,
 }
 
-/// Take a thread from a file
+/// Import a thread from a file
 ///
-/// Takes a thread from a file that `export` wrote. It can be looked at and compared; to be run, it must be trusted.
+/// Imports a thread from a file that `export` wrote. It can be inspected and compared; to run it, it must be trusted.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -49,31 +48,31 @@ pub(crate) struct Import {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The thread's name here; the one it had unless given
+    /// The name of the imported thread [default: the exported name]
     #[arg(long, value_name = "ID")]
     pub thread: Option<String>,
 
-    /// Let it be run: its file comes from somebody you trust
+    /// Trust the thread, so that it can be run
     #[arg(long)]
     pub trust: bool,
 }
 
-/// Let an imported thread be run
+/// Trust an imported thread, so that it can be run
 ///
-/// Lets a thread that was imported be run: whoever made its file, you trust them and what it holds. A store whose files git
-/// tracks came with a clone, and is trusted as a whole, as it is tracked now.
+/// Allows an imported thread to run. Do this only if you trust the author of its file and its content. A store whose files
+/// git tracks came with a clone; it is trusted as a whole, in its current version.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} trust theirs\n  {bin} trust        the whole store")]
 pub(crate) struct Trust {
-    /// The thread's name; the store that came with a clone unless given
+    /// The thread's name [default: the whole store, if it came with a clone]
     #[arg(value_name = "THREAD")]
     pub thread: Option<String>,
 }
 
-/// Save what can be read of a damaged store into a new one
+/// Save the readable part of a damaged store into a new one
 ///
-/// Reads what can be read of the damaged store (--store) and writes it into a new one. Each thread goes on from its newest
-/// checkpoint that is whole; the report says what is lost. The damaged store stays as it is.
+/// Copies the readable part of the damaged store (--store) into a new one. Each thread continues from its newest intact
+/// checkpoint; the report lists what is lost. The damaged store is not changed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} repair rescued --store .superstep/store")]
 pub(crate) struct Repair {
@@ -82,11 +81,10 @@ pub(crate) struct Repair {
     pub to: PathBuf,
 }
 
-/// Copy all threads of a store into another one, of any kind
+/// Copy all threads of a store into another store of any kind
 ///
-/// Copies all threads with their history, tags and signals, as they are: a copy may be run. A thread that the other store has
-/// already stays as it is if it is the same; if it is another one of that name, nothing is copied. A copy that was interrupted
-/// can be made again.
+/// Copies all threads with their history, tags and signals; the copies can be run. A thread that the other store already has
+/// is skipped if it is identical; if it differs, nothing is copied. An interrupted copy can be repeated.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -97,52 +95,52 @@ pub(crate) struct CopyStore {
     #[arg(help = StoreLocation::help_to_copy())]
     pub from: StoreLocation,
 
-    /// The store to copy into, which is created if it does not exist
+    /// The store to copy into; it is created if it does not exist
     #[arg(value_name = "TO", value_parser = OsStringValueParser::new().map(StoreLocation::from))]
     pub to: StoreLocation,
 }
 
-/// Resume every thread of the store as soon as it can be, in one process
+/// Resume all threads of the store as soon as they are ready, in one process
 ///
-/// Resumes what a crash left, what slept until a time that has come, and what was answered from another process; that with
-/// `approve`, `reject`, `revise` or `resume`, each with --record-only. Threads that wait for an answer, failed, or stopped at a
-/// breakpoint are left alone. It goes on until Ctrl-C: then runs end after their superstep, and can be resumed.
+/// Resumes threads after a crash, after the end of a sleep, and after answers from other processes (`approve`, `reject`,
+/// `revise` or `resume` with --record-only). Threads that wait for an answer, failed, or stopped at a breakpoint are not
+/// resumed. Runs until Ctrl-C: then runs end after their superstep, and can be resumed.
 ///
-/// A hook is a command for `sh` or a web address. It gets JSON (standard input, or the body of a POST): of a question, the thread,
-/// the question and the commands that answer it; of a stop, the thread, its status and its error. A command also finds
-/// SUPERSTEP_THREAD, SUPERSTEP_GRAPH, SUPERSTEP_STATUS, SUPERSTEP_QUESTION (its id), SUPERSTEP_NAME, SUPERSTEP_PAYLOAD and
-/// SUPERSTEP_ANSWER (the first answering command) in its environment.
+/// A hook is a command for `sh` or a URL. It gets JSON (on standard input, or as the body of a POST): for a question, the thread,
+/// the question and the commands that answer it; for the end of a run, the thread, its status and its error. A command also
+/// gets the environment variables SUPERSTEP_THREAD, SUPERSTEP_GRAPH, SUPERSTEP_STATUS, SUPERSTEP_QUESTION (its id),
+/// SUPERSTEP_NAME, SUPERSTEP_PAYLOAD and SUPERSTEP_ANSWER (the first command that answers).
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   {bin} runner --until-idle
   {bin} runner --for 8h --on-question 'mail -s \"$SUPERSTEP_THREAD asks\" ada' --on-stop https://example.org/hook")]
 pub(crate) struct Runner {
-    /// End once no thread can be resumed now; threads that sleep stay asleep
+    /// Exit once no thread can be resumed; sleeping threads are not waited for
     #[arg(long, conflicts_with = "lasting")]
     pub until_idle: bool,
 
-    /// End after so long, as 90s, 15m, 8h, 30d
+    /// Exit after this time: 90s, 15m, 8h, 30d
     #[arg(id = "lasting", long = "for", value_name = "TIME", value_parser = span)]
     pub lasting: Option<Duration>,
 
-    /// Run at most so many threads at once
+    /// Maximum number of threads that run at once
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub max_threads: usize,
 
-    /// Resume a thread that gets no further at most so often
+    /// Maximum number of resumes of a thread that makes no progress
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub max_resumes: u32,
 
-    /// Call this for each question that a run leads to
+    /// Call this hook for each question of a run
     #[arg(long, value_name = "COMMAND|URL")]
     pub on_question: Option<String>,
 
-    /// Call this after each run, whatever it ended with
+    /// Call this hook after each run
     #[arg(long, value_name = "COMMAND|URL")]
     pub on_stop: Option<String>,
 
-    /// End a command of these after so long
+    /// Time limit of a hook that is a command
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "5m")]
     pub hook_timeout: Duration,
 }

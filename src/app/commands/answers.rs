@@ -77,8 +77,8 @@ impl Session {
         let request = ThreadRequest::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
         let Draft { id, text } = self.call(request).await?;
         let Some(edited) = edit_text(&text)? else {
-            let error = "the text was left as it was: nothing is answered".to_owned();
-            return Err(Failure::new(error).hint("`{status}` shows what else answers the question"));
+            let error = "the text was not changed: nothing is answered".to_owned();
+            return Err(Failure::new(error).hint("`{status}` shows the other commands that answer the question"));
         };
         let says = AnswerInput::Edited(edited.text.clone());
         let answered = self.answer_question(thread, says, AnswerTo { interrupt: Some(id), ..to }).await;
@@ -94,7 +94,7 @@ pub(super) fn edit_text(text: &str) -> Result<Option<EditedText>, Failure> {
         Ok(status) if status.success() => std::fs::read_to_string(&file.path).map_err(|error| failed(&error)),
         Ok(status) => {
             let error = format!("the editor ended with {status}: nothing is answered");
-            Err(Failure::new(error).help("set $EDITOR to the one you use"))
+            Err(Failure::new(error).help("set $EDITOR to your editor"))
         }
         Err(error) => Err(failed(&error)),
     };
@@ -129,7 +129,7 @@ impl EditedText {
     }
 
     fn with_path(&self, failure: Failure) -> Failure {
-        let error = format!("{}; what you wrote is kept in {}", failure.error, self.path.display());
+        let error = format!("{}; your text is saved in {}", failure.error, self.path.display());
         Failure { error, ..failure }
     }
 }

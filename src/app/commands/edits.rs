@@ -181,7 +181,7 @@ async fn forked_to(
 /// Checks that a fork may have this name, before anything is copied.
 async fn forkable(local: &Local, name: &str, to: &str) -> Result<(), Failure> {
     if to.is_empty() {
-        return Err(Failure::usage("a thread needs a name: \"\" is none"));
+        return Err(Failure::usage("a thread needs a name, and \"\" is empty"));
     }
     if let Some(info) = ThreadInfo::read(&*local.store, &ThreadId::from(to)).await? {
         let error = format!("there is a thread `{to}` already, of the graph `{}`: {}", info.graph, info.standing);

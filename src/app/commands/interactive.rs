@@ -48,7 +48,7 @@ impl Session {
     fn note_unread(&self, output: &CommandOutput) {
         let asks = output.json["questions"].as_array().is_some_and(|questions| !questions.is_empty());
         if asks && self.view != View::Quiet && holds_input() {
-            note("note: what is on standard input was not read: `--interactive` takes answers from it\n");
+            note("note: standard input was not read: `--interactive` takes answers from it\n");
         }
     }
 }
@@ -134,25 +134,25 @@ fn prompt(asked: &OpenQuestion) -> String {
     let ways = ways.collect::<String>();
     let ways = if asked.editable { format!("{ways}edit, ") } else { ways };
     let meant = text::meant(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
-    format!("answer with {ways}or JSON{meant}; ? explains; the end of input leaves it open")
+    format!("answer with {ways}or JSON{meant}; ? explains; the end of input leaves it pending")
 }
 
 /// Explains the ways in which the question can be answered.
 fn help(asked: &OpenQuestion) -> String {
     let word = |word: &String| match word.as_str() {
-        "approve" => "  approve, yes, y      go ahead\n",
-        "reject" => "  reject, no, n        do not; `reject TEXT` says why, where the question takes that\n",
-        "revise" => "  revise TEXT          do it again, and mind the text\n",
+        "approve" => "  approve, yes, y      answer yes\n",
+        "reject" => "  reject, no, n        answer no; `reject TEXT` adds a reason, if the question takes one\n",
+        "revise" => "  revise TEXT          request a revision with these changes\n",
         _ => "",
     };
     let words: String = asked.words.iter().map(word).collect();
     let edit = if asked.editable {
-        "  edit                 change the text in $EDITOR; what is saved is the answer\n"
+        "  edit                 edit the text in $EDITOR; the saved text is the answer\n"
     } else {
         ""
     };
     let takes = text::clean(&asked.takes);
-    format!("{words}{edit}  any other line       JSON, or else a text; the question takes {takes}\n")
+    format!("{words}{edit}  any other line       JSON, or otherwise a text; the question takes {takes}\n")
 }
 
 /// A line that a person typed.

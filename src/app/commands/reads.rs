@@ -171,5 +171,5 @@ impl Session {
 fn nothing(thread: &str, part: &Part) -> Failure {
     let task = part.task.as_ref().map(|task| format!(" on task {task}")).unwrap_or_default();
     let attempt = part.attempt.map(|attempt| format!(" in attempt {attempt}")).unwrap_or_default();
-    Failure::new(format!("thread `{thread}` has no work{task}{attempt}")).hint("`{log}` tells all there is")
+    Failure::new(format!("thread `{thread}` has no work{task}{attempt}")).hint("`{log}` prints everything")
 }

@@ -119,7 +119,7 @@ impl Session {
         if self.view == crate::app::watch::View::Quiet {
             return true;
         }
-        print(&format!("{changes}\nEnter goes on, q ends: "));
+        print(&format!("{changes}\nEnter continues, q quits: "));
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
         print("\n");
@@ -134,16 +134,16 @@ async fn policy_what_if(thread: &AppThread, args: &Replay) -> Result<CommandOutp
     let changes = args.override_policy.iter().map(|text| change(text)).collect::<Result<Vec<_>, _>>()?;
     match thread.policy_what_if(&changes).await? {
         Some(result) => CommandOutput::new(lines(&result.text), &result.json),
-        None => Err(Failure::usage(format!("thread `{}` is of a graph that decides by no policy", args.thread))
-            .help("leave out --override-policy, to see what the graph as it is now would have come to")),
+        None => Err(Failure::usage(format!("the graph of thread `{}` has no policy", args.thread))
+            .help("leave out --override-policy to see the result of the current graph")),
     }
 }
 
 /// Parses `KEY=VALUE`.
 fn change(text: &str) -> Result<(String, String), Failure> {
     let (key, value) = text.split_once('=').ok_or_else(|| {
-        Failure::usage(format!("--override-policy {text}: there is no value"))
-            .help("write KEY=VALUE, as max_attempts=2")
+        Failure::usage(format!("--override-policy {text}: the value is missing"))
+            .help("write KEY=VALUE, for example max_attempts=2")
     })?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
@@ -163,8 +163,8 @@ async fn line(thread: &AppThread, args: &Replay) -> Result<Vec<HistoryStep>, Fai
     let Some(from) = args.from else { return Ok(line) };
     let at = line.iter().position(|step| step.info.checkpoint == from).ok_or_else(|| {
         let name = &args.thread;
-        Failure::new(format!("checkpoint {from} did not lead to where thread `{name}` stands"))
-            .hint("`{history}` lists the checkpoints there are")
+        Failure::new(format!("checkpoint {from} is not an ancestor of the newest checkpoint of thread `{name}`"))
+            .hint("`{history}` lists the checkpoints")
     })?;
     Ok(line.split_off(at))
 }

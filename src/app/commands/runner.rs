@@ -164,7 +164,7 @@ fn text(report: &RunnerReport) -> String {
     let mut text = format!("resumed {}\n", times(report.turns));
     report.ended.iter().for_each(|(standing, count)| text.push_str(&format!("  {standing}: {count}\n")));
     for thread in &report.given_up {
-        text.push_str(&format!("  {} gets no further: `status` shows it\n", clean(thread.as_str())));
+        text.push_str(&format!("  {} makes no progress: `status` shows it\n", clean(thread.as_str())));
     }
     if let Some(wake) = report.wake {
         text.push_str(&format!("  the next thread wakes at {}\n", rfc3339(millis(wake))));
@@ -183,7 +183,7 @@ impl Hook {
     fn new(text: &str, limit: Duration) -> Result<Self, Failure> {
         if !cfg!(all(feature = "agents", unix)) {
             return Err(
-                Failure::usage("this program is built without hooks").help("build it with the feature `agents`")
+                Failure::usage("this program was built without hooks").help("build it with the feature `agents`")
             );
         }
         let is_address = text.starts_with("http://") || text.starts_with("https://");

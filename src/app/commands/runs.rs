@@ -38,7 +38,7 @@ impl Session {
             ParsedInput::Instead(instead) => return command_output(instead),
         };
         if args.thread.is_some_and(str::is_empty) {
-            return Err(Failure::usage("a thread needs a name: \"\" is none"));
+            return Err(Failure::usage("a thread needs a name, and \"\" is empty"));
         }
         let local = self.store_or_new()?;
         let name = match args.thread {
@@ -79,7 +79,7 @@ impl Session {
         }
         if graph.takes_one_input() {
             let error = format!("thread `{name}` has finished, and a thread of `{}` takes one input", report.graph);
-            let failure = Failure::new(error).help("leave out `--thread`, or give the new run a name of its own");
+            let failure = Failure::new(error).help("leave out `--thread`, or choose another name for the new run");
             return Err(failure.next(next_steps(&report)).with_commands(&self.caller, Some(name)));
         }
         let replaced = thread.replaced(&input).await?;
@@ -104,7 +104,7 @@ impl Session {
         let local = self.local()?;
         let thread = local.thread(name).await?;
         if thread.report().await?.status == "finished" {
-            let error = format!("thread `{name}` has finished: it has no unfinished superstep to begin anew");
+            let error = format!("thread `{name}` has finished: it has no unfinished superstep to restart");
             let newest = thread.history(1, None).await?;
             let before =
                 newest.first().and_then(|step| step.info.parent).map_or("CHECKPOINT".into(), |id| id.to_string());
@@ -249,12 +249,12 @@ const INPUT: &str = "__start__";
 /// Returns the error of a name that is taken.
 fn is_there(info: &ThreadInfo, standing: &str) -> Failure {
     let error = format!("there is a thread `{}` already, of the graph `{}`: {standing}", info.id, info.graph);
-    Failure::new(error).help("leave out `--thread`, or give the new run a name of its own")
+    Failure::new(error).help("leave out `--thread`, or choose another name for the new run")
 }
 
 /// Returns the line about a run that was cancelled.
 fn note_of(exit: Exit) -> &'static str {
-    if exit == Exit::Cancelled { "cancelled; what is done is kept" } else { "" }
+    if exit == Exit::Cancelled { "cancelled; finished work is kept" } else { "" }
 }
 
 /// Returns a new name that sorts by time: the graph's, and milliseconds in base 36.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use superstep_base::files;
 
 use crate::app::advice::{self, Caller};
-use crate::app::args::{Invocation, Verb};
+use crate::app::args::{AnswerVerb, DebugVerb, Invocation, KeepVerb, LookVerb, RunVerb, Verb};
 use crate::app::control::Control;
 use crate::app::failure::{Failure, json};
 use crate::app::graphs::AppGraphs;
@@ -46,39 +46,69 @@ impl Session {
 
     async fn verb(&self, verb: Verb) -> Result<CommandOutput, Failure> {
         match verb {
-            Verb::Resume(args) => self.resume(args).await,
-            Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.interaction).await,
-            Verb::Retry(args) => self.retry(&args.on.thread, args.interaction).await,
-            Verb::Approve(args) => self.decide(args.into()).await,
-            Verb::Reject(args) => self.decide(args.into()).await,
-            Verb::Revise(args) => self.decide(args.into()).await,
-            Verb::Edit(args) => self.edit(args).await,
-            Verb::Dismiss(args) => self.answer_question(args.thread, AnswerInput::Cancel, args.to).await,
-            Verb::Signal(args) => self.signal(args).await,
-            Verb::Cancel(args) => self.cancel(args.on.thread).await,
-            Verb::Threads(args) => self.threads(args).await,
-            Verb::Status(args) => self.status(args).await,
-            Verb::History(args) => self.history(args).await,
-            Verb::Show(args) => self.show(args).await,
-            Verb::Diff(args) => self.diff(&args).await,
-            Verb::Replay(args) => self.replay(&args).await,
-            Verb::Tag(args) => self.tag(args).await,
-            Verb::Gc(args) => self.gc(args).await,
-            Verb::Runner(args) => self.runner(args).await,
-            Verb::Export(args) => self.export(args).await,
-            Verb::Import(args) => self.import(args).await,
-            Verb::Trust(args) => self.trust(args).await,
-            Verb::Repair(args) => self.repair(args).await,
-            Verb::CopyStore(args) => self.copy_store(&args).await,
-            Verb::Events(args) => self.events(args).await,
-            Verb::Watch(args) => self.watch(args.thread).await,
-            Verb::Log(args) => self.log(args).await,
-            Verb::Update(args) => self.update(args).await,
-            Verb::Fork(args) => self.fork(args).await,
-            Verb::Delete(args) => self.delete(args).await,
-            Verb::Graphs(_) => self.list_graphs(),
-            Verb::Graph(args) => self.draw(args).await,
-            Verb::Completions(args) => self.completions(&args),
+            Verb::Run(verb) => self.run_verb(verb).await,
+            Verb::Answer(verb) => self.answer_verb(verb).await,
+            Verb::Look(verb) => self.look_verb(verb).await,
+            Verb::Debug(verb) => self.debug_verb(verb).await,
+            Verb::Keep(verb) => self.keep_verb(verb).await,
+        }
+    }
+
+    async fn run_verb(&self, verb: RunVerb) -> Result<CommandOutput, Failure> {
+        match verb {
+            RunVerb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.interaction).await,
+            RunVerb::Retry(args) => self.retry(&args.on.thread, args.interaction).await,
+            RunVerb::Cancel(args) => self.cancel(args.on.thread).await,
+            RunVerb::Runner(args) => self.runner(args).await,
+        }
+    }
+
+    async fn answer_verb(&self, verb: AnswerVerb) -> Result<CommandOutput, Failure> {
+        match verb {
+            AnswerVerb::Approve(args) => self.decide(args.into()).await,
+            AnswerVerb::Reject(args) => self.decide(args.into()).await,
+            AnswerVerb::Revise(args) => self.decide(args.into()).await,
+            AnswerVerb::Edit(args) => self.edit(args).await,
+            AnswerVerb::Resume(args) => self.resume(args).await,
+            AnswerVerb::Dismiss(args) => self.answer_question(args.thread, AnswerInput::Cancel, args.to).await,
+            AnswerVerb::Signal(args) => self.signal(args).await,
+        }
+    }
+
+    async fn look_verb(&self, verb: LookVerb) -> Result<CommandOutput, Failure> {
+        match verb {
+            LookVerb::Threads(args) => self.threads(args).await,
+            LookVerb::Status(args) => self.status(args).await,
+            LookVerb::Watch(args) => self.watch(args.thread).await,
+            LookVerb::Log(args) => self.log(args).await,
+            LookVerb::Show(args) => self.show(args).await,
+            LookVerb::History(args) => self.history(args).await,
+            LookVerb::Events(args) => self.events(args).await,
+            LookVerb::Graphs(_) => self.list_graphs(),
+            LookVerb::Graph(args) => self.draw(args).await,
+            LookVerb::Completions(args) => self.completions(&args),
+        }
+    }
+
+    async fn debug_verb(&self, verb: DebugVerb) -> Result<CommandOutput, Failure> {
+        match verb {
+            DebugVerb::Diff(args) => self.diff(&args).await,
+            DebugVerb::Replay(args) => self.replay(&args).await,
+            DebugVerb::Fork(args) => self.fork(args).await,
+            DebugVerb::Update(args) => self.update(args).await,
+        }
+    }
+
+    async fn keep_verb(&self, verb: KeepVerb) -> Result<CommandOutput, Failure> {
+        match verb {
+            KeepVerb::Tag(args) => self.tag(args).await,
+            KeepVerb::Gc(args) => self.gc(args).await,
+            KeepVerb::Delete(args) => self.delete(args).await,
+            KeepVerb::Export(args) => self.export(args).await,
+            KeepVerb::Import(args) => self.import(args).await,
+            KeepVerb::Trust(args) => self.trust(args).await,
+            KeepVerb::Repair(args) => self.repair(args).await,
+            KeepVerb::CopyStore(args) => self.copy_store(&args).await,
         }
     }
 
@@ -154,7 +184,7 @@ pub(super) fn json_argument(option: &str, given: &str) -> Result<Value, Failure>
 fn piped(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidInput => {
-            io::Error::new(ErrorKind::InvalidInput, format!("{error}; give what a pipe holds as @-"))
+            io::Error::new(ErrorKind::InvalidInput, format!("{error}; use @- to read a pipe"))
         }
         _ => error,
     }

@@ -25,7 +25,7 @@ const NEEDED: &str = "this command needs the store for itself: wait for that pro
 const ANSWERS: &str = "to go on needs the store: wait for that process, or end it; `--record-only` gives it the answer to \
                        store";
 const SILENT: &str =
-    "that process does not answer others: wait for it, end it, or name another store with `--store PATH`";
+    "that process does not serve others: wait for it, end it, or use another store with `--store PATH`";
 
 impl Session {
     /// Opens an existing store; from then on, other processes can send requests to this one.
@@ -132,7 +132,7 @@ impl Session {
                 Err(failure) => return Err(failure),
             }
         };
-        serde_json::from_value(reply).map_err(|error| Failure::new(format!("the reply makes no sense: {error}")))
+        serde_json::from_value(reply).map_err(|error| Failure::new(format!("the reply is invalid: {error}")))
     }
 
     /// Streams the events of a thread while a process runs it.

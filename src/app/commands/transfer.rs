@@ -20,7 +20,7 @@ use crate::checkpoint::{
 };
 use crate::graph::Verdict;
 
-const NEEDED: &str = "copying needs both stores for itself: wait for that process, or end it";
+const NEEDED: &str = "copying needs exclusive access to both stores: wait for that process, or end it";
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<CommandOutput, Failure> {
@@ -29,7 +29,7 @@ impl Session {
             return self.fixture(&thread, &fixture, with_secrets).await;
         }
         if file.is_none() && stdout().is_terminal() {
-            return Err(Failure::usage("there is no file to write to").help("name one, or send the output to one"));
+            return Err(Failure::usage("there is no file to write to").help("name a file, or redirect the output to one"));
         }
         let local = self.store_to_read()?;
         let id = local.info(&thread).await?.id;
@@ -48,7 +48,7 @@ impl Session {
         let Import { file, thread, trust: trusted } = args;
         let opened = files::open(&file).map_err(|error| {
             let failure = Failure::usage(format!("{}: {error}", file.display()));
-            failure.help("name a file that `export` wrote")
+            failure.help("use a file that `export` wrote")
         })?;
         let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::named);
         let unpacked = unpack(opened, &options).map_err(|error| {
@@ -128,11 +128,11 @@ impl Session {
     fn check_stores(&self, CopyStore { from, to }: &CopyStore) -> Result<(), Failure> {
         if self.caller.store.is_some() {
             let help = "leave out `--store`: the first store is copied into the second";
-            return Err(Failure::usage("`copy-store` takes both stores as words of its own").help(help));
+            return Err(Failure::usage("`copy-store` takes both stores as arguments").help(help));
         }
         let is_same = from.path.canonicalize().is_ok_and(|from| to.path.canonicalize().is_ok_and(|to| from == to));
         if is_same {
-            return Err(Failure::usage("both are the same store").help("name another one to copy into"));
+            return Err(Failure::usage("both are the same store").help("choose another store to copy into"));
         }
         Ok(())
     }
@@ -197,12 +197,12 @@ async fn compared(local: &Local, graph: &str, file: &Path) -> Result<(Value, Str
 /// Returns the sentence for a verdict.
 fn meant(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Same => "the test holds now",
-        Verdict::SameInPart => "the test holds now, over what was compared",
+        Verdict::Same => "the test passes now",
+        Verdict::SameInPart => "the test passes now, for the compared part",
         Verdict::NothingCompared => {
             "the test has nothing to compare: mark nodes whose side effects all go through `ctx` as `.replayable()`"
         }
-        Verdict::Different => "the test fails until the graph comes to what was recorded",
+        Verdict::Different => "the test fails until the graph matches the record",
     }
 }
 

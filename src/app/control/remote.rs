@@ -39,7 +39,7 @@ impl Remote {
         let peer = match connect(store).await {
             Ok(peer) => peer,
             Err(error) if is_absence(&error) => return Ok(None),
-            Err(error) => return Err(Failure::new("cannot ask the process that holds the store").because(&error)),
+            Err(error) => return Err(Failure::new("cannot connect to the process that holds the store").because(&error)),
         };
         let (read, write) = peer.into_split();
         let mut read = Lines::new(read);
@@ -53,7 +53,7 @@ impl Remote {
                 let error = format!(
                     "process {pid} holds the store and speaks version {superstep} of the protocol, not {VERSION}"
                 );
-                Err(Failure::new(error).help("use the release that it is made with, or wait until it ends"))
+                Err(Failure::new(error).help("use its release, or wait until it ends"))
             }
             Ok(None) => Ok(None), // it just ended
             Err(error) if is_absence(&error) => Ok(None),
@@ -80,7 +80,7 @@ impl Connection {
         let request = Request { version: VERSION, request };
         let size = serde_json::to_vec(&request).map_or(0, |text| text.len());
         if size > REQUEST {
-            let error = format!("{size} bytes are too many for another process: it takes up to {REQUEST}");
+            let error = format!("{size} bytes are too many for a request to another process; the limit is {REQUEST}");
             return Err(Failure::new(error).help("wait until the process that holds the store has ended"));
         }
         _ = write_line(&mut self.write, &request).await; // a peer that refuses it sends the reason, which is read next

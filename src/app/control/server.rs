@@ -47,7 +47,7 @@ pub(super) fn serve(local: &Local, live: &Arc<ActiveRuns>, store: &Path) -> Opti
     let socket = match Socket::listen(store) {
         Ok(socket) => socket,
         Err(error) => {
-            tracing::warn!(%error, "no control socket: other processes cannot look at this store while it is open");
+            tracing::warn!(%error, "no control socket: other processes cannot read this store while it is open");
             return None;
         }
     };
@@ -100,7 +100,7 @@ async fn attend(peer: UnixStream, responder: Arc<Responder>, stop: CancellationT
             Ok(Some(line)) => peer.answer(&line, &responder).await,
             Ok(None) => return,
             Err(error) => {
-                _ = peer.end(Err(Failure::usage(format!("no request: {error}")))).await;
+                _ = peer.end(Err(Failure::usage(format!("invalid request: {error}")))).await;
                 return;
             }
         };
@@ -202,16 +202,16 @@ impl Responder {
         };
         if timeout(CANCEL, ended.cancelled()).await.is_err() {
             let error =
-                format!("the run of thread `{thread}` was told to cancel and has not ended yet: a task is in the way");
-            return Err(Failure::new(error).hint("`{status}` tells when it has"));
+                format!("the run of thread `{thread}` was cancelled but has not ended yet: a task is still running");
+            return Err(Failure::new(error).hint("`{status}` shows when it has ended"));
         }
         self.local.call(ThreadRequest::Status { thread }).await
     }
 
     fn busy(&self, thread: &str) -> Failure {
         let pid = std::process::id();
-        Failure::new(format!("thread `{thread}` is running just now in process {pid}: it takes answers once it stops"))
-            .hint("wait until it stops; `{events --follow}` tells when, `{cancel}` stops it")
+        Failure::new(format!("thread `{thread}` is running in process {pid}: it takes answers once it stops"))
+            .hint("wait until it stops; `{events --follow}` shows when, `{cancel}` stops it")
     }
 
     /// Returns the events of the active run so far, and a stream of the rest; none without a run.

@@ -74,7 +74,7 @@ pub(super) fn request(line: &[u8]) -> Result<ThreadRequest, Failure> {
         let error = format!("the request has protocol version {}; this process speaks {VERSION}", sent["version"]);
         return Err(Failure::usage(error));
     }
-    serde_json::from_value(sent).map_err(|error| Failure::usage(format!("the request makes no sense: {error}")))
+    serde_json::from_value(sent).map_err(|error| Failure::usage(format!("the request is invalid: {error}")))
 }
 
 /// Reader of a peer's lines.

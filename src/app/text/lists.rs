@@ -34,7 +34,7 @@ pub(crate) fn threads(lines: &[ThreadLine]) -> String {
 /// Formats pending questions by thread, with the commands that answer them.
 pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
     if lines.is_empty() {
-        return "no open questions\n".into();
+        return "no pending questions\n".into();
     }
     let thread = |line: &ThreadLine| {
         let mut asked = questions(&line.questions);
@@ -102,7 +102,7 @@ fn event(event: &Value) -> String {
 
 /// Returns the reason why a line of checkpoints starts where it does.
 fn gap(missing: &Value) -> String {
-    format!("what came before is not told: checkpoint {missing}, which led here, was removed by `gc`, or is lost")
+    format!("earlier events are missing: checkpoint {missing}, the parent of this one, was removed by `gc`, or is lost")
 }
 
 fn asked(questions: &Value) -> String {

@@ -67,7 +67,7 @@ pub(crate) fn blocking(nodes: &[BlockingNode]) -> String {
 pub(crate) fn replaced(thread: &str, values: &[ReplacedValue]) -> String {
     let thread = clean(thread);
     if values.is_empty() {
-        return format!("thread {thread} has finished: it goes on with the input from its state\n");
+        return format!("thread {thread} has finished: it continues from its state with the input\n");
     }
     let held = |value: &Option<Value>| value.as_ref().map(|value| safe_json(&value.to_string()).into_owned());
     let line = |replaced: &ReplacedValue| match (held(&replaced.was), held(&replaced.now)) {
@@ -75,14 +75,14 @@ pub(crate) fn replaced(thread: &str, values: &[ReplacedValue]) -> String {
         _ => format!("  {}\n", clean(&replaced.channel)),
     };
     let lines: String = values.iter().map(line).collect();
-    format!("thread {thread} has finished: it goes on with the input from its state, in which it replaces\n{lines}")
+    format!("thread {thread} has finished: it continues from its state with the input, which replaces\n{lines}")
 }
 
 /// Marks an imported thread.
 fn origin(origin: Origin) -> &'static str {
     match (origin.foreign, origin.is_untrusted()) {
         (false, _) => "",
-        (true, true) => "  imported: made elsewhere and not trusted, so it can be looked at, not run\n",
+        (true, true) => "  imported: made elsewhere and not trusted, so it can be inspected, but not run\n",
         (true, false) => "  imported: made elsewhere, and trusted\n",
     }
 }

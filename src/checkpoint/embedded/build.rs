@@ -1,4 +1,4 @@
-//! Stores that are written anew: built in a directory that is either complete or absent, for backups and repairs; and
+//! Rewritten stores: built in a directory that is either complete or absent, for backups and repairs; and
 //! compactions, with the check of every row. Knows where a store is built and when it gets its name.
 
 use std::path::{Path, PathBuf};

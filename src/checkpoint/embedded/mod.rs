@@ -13,7 +13,7 @@
 //! | `queue`, `batch`, `committer` | requests, one change made of many, the thread that writes |
 //! | `view` | what readers see meanwhile |
 //! | `store` | the contract, over all of these, and what each store's own folder adds |
-//! | `build` | stores that are written anew: backups, repairs, compactions |
+//! | `build` | rewritten stores: backups, repairs, compactions |
 //! | `public_methods` | methods that all stores show |
 //! | `testing` | switches that make a store fail |
 

@@ -121,7 +121,7 @@ impl Database {
         Ok(())
     }
 
-    /// Writes everything to tables, and the tables anew without removed rows. Nothing else uses the database meanwhile.
+    /// Writes everything to tables, and rewrites the tables without removed rows. Nothing else uses the database meanwhile.
     pub(super) fn compact(&self) -> Result<()> {
         guarded(&self.path, || {
             let tree = &self.rows.tree;

@@ -1,4 +1,4 @@
-//! [`FjallCheckpointer`]: the embedded store on fjall, and its compaction, which writes every table anew without removed
+//! [`FjallCheckpointer`]: the embedded store on fjall, and its compaction, which rewrites every table without removed
 //! rows and empties the journal.
 
 use std::fs::{self, File};
@@ -76,7 +76,7 @@ impl FjallCheckpointer {
         repair::<Database>(damaged.as_ref(), path.as_ref()).await
     }
 
-    /// Writes the store in the directory `path` anew in place, to return the disk space of deleted records at once
+    /// Rewrites the store in the directory `path` in place, to return the disk space of deleted records at once
     /// instead of as it goes. The store must not be open. It needs space for both copies meanwhile, and blocks: in async
     /// code, call it where blocking is fine.
     ///

@@ -17,7 +17,7 @@ use crate::checkpoint::embedded::rows::EPOCH_SHIFT;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Files without which fjall starts anew, or deletes what is there.
+/// Files without which fjall starts empty, or deletes existing data.
 const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/current"];
 
 /// Checks that the files of a store are there, and its journals intact up to the commit `acknowledged`. Returns whether

@@ -8,7 +8,7 @@
 //! | `new_store` | where the files are, and where the new store is built |
 //! | `scan` | rows in files, and the newest version of each record |
 //! | `salvage` | threads made of these records, and which checkpoints are whole |
-//! | `report` | what people and machines are told |
+//! | `report` | the report for people and programs |
 //!
 //! Small because it only lists the folder.
 

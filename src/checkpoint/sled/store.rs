@@ -1,4 +1,4 @@
-//! [`SledCheckpointer`]: the embedded store on sled, and its compaction, which writes the store anew without the data that
+//! [`SledCheckpointer`]: the embedded store on sled, and its compaction, which rewrites the store without the data that
 //! sled keeps of deleted rows; `swap` then replaces the old one.
 
 use std::ops::Bound;

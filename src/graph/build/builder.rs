@@ -369,12 +369,12 @@ pub(crate) struct History {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
     /// For the parent's task: an interrupted or failed run resumes inside the subgraph; nothing is kept between
-    /// activations. Each attempt of a retry policy starts the subgraph anew, as in LangGraph.
+    /// activations. Each attempt of a retry policy restarts the subgraph, as in LangGraph.
     #[default]
     Inherit,
     /// For the whole thread: each activation starts with the state that the last one ended with, at any depth below
     /// subgraphs that [inherit](Self::Inherit). Below a [`Stateless`](Self::Stateless) one nothing is saved, so each
-    /// activation starts anew.
+    /// activation starts from its beginning.
     PerThread,
     /// Not saved: a resumed subgraph starts over.
     Stateless,

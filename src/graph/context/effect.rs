@@ -122,7 +122,7 @@ where
 }
 
 impl<'a, C, T> Effect<'a, C, T> {
-    /// Asks the world whether the effect has happened, when it may have: the task ran before, and no record tells. It gets
+    /// Probes whether the effect has happened, when it may have: the task ran before, and nothing is recorded. It gets
     /// the idempotency key; what it finds counts as the result, and the effect is not done again.
     pub fn probe<P, Fut, E>(self, probe: P) -> Self
     where

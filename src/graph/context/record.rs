@@ -68,7 +68,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     }
 
     /// Waits for a time, across processes: the run ends with [`Outcome::Waiting`](crate::graph::Outcome) once nothing else is
-    /// left to do, and [`proceed`](crate::graph::Thread::proceed) goes on with the node, from its beginning, when the time
+    /// left to do, and [`proceed`](crate::graph::Thread::proceed) runs the node again, from its beginning, when the time
     /// has come. The n-th wait of a task keeps the time it was given first. Without a store it waits in place.
     ///
     /// ```
@@ -87,7 +87,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         self.waited(millis(time)).await
     }
 
-    /// Waits for so long from now; see [`sleep_until`](Self::sleep_until).
+    /// Waits for this time; see [`sleep_until`](Self::sleep_until).
     ///
     /// # Errors
     /// As [`sleep_until`](Self::sleep_until).

@@ -31,7 +31,7 @@ pub struct Verified {
 pub enum Verdict {
     /// All of it was compared, and nothing differs.
     Same,
-    /// Nothing differs, but some results were taken over as they were recorded.
+    /// Nothing differs, but some recorded results were reused without running.
     SameInPart,
     /// No body and no router could be run: nothing was compared but what was recorded with itself.
     NothingCompared,
@@ -48,7 +48,7 @@ pub struct WhatIf {
     pub differences: Vec<Divergence>,
     /// Tasks whose writes were taken as they were recorded, though their input may be another now.
     pub taken: Vec<NotVerified>,
-    /// The first task that cannot go on over what was recorded; none if the run came to its end.
+    /// The first task that cannot continue from the records; none if the run reached its end.
     pub stopped: Option<NotVerified>,
     /// The state there, as JSON, without secret channels.
     pub state: Value,

@@ -26,7 +26,7 @@ pub struct CachePolicy {
 }
 
 impl CachePolicy {
-    /// Returns a policy whose results are kept for so long.
+    /// Returns a policy that keeps results for this time.
     pub fn ttl(ttl: Duration) -> Self {
         Self { ttl: Some(ttl), key: None }
     }
@@ -95,7 +95,7 @@ type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
 ///
 /// The defaults are LangGraph's: 3 attempts in all, 500 ms before the second, twice as long each time, at most 128 s, plus
 /// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are
-/// counted anew when a thread resumes; the count is not stored. The time of the next attempt is: a process that resumes
+/// counted from zero when a thread resumes; the count is not stored. The time of the next attempt is: a process that resumes
 /// the thread in a pause waits for the rest of it.
 ///
 /// ```

@@ -34,7 +34,7 @@ use crate::graph::state::{AnyState, Payload};
 /// ```
 ///
 /// The targets of an enum that several graphs use, or of another crate's, are listed by [`targets!`](crate::graph::targets).
-/// Computed targets are written by hand:
+/// Computed targets need a manual implementation:
 ///
 /// ```
 /// # use superstep::prelude::*;

@@ -67,7 +67,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # use superstep::prelude::*;
     /// # async fn example<S: State, N: NodeId>(graph: CompiledGraph<S, N, ()>, review: N, input: Writes<S>) -> Result<(), RunError> {
     /// graph.thread("essay").interrupt_before([review]).remember_stops().invoke(input).await?;
-    /// graph.thread("essay").proceed().await?; // a loop that comes to `review` again stops before it again
+    /// graph.thread("essay").proceed().await?; // a loop that reaches `review` again stops before it again
     /// graph.thread("essay").remember_stops().proceed().await?; // no more
     /// # Ok(()) }
     /// ```

@@ -26,7 +26,7 @@ const UPDATING: &str = "updating a thread";
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
     ///
-    /// The edges and routers of that node choose anew what runs next. What nodes scheduled with
+    /// The edges and routers of that node choose again what runs next. What nodes scheduled with
     /// [`Command`](crate::graph::Command)s stays pending, because an update has no command. (LangGraph drops it.)
     ///
     /// # Errors

@@ -142,7 +142,7 @@ pub struct TaskSnapshot {
     pub attempts: u32,
     /// Its failed attempts, oldest first: at most the last 100.
     pub failures: Vec<FailureInfo>,
-    /// When it goes on by itself, if it waits for a time.
+    /// When it can be resumed, if it waits for a time.
     pub wake: Option<SystemTime>,
     /// The signals that it, or a task of its subgraphs, waits for.
     pub awaits: Vec<AwaitedSignal>,

@@ -242,7 +242,7 @@ mod dollars {
     pub(in crate::nodes) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
         let Some(dollars) = Option::<f64>::deserialize(from)? else { return Ok(None) };
         let is_amount = (0.000_001..=1e9).contains(&dollars);
-        let wrong = || D::Error::custom(format!("`{dollars}` is no amount of dollars above 0"));
+        let wrong = || D::Error::custom(format!("`{dollars}` is not an amount of dollars above 0"));
         if is_amount { Ok(Some((dollars * 1e6).round() as u64)) } else { Err(wrong()) }
     }
 }

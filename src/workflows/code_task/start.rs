@@ -73,7 +73,7 @@ pub enum TaskStartError {
     },
     /// The task must be split but is at its maximum depth.
     #[error(
-        "--override SPLIT: the task counts as one of depth {depth}, and its policy allows a depth of at most {most}"
+        "--override SPLIT: the task has depth {depth}, and its policy allows a depth of at most {most}"
     )]
     Unsplittable {
         /// The depth.
@@ -94,7 +94,7 @@ pub enum TaskStartError {
         folder: PathBuf,
     },
     /// A verifier in code has an unknown id.
-    #[error("verifier `{id}`: it has `mode: code`, and there is no such verifier; there are {}", known.join(", "))]
+    #[error("verifier `{id}` has `mode: code`, but there is no such verifier; there are {}", known.join(", "))]
     UnknownVerifier {
         /// Its id.
         id: String,
@@ -132,7 +132,7 @@ impl TaskStartError {
                 Some("name another file with `--verifiers FILE`")
             }
             Self::UnknownVerifier { .. } => Some(
-                "add it in a program of your own, as docs/writing-a-verifier.md shows, or let it be a command: `mode: shell`",
+                "add it in your own program, as docs/writing-a-verifier.md shows, or make it a command: `mode: shell`",
             ),
             Self::Unreadable { .. } => Some("name a task file with `--task FILE`; `superstep task new ID` writes one"),
             Self::Spec(error) => Some(error.help()),

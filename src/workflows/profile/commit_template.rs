@@ -37,7 +37,7 @@ impl CommitTemplate {
         while let Some((_, after)) = rest.split_once('{') {
             let Some((slot, after)) = after.split_once('}') else { break };
             if !SLOTS.contains(&slot) {
-                return Err(format!("{{{slot}}} is no slot; there are {{issue}}, {{title}} and {{task}}"));
+                return Err(format!("{{{slot}}} is not a slot; there are {{issue}}, {{title}} and {{task}}"));
             }
             rest = after;
         }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case("{titel}", "{titel} is no slot; there are {issue}, {title} and {task}")]
+    #[case("{titel}", "{titel} is not a slot; there are {issue}, {title} and {task}")]
     #[case("feat: work", "its first line has neither {title} nor {task}")]
     #[case("", "its first line has neither {title} nor {task}")]
     fn a_template_that_cannot_be_filled_is_refused(#[case] template: &str, #[case] problem: &str) {

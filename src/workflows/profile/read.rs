@@ -193,7 +193,7 @@ fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String>
     let Some((at, names)) = table.texts("pass", problems) else { return vec![] };
     for name in names.iter().filter(|name| !settings::is_env_name(name)) {
         let shown = if name.contains('=') { "an entry" } else { name };
-        problems.add(at, "tools.pass", format!("{shown} is no name of an environment variable"));
+        problems.add(at, "tools.pass", format!("{shown} is not the name of an environment variable"));
     }
     names
 }
@@ -205,7 +205,7 @@ fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
     for (name, at, mut provider) in table.tables(problems) {
         let endpoint = endpoint(&mut provider, problems);
         if !DriverName::is_provider(&name) {
-            problems.add(at, table.path_of(&name), "is no name of a provider: letters, digits, `-`, `_` and `.`");
+            problems.add(at, table.path_of(&name), "is not the name of a provider: letters, digits, `-`, `_` and `.`");
         } else if endpoint.base_url.is_none() && !provider.has("base_url") {
             problems.add(at, table.path_of(&name), "has no `base_url`");
         }
@@ -219,7 +219,7 @@ fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
 fn endpoint<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Endpoint {
     let base_url = table.text("base_url", problems, |url| settings::base_url(url).map_err(str::to_owned));
     let name = |name: &str| {
-        let message = "is no name of an environment variable; the key itself never stands in a profile";
+        let message = "is not the name of an environment variable; keep the key itself out of the profile";
         if settings::is_env_name(name) { Ok(name.to_owned()) } else { Err(message.to_owned()) }
     };
     let api_key_env = table.text("api_key_env", problems, name);

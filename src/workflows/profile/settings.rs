@@ -364,7 +364,7 @@ impl Api {
 /// The problem, without the address, which may hold a password.
 pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let Some(rest) = rest else { return Err("is no address that begins with `http://` or `https://`") };
+    let Some(rest) = rest else { return Err("is not a URL that starts with `http://` or `https://`") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
         return Err(
@@ -372,7 +372,7 @@ pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
         );
     }
     if host.is_empty() || !has_port(host) || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
-        return Err("is no address of a server");
+        return Err("is not the URL of a server");
     }
     if text.contains(['?', '#']) {
         return Err("has a `?` or `#`; `/chat/completions` is appended to it");

@@ -208,7 +208,7 @@ impl<'t> Table<'t> {
             let text = value.as_float().map(|float| float.as_str().to_owned());
             let text = text.or_else(|| whole(value).map(|number| number.to_string()));
             let text = text.ok_or_else(|| expected("an amount of dollars, such as `2.5`", value))?;
-            let amount = text.parse::<f64>().map_err(|_| "is no amount of dollars")?;
+            let amount = text.parse::<f64>().map_err(|_| "is not an amount of dollars")?;
             // Exact up to a billion dollars.
             let is_amount = (least..=1e9).contains(&amount);
             if is_amount { Ok((amount * 1e6).round() as u64) } else { Err(wrong.to_owned()) }
@@ -305,7 +305,7 @@ impl<'t> Table<'t> {
     pub(super) fn end(self, problems: &mut Problems<'t>) {
         for (key, entry) in &self.entries {
             let problem = if is_secret(key) {
-                "keys never stand in a profile; name the environment variable that holds it in `api_key_env`".to_owned()
+                "keep keys out of the profile; name the environment variable of the key in `api_key_env`".to_owned()
             } else {
                 unknown_key(key, &self.known)
             };

@@ -39,7 +39,7 @@ pub enum StartError {
     #[error("there is neither a plan nor an issue")]
     Nothing,
     /// There is an issue, but the profile disables issues.
-    #[error("there is an issue, but the profile says `tracker = \"none\"`")]
+    #[error("`--issue` needs a tracker, but the profile sets `tracker = \"none\"`")]
     NoTracker,
     /// The plan's file cannot be read.
     #[error("{}: the plan cannot be read: {source}", file.display())]
@@ -140,11 +140,11 @@ impl StartError {
             ),
             Self::NoProgram { program, .. } => Some(INSTALL.get(&**program).map_or(INSTALL_PREFIX, String::as_str)),
             Self::Workspace(WorkspaceError::Dirty { .. }) => {
-                Some("commit or stash them first, or begin with `--allow-dirty`: your changes are in no commit then")
+                Some("commit or stash them first, or start with `--allow-dirty`: your changes then become part of no commit")
             }
             Self::Leftovers { .. } => Some(
-                "if that run has not ended, go on with it (`threads` lists all); to begin anew, commit the files or put them \
-                 away with `git stash -u`, and `git switch` to the branch to begin from",
+                "if that run has not ended, resume it (`threads` lists all); to start again, commit or stash the files with \
+                 `git stash -u`, and `git switch` to the branch to start from",
             ),
             Self::Workspace(error) => error.help(),
             Self::NoFolder { .. } => Some("name the repository with `--dir FOLDER`"),
@@ -405,7 +405,7 @@ async fn free(
     match found.filter(|commit| head.commit() != Some(commit)) {
         // A thread of this name may exist, which is the better answer.
         Some(commit) if issue.is_none() => Ok(Some(format!(
-            "the branch `{branch}` is there already, at commit {commit}, so the work cannot begin; choose another name with `--branch`"
+            "the branch `{branch}` already exists, at commit {commit}, so the work cannot start; choose another name with `--branch`"
         ))),
         Some(commit) => Err(WorkspaceError::BranchTaken { branch, commit }.into()),
         None => Ok(None),

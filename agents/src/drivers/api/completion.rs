@@ -118,7 +118,7 @@ impl Client {
     /// # Errors
     /// By [class](DriverError::class):
     /// - [`Transient`](ErrorClass::Transient): the server cannot be reached, was silent for too long, failed (5xx), or
-    ///   ended in the middle of its answer. Pieces that were shown then belong to no message.
+    ///   closed the connection early. Pieces that were shown then belong to no message.
     /// - [`RateLimited`](ErrorClass::RateLimited) (429), with [`retry_after`](DriverError::retry_after) if the server
     ///   says so.
     /// - [`Auth`](ErrorClass::Auth) (401, 403): the key is missing or refused.

@@ -56,7 +56,7 @@ impl Server {
             None => ErrorClass::Transient,
         };
         let body = serde_json::json!({ "error": error }).to_string();
-        let message = format!("{} broke its answer off{}", self.address, self.description(&body));
+        let message = format!("{} sent an error in its response{}", self.address, self.description(&body));
         DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) }
     }
 
@@ -74,7 +74,7 @@ impl Server {
 
     /// Returns the error of an interrupted response.
     pub(super) fn cut(&self) -> DriverError {
-        DriverError::new(ErrorClass::Transient, format!("{} ended in the middle of its answer", self.address))
+        DriverError::new(ErrorClass::Transient, format!("{} closed the connection early", self.address))
     }
 
     /// Returns the error of a response that is not in the protocol.

@@ -328,5 +328,5 @@ fn unusable(path: &Path, why: &str) -> DriverError {
 fn damaged(path: &Path, at: usize, why: &str) -> DriverError {
     let message = format!("the ledger {}, line {}, cannot be read: {why}", path.display(), at + 1);
     DriverError::new(ErrorClass::Fatal, message)
-        .help("delete the line, or the file: what the run's state knows of is still counted as spent")
+        .help("delete the line, or the file: usage recorded in the run's state still counts")
 }

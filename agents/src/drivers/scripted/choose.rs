@@ -85,7 +85,7 @@ impl Conditions {
         // A file of Windows or macOS says the same in other characters.
         let prompt = comparable(&request.prompt);
         let missing = self.contains.iter().find(|text| !prompt.contains(&comparable(text)))?;
-        Some(format!("asks for `{missing}` in the prompt"))
+        Some(format!("expects `{missing}` in the prompt"))
     }
 }
 
@@ -99,8 +99,8 @@ fn no_match_error(scenario: &Scenario, entries: &[Entry], request: &AgentRequest
     let why = |number: usize, turn: &Turn| match turn.conditions.mismatch(request) {
         Some(why) => why,
         None => match use_count(entries, number, request) {
-            1 => "was had".to_owned(),
-            times => format!("was had {times} times"),
+            1 => "was already used".to_owned(),
+            times => format!("was already used {times} times"),
         },
     };
     let near = scenario.turns.iter().enumerate().filter(|(_, turn)| is_near(turn));

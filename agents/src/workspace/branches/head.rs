@@ -1,6 +1,6 @@
 //! Position of HEAD, ancestry of commits, and readiness of a work tree. An operation of git that an agent left
 //! unfinished, such as a merge or a rebase, is ended with HEAD where it began and the files as they are, so that the
-//! work goes on; those of people are left alone.
+//! work continues; those of people are not touched.
 
 use std::collections::HashSet;
 use std::path::Path;
