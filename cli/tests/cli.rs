@@ -149,7 +149,7 @@ fn an_answer_may_be_stored_without_resuming() {
     let stored = place.json(0, &["approve", "e1", "--record-only", "--by", "ada"]);
     assert_eq!((&stored["status"], &stored["questions"]), (&json!("pending"), &json!([])));
     let late = place.call(&["approve", "e1"]);
-    assert_eq!((late.code(), late.err().starts_with("error: thread `e1` has no open question")), (1, true));
+    assert_eq!((late.code(), late.err().starts_with("error: thread `e1` has no pending question")), (1, true));
     assert_eq!(place.json(0, &["proceed", "e1"])["status"], "finished");
     let shown = place.json(0, &["show", "e1", "--at", "5"]);
     assert_eq!(shown["tasks"][0]["answers"][0]["by"], "ada");
@@ -167,8 +167,8 @@ fn an_answer_that_a_question_does_not_take_is_not_lost(#[case] graph: &str) {
     assert_eq!(
         refused.err(),
         format!(
-            "error: question `{name}` takes no text with `reject`: what `--feedback` says would be lost\n \
-             help: keep it beside the answer with `superstep reject a --note TEXT`\n"
+            "error: question `{name}` takes no text with `reject`: the text of `--feedback` would be lost\n \
+             help: store it as a note with `superstep reject a --note TEXT`\n"
         )
     );
     assert_eq!(place.json(0, &["status", "a"])["status"], "interrupted");
@@ -238,10 +238,10 @@ fn errors_are_json_too() {
     let line = |error: &Value| format!("{} {}: {} -> {}", error["code"], error["kind"], error["error"], error["help"]);
     insta::assert_snapshot!(steady(&errors.iter().map(line).collect::<Vec<_>>().join("\n")), @r#"
     1 "unknown_thread": "there is no thread `e2`" -> "did you mean `e1`?"
-    1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "leave out `--thread`, or give the new run a name of its own; its questions, with the commands that answer them, are shown by `superstep status e1`"
+    1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "leave out `--thread`, or choose another name for the new run; see its questions and the commands that answer them with `superstep status e1`"
     2 "unknown_channel": "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
     2 "usage": "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
-    2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: true, false or {\"revise\": text}" -> "nothing was written; `superstep status e1` shows what the question takes"
+    2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: true, false or {\"revise\": text}" -> "nothing was written; `superstep status e1` shows the expected answer"
     2 "usage": "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
     "#);
 }
@@ -298,13 +298,13 @@ fn the_error_for_an_invalid_thread_file_has_its_cause_and_help() {
     error: later: the exported thread has format 9; this release reads up to 1
      help: open it with the release that wrote it, or a newer one
     error: pipe: it is a pipe or a device, not a file
-     help: name a file that `export` wrote
+     help: use a file that `export` wrote
     error: /dev/zero: it is a pipe or a device, not a file
-     help: name a file that `export` wrote
+     help: use a file that `export` wrote
     error: .: it is a directory
-     help: name a file that `export` wrote
+     help: use a file that `export` wrote
     error: none: No such file or directory (os error 2)
-     help: name a file that `export` wrote
+     help: use a file that `export` wrote
     ");
     assert_eq!(place.call(&["status", "e2"]).code(), 1);
 }
@@ -321,7 +321,7 @@ fn a_similar_name_is_suggested() {
     ");
     insta::assert_snapshot!(error(&["status", "zzzzzz"]), @r"
     error: there is no thread `zzzzzz`
-     help: `superstep threads` lists the threads there are
+     help: `superstep threads` lists the threads
     ");
     insta::assert_snapshot!(error(&["run", "esay"]), @r"
     error: there is no graph `esay`
@@ -349,24 +349,24 @@ fn no_value_of_a_state_controls_the_terminal() {
 fn the_whole_help() {
     let help = Place::new().call(&["--help"]);
     insta::assert_snapshot!(help.out(), @r"
-    Runs graphs that stop for a person, go on in any process, and can be taken apart afterwards
+    Runs graphs that wait for people, resume in any process and keep every step for inspection
 
     Usage: superstep [OPTIONS] <COMMAND>
 
     Commands:
-      run          Begin a thread of a graph and run it until it finishes, asks or fails
+      run          Run a graph in a new thread until it finishes, asks a question or fails
       resume       Answer a question with JSON, and go on
       proceed      Go on with a thread that was cancelled, killed, failed or stopped
       retry        Begin the unfinished superstep of a thread anew
-      approve      Say yes to an open question, and go on
-      reject       Say no to an open question, and go on
-      revise       Ask for another attempt, and go on
+      approve      Answer yes to a pending question and resume the thread
+      reject       Answer no to a pending question and resume the thread
+      revise       Request a revision and resume the thread
       edit         Answer an open question with a text that you edit, and go on
       signal       Send a signal to a thread, which may be running
       dismiss      Cancel an open question, and go on
       cancel       Cancel the run of a thread in another process
       threads      List threads, or the questions that are open
-      status       Show how a thread stands: its state, what runs next, what it asks
+      status       Show a thread's status, state, next nodes and pending questions
       history      List the checkpoints of a thread, newest first
       show         Show a checkpoint: its state, and what became of its tasks
       diff         Show what differs between two checkpoints
@@ -377,7 +377,7 @@ fn the_whole_help() {
       update       Write the state of a thread by hand
       fork         Begin a new branch at a checkpoint, in the same thread or another
       delete       Delete a thread with all its checkpoints
-      tag          Name a checkpoint so that it is kept, or list the names
+      tag          Tag a checkpoint to keep it, or list the tags
       gc           Remove what no rule keeps
       runner       Resume every thread of the store as soon as it can be, in one process
       export       Write a thread as one file, for another store
@@ -386,13 +386,13 @@ fn the_whole_help() {
       repair       Save what can be read of a damaged store into a new one
       copy-store   Copy all threads of a store into another one, of any kind
       graphs       List the graphs of this program
-      graph        Draw a graph, or where a thread of it stands
+      graph        Draw a graph, or the position of a thread in it
       completions  Print a script that completes commands in a shell
       task         A task, carried out by a coding agent until its verifiers are content, split if it
                    keeps failing
-      override     Decide on a task in place of the rules, and go on
-      rewind       Begin a thread of its own after an attempt at a task, with its files
-      salvage      List work that was put aside, or bring some of it back
+      override     Override the decision on a task, and continue
+      rewind       Restart a task from one of its attempts, as a new thread with its files
+      salvage      List or restore work that was not accepted
       demo         Run a plan with scripted agents in a new folder, without a key or a network
 
     Options:
@@ -400,14 +400,14 @@ fn the_whole_help() {
       -V, --version  Print version
 
     Everywhere:
-          --store <PATH>   Where threads are kept: a directory, of sled unless `fjall:` stands before it
+          --store <PATH>   The store of the threads: a directory of sled unless `fjall:` stands before it
                            [env: SUPERSTEP_STORE] [default: .superstep/store]
-          --read-only      Only look at the store, and write nothing there
-          --json           Print JSON for programs; errors too, on standard error
+          --read-only      Only read the store; write nothing to it
+          --json           Print JSON, also for errors on standard error
           --log[=<LEVEL>]  Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn,
                            info [env: SUPERSTEP_LOG]
 
-    A first run, in two processes:
+    A first run, from two processes:
       superstep run approval --thread first
       superstep status first
 

@@ -89,7 +89,7 @@ fn the_wrong_kind_is_an_error_that_names_the_right_one() {
     assert!(error.contains("put `fjall:` before its path: `--store fjall:PATH`"), "{error}");
     place.call(10, "run essay --topic tides --thread first --store other");
     let error = place.call(1, "threads --store fjall:other");
-    assert!(error.contains("name it by its path alone: `--store PATH`"), "{error}");
+    assert!(error.contains("use its path without a prefix: `--store PATH`"), "{error}");
     let error = place.call(1, "threads --store fjall:none");
     assert!(error.contains("there is no store at none"), "{error}");
 }

@@ -63,7 +63,7 @@ fn an_open_question_is_answered_by_what_is_printed_wherever_it_is_refused() {
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
     error: there is a thread `t` already, of the graph `release`: interrupted
-     help: leave out `--thread`, or give the new run a name of its own; its questions, with the commands that answer them, are shown by `own_tool status t`
+     help: leave out `--thread`, or choose another name for the new run; see its questions and the commands that answer them with `own_tool status t`
     ");
     let status = place.call(&["status", "t"]).out();
     assert_eq!(commands(&status)[0], "own_tool approve t");
@@ -75,14 +75,14 @@ fn a_thread_without_questions_says_what_it_is() {
     let place = Place::new();
     place.call(&["run", "nap", "--input", r#"{"millis": 0}"#, "--thread", "n1"]);
     insta::assert_snapshot!(place.call(&["approve", "n1"]).err(), @r"
-    error: thread `n1` has no open question: it has finished
-     help: nothing is left to run; read what it did with `own_tool log n1`
+    error: thread `n1` has no pending question: it has finished
+     help: the run is complete; read its history with `own_tool log n1`
     ");
     std::fs::write(place.path("broken"), "").unwrap();
     place.call(&["run", "release", "1.2.0", "--thread", "r1"]);
     insta::assert_snapshot!(place.call(&["revise", "r1", "--feedback", "x"]).err(), @r"
-    error: thread `r1` has no open question: it has failed: node `Build` failed in superstep 1: broken is in the way
-     help: once its cause is mended, go on with `own_tool proceed r1`
+    error: thread `r1` has no pending question: it has failed: node `Build` failed in superstep 1: broken is in the way
+     help: once the cause is fixed, resume it with `own_tool proceed r1`
     ");
 }
 
@@ -95,7 +95,7 @@ fn a_finished_thread_takes_its_next_input() {
         place.call(&["run", "release", "--input", r#"{"version": "2.0.0", "log": ["again"]}"#, "--thread", "r1"]);
     assert_eq!(next.code(), 10, "{}{}", next.out(), next.err());
     insta::assert_snapshot!(next.err(), @r#"
-    thread r1 has finished: it goes on with the input from its state, in which it replaces
+    thread r1 has finished: it continues from its state with the input, in which it replaces
       version: "1.2.0" -> "2.0.0"
     "#);
     let done = place.json(0, &["approve", "r1"]);
@@ -134,6 +134,6 @@ fn a_wrong_answer_does_not_print_the_question_again() {
     assert_eq!(ended.code(), 0, "{}", ended.err());
     let asked = ended.err();
     assert_eq!(asked.matches("Ask asks `may_ship`").count(), 1, "{asked}");
-    assert!(asked.contains("error: question ") && asked.contains("  approve, yes, y      go ahead\n"), "{asked}");
+    assert!(asked.contains("error: question ") && asked.contains("  approve, yes, y      answer yes\n"), "{asked}");
     assert!(asked.contains("`revise` needs a text"), "{asked}");
 }

@@ -84,11 +84,11 @@ fn an_answer_is_stored_beside_a_live_run() {
     let stored = place.json(0, &["approve", "r0", "--record-only", "--by", "ada"]);
     assert_eq!((&stored["status"], &stored["questions"]), (&json!("pending"), &json!([])));
     let late = place.call(&["approve", "r0", "--record-only"]);
-    assert_eq!((late.code(), late.err().starts_with("error: thread `r0` has no open question")), (1, true));
+    assert_eq!((late.code(), late.err().starts_with("error: thread `r0` has no pending question")), (1, true));
     let busy = place.call(&["resume", "r1", "--answer", "1", "--record-only"]);
     assert_eq!(busy.code(), 1);
     insta::assert_snapshot!(busy.err().replace(&child.id().to_string(), "PID"), @r"
-    error: thread `r1` is running just now in process PID: it takes answers once it stops
+    error: thread `r1` is running in process PID: it takes answers once it stops
      help: wait until it stops; `own_tool events r1 --follow` tells when, `own_tool cancel r1` stops it
     ");
 
@@ -105,14 +105,14 @@ fn another_process_cancels_a_live_run() {
     let cancelled = place.call(&["cancel", "r1"]);
     assert_eq!(cancelled.code(), 13, "{}", cancelled.err());
     let end = cancelled.out().lines().rev().take(3).map(str::to_owned).collect::<Vec<_>>().join("|");
-    assert_eq!(end, "  own_tool proceed r1|cancelled; what is done is kept. Go on with|", "{}", cancelled.out());
+    assert_eq!(end, "  own_tool proceed r1|cancelled; finished work is kept. Resume it with|", "{}", cancelled.out());
     assert_eq!(ended(child), Some(13));
 
     let nothing = place.call(&["cancel", "r1"]);
     assert_eq!(nothing.code(), 1);
     insta::assert_snapshot!(nothing.err(), @r"
     error: thread `r1` is not running: there is nothing to cancel
-     help: `own_tool status r1` tells how it stands
+     help: `own_tool status r1` shows its status
     ");
     place.idle();
     assert_eq!(place.json(10, &["proceed", "r1"])["state"]["log"], json!(["built 1.2.0"]));

@@ -31,7 +31,7 @@ fn a_graph_takes_arguments_of_its_own() {
     let wrong = place.call(&["run", "release", "1.2"]);
     assert_eq!(wrong.code(), 2);
     insta::assert_snapshot!(wrong.err(), @r"
-    error: there is no input for `release`
+    error: invalid input for `release`
     cause: `1.2` is no version: write three numbers, as 1.2.0
     ");
     let missing = place.call(&["run", "release"]);
@@ -80,7 +80,7 @@ fn a_failure_prints_how_to_retry() {
     assert_eq!(failed.code(), 1);
     insta::assert_snapshot!(failed.err(), @r"
     error: node `Build` failed in superstep 1: broken is in the way
-     help: once its cause is mended, go on with `own_tool proceed r1`
+     help: once the cause is fixed, resume it with `own_tool proceed r1`
     ");
     assert_eq!(place.json(0, &["status", "r1"])["status"], "failed");
     let task = place.json(0, &["show", "r1", "--task", "Build"])["tasks"][0].clone();
@@ -226,7 +226,7 @@ fn an_imported_thread_runs_once_it_is_trusted() {
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
     error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
-     help: if you trust who made its file and what it holds, `own_tool trust r1`
+     help: if you trust the author and the content of its file, `own_tool trust r1`
     ");
     assert_eq!(other.json(0, &["import", &file, "--thread", "r2", "--trust"])["trusted"], true);
     assert_eq!(other.json(0, &["approve", "r2"])["state"]["log"][1], "shipped 1.2.0");

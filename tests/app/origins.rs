@@ -22,7 +22,7 @@ fn an_imported_thread_is_marked_everywhere() {
     it is marked as imported: it can be looked at, compared and replayed from its records, not run
     next
       own_tool show r1
-    to let it run, if you trust who made it and what it holds
+    if you trust its author and its content, trust it with
       own_tool trust r1
     ");
     let printed = |words: &[&str]| place.call(words).out();
@@ -53,7 +53,7 @@ fn a_fork_of_an_imported_thread_is_refused() {
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
     error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
-     help: if you trust who made its file and what it holds, `own_tool trust r1`
+     help: if you trust the author and the content of its file, `own_tool trust r1`
     ");
     assert_eq!(place.json(0, &["threads"]).as_array().unwrap().len(), 1);
 }

@@ -61,7 +61,7 @@ fn a_finished_thread_is_not_retried() {
     let refused = place.call(&["retry", "r1"]);
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
-    error: thread `r1` has finished: it has no unfinished superstep to begin anew
+    error: thread `r1` has finished: it has no unfinished superstep to restart
      help: `own_tool replay r1 --mode live --from 5` runs its last superstep again; `own_tool history r1` lists the checkpoints
     ");
     assert_eq!(place.json(0, &["history", "r1"]), before);
@@ -73,14 +73,14 @@ fn status_prints_how_to_resume_a_thread_without_questions() {
     place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
     place.call(&["approve", "r1", "--record-only"]);
     let stored = place.call(&["status", "r1"]).out();
-    assert!(stored.ends_with("\ngo on with\n  own_tool proceed r1\n"), "{stored}");
+    assert!(stored.ends_with("\nresume it with\n  own_tool proceed r1\n"), "{stored}");
     std::fs::write(place.path("broken"), "").unwrap();
     place.call(&["run", "release", "1.2.0", "--thread", "r2"]);
     let failed = place.call(&["status", "r2"]).out();
-    assert!(failed.ends_with("\nonce its cause is mended, go on with\n  own_tool proceed r2\n"), "{failed}");
+    assert!(failed.ends_with("\nonce the cause is fixed, resume it with\n  own_tool proceed r2\n"), "{failed}");
     place.call(&["run", "nap", "--input", r#"{"millis": 3600000}"#, "--thread", "n1"]);
     let waits = place.call(&["status", "n1"]).out();
-    assert!(waits.ends_with("\nonce the time has come, go on with\n  own_tool proceed n1\n"), "{waits}");
+    assert!(waits.ends_with("\nonce the time has come, resume it with\n  own_tool proceed n1\n"), "{waits}");
 }
 
 /// Deletes a checkpoint from the middle of a thread.
@@ -105,7 +105,7 @@ fn a_missing_checkpoint_is_reported() {
     place.json(0, &["approve", "r1"]);
     delete_checkpoint(&place, "r1", 3);
     insta::assert_snapshot!(steady(&place.call(&["replay", "r1"]).out()), @r#"
-     2  what came before is not told: checkpoint 3, which led here, was removed by `gc`, or is lost
+     2  earlier events are missing: checkpoint 3, the parent of this one, was removed by `gc`, or is lost
      2  checkpoint 5
      3  Ship starts
      3  Ship wrote [{"log":["shipped 1.2.0"]}]

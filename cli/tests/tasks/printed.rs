@@ -96,7 +96,7 @@ fn the_output_of_a_hook_is_printed_with_help() {
            no:
              \u{1b}[31mtoo red
            (help: fix the problem that it reports, then retry: the commit is made again)
-     help: once its cause is mended, go on with `superstep proceed t`
+     help: once the cause is fixed, resume it with `superstep proceed t`
     ");
     assert!(out.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !out.contains("\\n"), "{out}");
     let status = place.call(&["status", "t"]).text();

@@ -188,7 +188,7 @@ fn a_text_that_answers_nothing_is_kept() {
         let mut edit = place.command(&["edit", "t", "--json"]);
         let called = RunOutput(edit.env_remove("VISUAL").env("EDITOR", editor).output().unwrap());
         let error: serde_json::Value = serde_json::from_slice(&called.0.stderr).unwrap();
-        let (_, path) = error["error"].as_str().unwrap().split_once("; what you wrote is kept in ").unwrap();
+        let (_, path) = error["error"].as_str().unwrap().split_once("; your text is saved in ").unwrap();
         assert_eq!((called.code(), std::fs::read_to_string(path).unwrap()), (1, "mine".to_owned()));
         std::fs::remove_file(path).unwrap();
     }

@@ -115,9 +115,9 @@ fn a_status_shows_the_stored_progress_of_subtasks_even_after_a_kill() {
         [task 2] run_subtask: at work for TIME
         [task 2, attempt 2] run_subtask/developer: at work for TIME, last write face.txt
 
-    see what it does with
+    watch it with
       superstep watch t
-    end its run with
+    cancel its run with
       superstep cancel t
     ");
     child.end();

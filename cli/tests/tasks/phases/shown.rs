@@ -137,7 +137,7 @@ fn a_halt_shows_the_tree_and_the_possible_answers() {
       cost: $0.0030
       tokens: 115
 
-    nothing is left to run; read what it did with
+    the run is complete; read its history with
       superstep log t
     ");
 }
@@ -169,7 +169,7 @@ fn the_end_shows_the_tree_and_the_report() {
       look at it: git -C PLACE/repo log --patch COMMIT..superstep/t
       merge it: git -C PLACE/repo switch main && git -C PLACE/repo merge superstep/t
 
-    nothing is left to run; read what it did with
+    the run is complete; read its history with
       superstep log t
     ");
 }
