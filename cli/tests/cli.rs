@@ -239,7 +239,7 @@ fn errors_are_json_too() {
     insta::assert_snapshot!(steady(&errors.iter().map(line).collect::<Vec<_>>().join("\n")), @r#"
     1 "unknown_thread": "there is no thread `e2`" -> "did you mean `e1`?"
     1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "leave out `--thread`, or choose another name for the new run; see its questions and the commands that answer them with `superstep status e1`"
-    2 "unknown_channel": "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
+    2 "unknown_channel": "the input has the key `topik`, but there is no such channel" -> "the channels are topic, text, review, notes, rounds"
     2 "usage": "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
     2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: true, false or {\"revise\": text}" -> "nothing was written; `superstep status e1` shows the expected answer"
     2 "usage": "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
@@ -286,14 +286,14 @@ fn the_error_for_an_invalid_thread_file_has_its_cause_and_help() {
     assert!(Command::new("mkfifo").arg(file("pipe")).status().unwrap().success());
     let names = ["cut", "flipped", "empty", "text", "later", "pipe", "/dev/zero", ".", "none"];
     let errors: String = names.iter().map(|name| place.call(&["import", name, "--thread", "e2"]).err()).collect();
-    insta::assert_snapshot!(errors, @"
+    insta::assert_snapshot!(errors, @r"
     error: cut: not a thread that can be imported: its end is missing
      help: nothing was written; check the file, or request a new export
     error: flipped: not a thread that can be imported: the checksum of its header does not match
      help: nothing was written; check the file, or request a new export
-    error: empty: not a thread that can be imported: the file does not begin as an exported thread does
+    error: empty: not a thread that can be imported: the file does not start like an exported thread
      help: nothing was written; check the file, or request a new export
-    error: text: not a thread that can be imported: the file does not begin as an exported thread does
+    error: text: not a thread that can be imported: the file does not start like an exported thread
      help: nothing was written; check the file, or request a new export
     error: later: the exported thread has format 9; this release reads up to 1
      help: open it with the release that wrote it, or a newer one
@@ -353,59 +353,65 @@ fn the_whole_help() {
 
     Usage: superstep [OPTIONS] <COMMAND>
 
-    Commands:
+    Run:
       run          Run a graph in a new thread until it finishes, asks a question or fails
-      resume       Answer a question with JSON, and go on
-      proceed      Go on with a thread that was cancelled, killed, failed or stopped
-      retry        Begin the unfinished superstep of a thread anew
+      proceed      Resume a thread that was cancelled, killed, failed or stopped
+      retry        Restart the unfinished superstep of a thread
+      cancel       Cancel the run of a thread in another process
+      runner       Resume all threads of the store as soon as they are ready, in one process
+
+    Answer:
       approve      Answer yes to a pending question and resume the thread
       reject       Answer no to a pending question and resume the thread
       revise       Request a revision and resume the thread
-      edit         Answer an open question with a text that you edit, and go on
-      signal       Send a signal to a thread, which may be running
-      dismiss      Cancel an open question, and go on
-      cancel       Cancel the run of a thread in another process
-      threads      List threads, or the questions that are open
+      edit         Answer a pending question by editing its text in your editor
+      resume       Answer a question with JSON and resume the thread
+      dismiss      Cancel a pending question and resume the thread
+      signal       Send a signal to a thread, also while it runs
+
+    Look:
+      threads      List threads or pending questions
       status       Show a thread's status, state, next nodes and pending questions
+      watch        Show the live view of a thread that another process runs
+      log          Print the full history of a thread: prompts, actions, reviews, checks, cost
+      show         Show a checkpoint: its state and its tasks
       history      List the checkpoints of a thread, newest first
-      show         Show a checkpoint: its state, and what became of its tasks
-      diff         Show what differs between two checkpoints
-      events       Tell what happened in a thread, oldest first
-      watch        Watch a thread that another process runs, as that process shows it
-      log          Print the whole story of a thread: prompts, actions, reviews, checks, commits, cost
-      replay       Go through a thread again, without repeating what it did
-      update       Write the state of a thread by hand
-      fork         Begin a new branch at a checkpoint, in the same thread or another
-      delete       Delete a thread with all its checkpoints
-      tag          Tag a checkpoint to keep it, or list the tags
-      gc           Remove what no rule keeps
-      runner       Resume every thread of the store as soon as it can be, in one process
-      export       Write a thread as one file, for another store
-      import       Take a thread from a file
-      trust        Let an imported thread be run
-      repair       Save what can be read of a damaged store into a new one
-      copy-store   Copy all threads of a store into another one, of any kind
+      events       Print a thread's events, oldest first
       graphs       List the graphs of this program
       graph        Draw a graph, or the position of a thread in it
       completions  Print a script that completes commands in a shell
-      task         A task, carried out by a coding agent until its verifiers are content, split if it
-                   keeps failing
+
+    Debug:
+      diff         Compare two checkpoints of a thread
+      replay       Replay a thread from its records, without repeating side effects
+      fork         Create a branch from a checkpoint, in the same thread or a new one
+      update       Update a thread's state
+
+    Keep:
+      tag          Tag a checkpoint to keep it, or list the tags
+      gc           Remove old checkpoints
+      delete       Delete a thread with all its checkpoints
+      export       Export a thread to a file, for another store
+      import       Import a thread from a file
+      trust        Trust an imported thread, so that it can be run
+      repair       Save the readable part of a damaged store into a new one
+      copy-store   Copy all threads of a store into another store of any kind
+
+    Agents:
+      task         Execute a task with a coding agent until its verifiers pass
       override     Override the decision on a task, and continue
       rewind       Restart a task from one of its attempts, as a new thread with its files
       salvage      List or restore work that was not accepted
       demo         Run a plan with scripted agents in a new folder, without a key or a network
 
     Options:
-      -h, --help     Print help
-      -V, --version  Print version
-
-    Everywhere:
-          --store <PATH>   The store of the threads: a directory of sled unless `fjall:` stands before it
-                           [env: SUPERSTEP_STORE] [default: .superstep/store]
+          --store <PATH>   The store of the threads: a directory of sled, or of another kind with the
+                           prefix `fjall:` [env: SUPERSTEP_STORE] [default: .superstep/store]
           --read-only      Only read the store; write nothing to it
           --json           Print JSON, also for errors on standard error
-          --log[=<LEVEL>]  Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn,
-                           info [env: SUPERSTEP_LOG]
+          --log[=<LEVEL>]  Log to standard error; LEVEL: error, warn, info [env: SUPERSTEP_LOG]
+      -h, --help           Print help
+      -V, --version        Print version
 
     A first run, from two processes:
       superstep run approval --thread first
@@ -413,7 +419,7 @@ fn the_whole_help() {
 
     Exit codes:
       0 finished, 10 waits for a person, 11 halted or stopped by a budget, 12 rejected,
-      13 cancelled, 14 waits for a time or a signal, 2 wrong usage, 1 any other error
+      13 cancelled, 14 waits for a time or a signal, 2 invalid usage, 1 any other error
     ");
 }
 

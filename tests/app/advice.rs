@@ -95,7 +95,7 @@ fn a_finished_thread_takes_its_next_input() {
         place.call(&["run", "release", "--input", r#"{"version": "2.0.0", "log": ["again"]}"#, "--thread", "r1"]);
     assert_eq!(next.code(), 10, "{}{}", next.out(), next.err());
     insta::assert_snapshot!(next.err(), @r#"
-    thread r1 has finished: it continues from its state with the input, in which it replaces
+    thread r1 has finished: it continues from its state with the input, which replaces
       version: "1.2.0" -> "2.0.0"
     "#);
     let done = place.json(0, &["approve", "r1"]);

@@ -89,7 +89,7 @@ fn an_answer_is_stored_beside_a_live_run() {
     assert_eq!(busy.code(), 1);
     insta::assert_snapshot!(busy.err().replace(&child.id().to_string(), "PID"), @r"
     error: thread `r1` is running in process PID: it takes answers once it stops
-     help: wait until it stops; `own_tool events r1 --follow` tells when, `own_tool cancel r1` stops it
+     help: wait until it stops; `own_tool events r1 --follow` shows when, `own_tool cancel r1` stops it
     ");
 
     place.idle();

@@ -22,7 +22,7 @@ fn an_imported_thread_is_marked_everywhere() {
     it is marked as imported: it can be looked at, compared and replayed from its records, not run
     next
       own_tool show r1
-    if you trust its author and its content, trust it with
+    to let it run, if you trust who made it and what it holds
       own_tool trust r1
     ");
     let printed = |words: &[&str]| place.call(words).out();

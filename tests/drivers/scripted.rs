@@ -317,7 +317,7 @@ turns:
 )]
 #[case::no_time(
     "turns:\n- steps:\n  - wait: soon",
-    "s.yaml:3: turns[0].steps[0].wait: `soon` is no time; write `200ms`, `1.5s` or `2m`"
+    "s.yaml:3: turns[0].steps[0].wait: `soon` is not a time; write `200ms`, `1.5s` or `2m`"
 )]
 #[case::no_class(
     "turns:\n- steps:\n  - fail: {class: bad}",
@@ -340,7 +340,7 @@ turns:
 #[case::never("turns:\n- times: 0", "s.yaml:2: turns[0].times: 0 times is never; write a number from 1, or `always`")]
 #[case::negative_cost(
     "turns:\n- steps:\n  - usage: {cost: -1}",
-    "s.yaml:3: turns[0].steps[0].usage.cost: `-1` is no cost in dollars"
+    "s.yaml:3: turns[0].steps[0].usage.cost: `-1` is not a cost in dollars"
 )]
 fn an_invalid_scenario_is_refused_with_its_place(#[case] text: &str, #[case] message: &str) {
     let error = Scripted::parse("s.yaml", text).unwrap_err();

@@ -146,7 +146,7 @@ async fn a_question_of_a_task_that_the_node_does_not_await_is_an_error(
     }
     let store = Store::memory();
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    assert_eq!(error.to_string(), "node `a` continued although its question `approve` has no answer");
     let state = store.thread(&graph).state().await.unwrap().unwrap();
     let next = [if inside { "outer" } else { "a" }];
     assert_eq!(state.next, next);
@@ -166,7 +166,7 @@ async fn a_question_lost_beside_siblings_leaves_their_superstep_unfinished(
     let nodes = nodes.add_node(id("b"), tallied(&tally, "b")).add_node(id("c"), slow);
     let graph = fan(nodes, &["a", "b", "c"]);
     let error = store.thread(&graph).durability(durability).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    assert_eq!(error.to_string(), "node `a` continued although its question `approve` has no answer");
     let status = store.thread(&graph).status().await.unwrap();
     assert!(matches!(&status, Status::Failed { reason } if *reason == error.to_string()), "{status:?}");
     store.thread(&graph).proceed().await.unwrap_err();
@@ -208,7 +208,7 @@ async fn a_question_of_a_task_that_a_failed_attempt_spawned_is_an_error(
     };
     let graph = chain(Builder::new().add_node(id("a"), node.asks::<Approve>()).add_node(id("b"), slow), &["a", "b"]);
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    assert_eq!(error.to_string(), "node `a` continued although its question `approve` has no answer");
 }
 
 /// A node that leaves a task which holds its context and never ends.

@@ -54,7 +54,7 @@ fn warnings_are_reported_with_problems() {
     the join into `Write` has fewer than two sources
      help: write `.add_edge(<source>, Write)`, or name the other sources
     error: nothing leads to node `Search`
-     help: lead an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
+     help: add an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
     error: the state has no channel `titel`
      help: use the name of a field of the state
     ");

@@ -98,10 +98,10 @@ fn newer(path: &Path) {
 
 #[rstest]
 #[case::missing(|path: &Path| fs::remove_file(path).unwrap(), "cannot be opened", "superstep export THREAD --fixture")]
-#[case::folder(|path: &Path| { fs::remove_file(path).unwrap(); fs::create_dir(path).unwrap(); }, "cannot be read", "export it anew")]
-#[case::empty(|path: &Path| fs::write(path, "").unwrap(), "cannot be read", "export it anew")]
-#[case::text(|path: &Path| fs::write(path, "{}").unwrap(), "cannot be read", "export it anew")]
-#[case::cut(cut, "cannot be read", "export it anew")]
+#[case::folder(|path: &Path| { fs::remove_file(path).unwrap(); fs::create_dir(path).unwrap(); }, "cannot be read", "export it again")]
+#[case::empty(|path: &Path| fs::write(path, "").unwrap(), "cannot be read", "export it again")]
+#[case::text(|path: &Path| fs::write(path, "{}").unwrap(), "cannot be read", "export it again")]
+#[case::cut(cut, "cannot be read", "export it again")]
 #[case::newer(newer, "has format 9; this release reads up to 1", "update superstep")]
 #[tokio::test]
 async fn a_file_that_is_not_a_fixture_is_refused(#[case] damage: Damage, #[case] says: &str, #[case] helps: &str) {

@@ -127,10 +127,10 @@ async fn a_mistake_is_reported_with_what_there_is(#[values(Store::memory())] sto
     there is no thread `bb`
      help: did you mean `b`?
     "#);
-    insta::assert_snapshot!(call("update", "b", json!({"values": {"word": 1, "words": 2}})).await, @r#"
-    the input has a key `words`, and there is no such channel
+    insta::assert_snapshot!(call("update", "b", json!({"values": {"word": 1, "words": 2}})).await, @r"
+    the input has the key `words`, but there is no such channel
      help: correct the setting, or use the handle that supports it: `graph.thread(..)`
-    "#);
+    ");
     insta::assert_snapshot!(call("update", "b", json!({"values": []})).await, @r#"
     the input is a list, not an object of channels
      help: correct the setting, or use the handle that supports it: `graph.thread(..)`

@@ -63,7 +63,7 @@ async fn a_question_without_an_answer_is_shown() {
 async fn an_effect_without_a_result_is_named() {
     let test = graph().test().answer::<Rename>("Eve".into());
     let error = test.node(id("mail"), noted(&[])).await.unwrap_err();
-    let expected = "the test says nothing of effect `mail`: add `.effect(\"mail\", ..)` or `.real_effects()`";
+    let expected = "the test has no result for effect `mail`: add `.effect(\"mail\", ..)` or `.real_effects()`";
     assert_eq!(error.to_string(), expected);
     let error = test.real_effects().node(id("mail"), noted(&[])).await.unwrap_err();
     assert!(error.to_string().ends_with("no mails from tests"), "{error}");

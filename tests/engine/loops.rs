@@ -64,9 +64,8 @@ fn a_loop_whose_edges_fire_every_time_is_refused(#[case] graph: Loop, #[case] pa
     assert_eq!(
         graph.compile().unwrap_err().to_string(),
         format!(
-            "the loop {path} never ends: its edges fire every time\n help: let a router choose between going round and \
-             END, in place of the plain edges; or `.allow(Lint::TrappedLoop)` if it is meant, or left by \
-             `Command::parent`"
+            "the loop {path} never ends: its edges fire every time\n help: let a router choose between the loop and END, \
+             instead of the plain edges; or `.allow(Lint::TrappedLoop)` if it is intended, or left by `Command::parent`"
         )
     );
 }
@@ -103,7 +102,7 @@ fn a_command_that_ends_a_loop_is_declared() {
     let graph = |first| rest(first).add_edge(Step::B, Step::A).add_edge(Step::C, Step::A);
     let refused = graph(inside).compile().unwrap_err();
     let expected = "nothing leads out of the loop A -> B -> A\n help: if a command of `A` leaves the loop, declare its target \
-                too: `.goes_to((.., END))`; otherwise lead a router out of the loop\n";
+                too: `.goes_to((.., END))`; otherwise add a router out of the loop\n";
     assert!(refused.to_string().starts_with(expected), "{refused}");
     graph(outside).compile().unwrap();
 }

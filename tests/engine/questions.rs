@@ -72,7 +72,7 @@ async fn asks_in_a_spawned_task(_: Arc<Pad>, ctx: Ctx) -> Ended {
 async fn a_node_that_continues_without_its_answer_fails(#[case] graph: Graph) {
     let store = Store::memory();
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    assert_eq!(error.to_string(), "node `a` continued although its question `approve` has no answer");
     assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.title, "tides");
 }
 

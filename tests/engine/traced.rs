@@ -166,10 +166,10 @@ async fn a_log_has_runs_supersteps_tasks_and_errors() {
             superstep step=0 checkpoint=3 tasks=1
             superstep step=1 checkpoint=4 tasks=1
               task node="ask" task="4-0" attempt=1
-              INFO a task asks: node="ask" question="approve" id
+              INFO a task asked a question: node="ask" question="approve" id
         WARN an attempt failed; the task is tried again: node="a" attempt=1 error=not yet
         task node="a" task="2-0" attempt=2
-      INFO the run came to rest: outcome="interrupted"
+      INFO the run ended: outcome="interrupted"
     run thread="t" graph="outer"
       superstep step=1 checkpoint=2 tasks=2
         task node="child" task="2-1" attempt=1

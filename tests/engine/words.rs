@@ -77,7 +77,7 @@ fn compile_reports_every_problem_of_a_typed_graph_at_once() {
     error: `Plan` sends a `String` to `Search`, which takes a `Query`
      help: send a `Query` to `Search`, or change the worker
     error: `Review` sends a `Query` to `Write`, which takes the state and no payload
-     help: add `Write` with `.add_worker`, or lead an edge to it
+     help: add `Write` with `.add_worker`, or add an edge to it
     error: the questions `Approve` and `ApproveAgain` are both named `approve`
      help: give each question type its own `NAME`
     error: nothing follows START
@@ -107,10 +107,10 @@ fn a_node_that_was_never_added_hides_no_other_problem() {
     error: node `Review` is in the enum but was never added
      help: add `.add_node(Review, <body>)`, or delete the variant
     error: nothing leads to node `Forgotten`
-     help: lead an edge to `Forgotten`, declare the command that goes there with `.goes_to(Forgotten)`, or remove it
+     help: add an edge to `Forgotten`, declare the command that goes there with `.goes_to(Forgotten)`, or remove it
     error: nothing leads out of the loop Review -> Write -> Review
      help: add a router from the loop to END; if a command leaves the loop, declare it on its node with `.goes_to(END)`
-    error: the join into `Publish` may wait for ever: a router can pass `Search` by
+    error: the join into `Publish` may wait forever: a router can bypass `Search`
      help: join after the paths meet again, let `Publish` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Search` in the end
     ");
 }
@@ -138,22 +138,22 @@ fn an_edge_that_is_lost_hides_no_node_that_nothing_leads_to() {
     an edge starts at END
      help: paths end at END: start the edge at a node
     error: nothing leads to node `Publish`
-     help: lead an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
+     help: add an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
     error: nothing leads to node `Review`
-     help: lead an edge to `Review`, declare the command that goes there with `.goes_to(Review)`, or remove it
+     help: add an edge to `Review`, declare the command that goes there with `.goes_to(Review)`, or remove it
     error: nothing leads to node `Write`
-     help: lead an edge to `Write`, declare the command that goes there with `.goes_to(Write)`, or remove it
+     help: add an edge to `Write`, declare the command that goes there with `.goes_to(Write)`, or remove it
     ");
     let graph = with_an_island();
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     nothing follows START
      help: add `.add_edge(START, <first node>)`
     error: nothing leads to node `Publish`
-     help: lead an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
+     help: add an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
     error: nothing leads to node `Review`
-     help: lead an edge to `Review`, declare the command that goes there with `.goes_to(Review)`, or remove it
+     help: add an edge to `Review`, declare the command that goes there with `.goes_to(Review)`, or remove it
     error: nothing leads to node `Write`
-     help: lead an edge to `Write`, declare the command that goes there with `.goes_to(Write)`, or remove it
+     help: add an edge to `Write`, declare the command that goes there with `.goes_to(Write)`, or remove it
     ");
 }
 
@@ -213,10 +213,10 @@ fn compile_reports_every_warning_of_a_typed_graph_at_once() {
         .add_edge([Step::Publish, Step::Plan], Step::Forgotten);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     nothing leads to node `Search`
-     help: lead an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
+     help: add an edge to `Search`, declare the command that goes there with `.goes_to(Search)`, or remove it
     error: nothing leads out of the loop Review -> Write -> Review
      help: add a router from the loop to END; if a command leaves the loop, declare it on its node with `.goes_to(END)`
-    error: the join into `Forgotten` may wait for ever: a router can pass `Publish` by
+    error: the join into `Forgotten` may wait forever: a router can bypass `Publish`
      help: join after the paths meet again, let `Forgotten` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a router always leads to `Publish` in the end
     ");
 }
@@ -337,7 +337,7 @@ async fn errors_of_runs_have_a_place_a_cause_and_help() {
      help: return a command without `parent`, or run the graph as a subgraph
     error: node `a` asked `any` (AnyQuestion) without declaring it
      help: add `.asks::<AnyQuestion>()` to the node
-    error: node `a` went on although its question `approve` has no answer
+    error: node `a` continued although its question `approve` has no answer
      help: return the error of `ctx.interrupt(..)` with `?`
     error: no end after 1 superstep
      help: check the exit of the loop, or raise `.recursion_limit(..)`

@@ -119,7 +119,7 @@ fn commands_outside_of_tasks_are_warned_about() {
 #[case::escape("`ls \u{1b}[8m; rm x`", "U+001B")]
 fn a_command_with_hidden_characters_is_refused(#[case] command: &str, #[case] name: &str) {
     let error = refused(&format!("### Task 1: a\n\n**Verify:** {command}\n"));
-    assert!(error.contains(&format!("line 3: the command holds the hidden character {name}")), "{error}");
+    assert!(error.contains(&format!("line 3: the command contains the hidden character {name}")), "{error}");
 }
 
 #[rstest]

@@ -220,7 +220,7 @@ fn ordinary_plans_are_not_warned_about(#[case] body: &str) {
 #[case::binary("PK\u{3}\u{4}\u{0}\u{0}", "binary data")]
 fn what_is_no_markdown_is_refused(#[case] text: &str, #[case] format: &str) {
     let error = refused(text);
-    assert!(error.contains(&format!("the plan is {format}, no markdown")), "{error}");
+    assert!(error.contains(&format!("the plan is {format}, not markdown")), "{error}");
 }
 
 #[rstest]

@@ -209,8 +209,8 @@ fn a_record_without_an_override_has_null() {
 
 #[rstest]
 #[case("DONE", " ", "an override needs a reason")]
-#[case("GIVE_UP", "why", "`GIVE_UP` is no decision of a person")]
-#[case("done", "why", "`done` is no decision of a person")]
+#[case("GIVE_UP", "why", "`GIVE_UP` is not a decision of a person")]
+#[case("done", "why", "`done` is not a decision of a person")]
 fn an_override_is_refused_without_a_reason(#[case] decision: &str, #[case] why: &str, #[case] problem: &str) {
     assert_eq!(Override::new(decision, why, "ada", "now").unwrap_err().to_string(), problem);
 }

@@ -169,13 +169,13 @@ fn an_invalid_task_file_is_refused_with_a_reason(#[case] text: &str, #[case] pro
 )]
 #[case(
     "verifier_overrides: { test: { stage: buld } }",
-    "task.md:4: verifier_overrides.test.stage: `buld` is no stage: name one, or write a number from 0 to 1000; did you mean `build`?"
+    "task.md:4: verifier_overrides.test.stage: `buld` is not a stage: name one, or write a number from 0 to 1000; did you mean `build`?"
 )]
 #[case(
     "do_agent: { permission_mode: all }",
     "task.md:4: do_agent.permission_mode: `all` is none of `default`, `acceptEdits`, `edit`, `plan`, `bypassPermissions`"
 )]
-#[case("git: { branch: 'a b' }", "task.md:4: git.branch: `a b` is no name for a branch")]
+#[case("git: { branch: 'a b' }", "task.md:4: git.branch: `a b` is not a name for a branch")]
 #[case("git: { attempts: tags }", "task.md:4: git.attempts: `tags` is none of `refs`, `branch`")]
 fn a_wrong_value_is_refused(#[case] line: &str, #[case] problem: &str) {
     assert_eq!(front(line).unwrap_err(), problem);
@@ -197,13 +197,13 @@ fn an_empty_list_or_map_is_the_same_as_none(#[case] line: &str) {
 #[case("a/b", Some("may have only"))]
 #[case("a b", Some("may have only"))]
 #[case("größe", Some("may have only"))]
-#[case("", Some("begin and end"))]
-#[case(".hidden", Some("begin and end"))]
-#[case("-flag", Some("begin and end"))]
-#[case("a.", Some("begin and end"))]
+#[case("", Some("start and end"))]
+#[case(".hidden", Some("start and end"))]
+#[case("-flag", Some("start and end"))]
+#[case("a.", Some("start and end"))]
 #[case("a..b", Some("git refuses"))]
 #[case("a.lock", Some("git refuses"))]
-#[case("..", Some("begin and end"))]
+#[case("..", Some("start and end"))]
 fn ids_are_safe_as_names_of_folders_and_refs(#[case] id: &str, #[case] problem: Option<&str>) {
     let error = id.parse::<SpecId>().err().map(|error| error.to_string());
     assert_eq!(error.is_some(), problem.is_some(), "{error:?}");

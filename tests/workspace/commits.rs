@@ -363,7 +363,7 @@ async fn a_task_that_changes_the_same_lines_as_the_user_is_a_conflict() {
     repo.write("a.txt", "my own, bettered\n");
     let now = workspace.snapshot().await.unwrap().tree;
     let error = workspace.onto_head(&base, &now).await.unwrap_err();
-    insta::assert_snapshot!(error, @"changes of two sides meet in `a.txt`");
+    insta::assert_snapshot!(error, @"changes of both sides conflict in `a.txt`");
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn many_dirty_files_are_summarized() {
     }
     let error = repo.open().await.ensure_clean().await.unwrap_err();
     assert!(matches!(&error, WorkspaceError::Dirty { files } if files.len() == 12));
-    insta::assert_snapshot!(error, @"the work tree has changes that are not committed: `f00`, `f01`, `f02`, `f03`, `f04`, `f05`, `f06`, `f07`, `f08`, `f09` and 2 more");
+    insta::assert_snapshot!(error, @"the work tree has uncommitted changes: `f00`, `f01`, `f02`, `f03`, `f04`, `f05`, `f06`, `f07`, `f08`, `f09` and 2 more");
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn copied_and_linked_files_are_in_no_snapshot_and_no_commit() {
 #[case::through_a_link(with(&["out/x"], &[]), "`copy` in `[worktree]` names `out/x`, which leads out of the work tree through a link")]
 #[case::folder(with(&["src"], &[]), "`copy` in `[worktree]` names `src`, which is not a file; `link` takes folders")]
 #[case::in_git(with(&[], &["src"]), "`link` in `[worktree]` names `src`, which is in the worktree already: git has it, or a command of `setup` made it")]
-#[case::out_of_the_worktree(with(&["way/x"], &[]), "`copy` in `[worktree]` names `way/x`, which goes through `ROOT/.superstep/worktrees/1/way`, which is no folder")]
+#[case::out_of_the_worktree(with(&["way/x"], &[]), "`copy` in `[worktree]` names `way/x`, which goes through `ROOT/.superstep/worktrees/1/way`, which is not a folder")]
 #[tokio::test]
 async fn a_file_that_cannot_be_copied_or_linked_is_named(#[case] furnishings: Furnishings, #[case] expected: &str) {
     let repo = Repo::new();

@@ -302,7 +302,7 @@ async fn a_missing_tree_is_reported() {
     let tree = snap(&workspace).await;
     let missing: TreeId = "0123456789012345678901234567890123456789".parse().unwrap();
     let error = workspace.diff(&tree, &missing, 0).await.unwrap_err();
-    insta::assert_snapshot!(error, @"`0123456789012345678901234567890123456789` is no tree of this repository");
+    insta::assert_snapshot!(error, @"`0123456789012345678901234567890123456789` is not a tree of this repository");
     assert!("HEAD".parse::<TreeId>().is_err());
 }
 

@@ -61,7 +61,7 @@ async fn other_worktrees_and_other_folders_are_left_alone() {
     let later = repo.write("later.txt", "").commit_all("later");
     let error = user.detached_worktree(PLACE, &later).await.unwrap_err();
     let text =
-        format!("`{}` is there already and is no work tree at commit {later} or after it", place(&repo).display());
+        format!("`{}` already exists and is not a work tree at commit {later} or after it", place(&repo).display());
     assert_eq!(error.to_string(), text);
     repo.write("../theirs/x", "");
     for theirs in ["../theirs", "src", "."] {

@@ -63,10 +63,10 @@ async fn a_rate_limit_gives_the_time_to_wait(#[case] name: &str, #[case] value: 
 }
 
 #[rstest]
-#[case::cut_stream(How { cut: Some(300), ..How::default() }, ErrorClass::Transient, "in the middle")]
-#[case::cut_at_once(How { cut: Some(0), ..How::default() }, ErrorClass::Transient, "in the middle")]
-#[case::cut_json(How { cut: Some(50), json: true, ..How::default() }, ErrorClass::Transient, "in the middle")]
-#[case::ended_early(How { no_done: true, no_finish: true, ..How::default() }, ErrorClass::Transient, "in the middle")]
+#[case::cut_stream(How { cut: Some(300), ..How::default() }, ErrorClass::Transient, "closed the connection early")]
+#[case::cut_at_once(How { cut: Some(0), ..How::default() }, ErrorClass::Transient, "closed the connection early")]
+#[case::cut_json(How { cut: Some(50), json: true, ..How::default() }, ErrorClass::Transient, "closed the connection early")]
+#[case::ended_early(How { no_done: true, no_finish: true, ..How::default() }, ErrorClass::Transient, "closed the connection early")]
 #[tokio::test]
 async fn a_cut_answer_may_be_requested_again(#[case] how: How, #[case] class: ErrorClass, #[case] says: &str) {
     let (scene, error) = error_of(Answer::text("half of what there was to say").how(how)).await;
@@ -76,7 +76,7 @@ async fn a_cut_answer_may_be_requested_again(#[case] how: How, #[case] class: Er
 }
 
 #[rstest]
-#[case::no_json("data: {\"choices\": [\n\n", "no chunk")]
+#[case::no_json("data: {\"choices\": [\n\n", "an invalid chunk")]
 #[case::other_json("{\"weather\": \"fine\"}", "without a choice")]
 #[case::html("<html>Welcome to this network</html>", "Welcome")]
 #[case::nothing("", "nothing")]
@@ -234,7 +234,7 @@ async fn a_stream_that_ends_inside_a_frame_is_a_cut(#[case] body: &str) {
     let how = How { no_content_type: true, ..How::default() };
     let (scene, error) = error_of(Answer { body: Some(body.to_owned()), how, ..Answer::default() }).await;
     assert_eq!(error.class, ErrorClass::Transient, "{error}");
-    assert!(error.message.contains("in the middle"), "{error}");
+    assert!(error.message.contains("closed the connection early"), "{error}");
     assert!(!scene.stored().contains("assistant"));
 }
 
