@@ -19,10 +19,10 @@ fn an_imported_thread_is_marked_everywhere() {
     let (place, file) = with_imported();
     insta::assert_snapshot!(place.call(&["import", &file]).out(), @r"
     thread `r1`: 3 checkpoints imported, 11 records
-    it is marked as imported: it can be looked at, compared and replayed from its records, not run
+    it is marked as imported: it can be inspected, compared and replayed from its records, but not run
     next
       own_tool show r1
-    to let it run, if you trust who made it and what it holds
+    if you trust its author and its content, trust it with
       own_tool trust r1
     ");
     let printed = |words: &[&str]| place.call(words).out();
@@ -37,11 +37,11 @@ fn an_imported_thread_is_marked_everywhere() {
     assert_eq!(place.json(0, &["threads"])[0]["foreign"], true);
     assert_eq!(place.json(0, &["import", &file, "--thread", "r2"])["foreign"], true);
 
-    assert_eq!(printed(&["trust", "r1"]), "r1 may be run now\n");
-    assert_eq!(printed(&["trust", "r1"]), "r1 was trusted already: it may be run\n");
+    assert_eq!(printed(&["trust", "r1"]), "r1 can be run now\n");
+    assert_eq!(printed(&["trust", "r1"]), "r1 was trusted already: it can be run\n");
     assert_eq!(place.json(0, &["status", "r1"])["trusted"], true);
     place.json(10, &["run", "release", "1.2.0", "--thread", "own"]);
-    assert_eq!(printed(&["trust", "own"]), "own was not imported: it may be run as it is\n");
+    assert_eq!(printed(&["trust", "own"]), "own was not imported: it can be run\n");
     assert_eq!(place.json(0, &["status", "own"])["foreign"], false);
 }
 

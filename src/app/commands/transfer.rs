@@ -71,12 +71,12 @@ impl Session {
     fn after_import(&self, name: &str, trusted: bool) -> String {
         let command = |verb: &str| self.caller.thread_command(verb, name);
         if trusted {
-            return format!("it is marked as imported, and may be run\nnext\n  {}\n", command("proceed"));
+            return format!("it is marked as imported and trusted: it can be run\nnext\n  {}\n", command("proceed"));
         }
         let (show, trust) = (command("show"), command("trust"));
         format!(
-            "it is marked as imported: it can be looked at, compared and replayed from its records, not run\nnext\n  {show}\n\
-             to let it run, if you trust who made it and what it holds\n  {trust}\n"
+            "it is marked as imported: it can be inspected, compared and replayed from its records, but not run\nnext\n  {show}\n\
+             if you trust its author and its content, trust it with\n  {trust}\n"
         )
     }
 
@@ -86,18 +86,18 @@ impl Session {
         let is_foreign = local.store.is_foreign();
         let id = local.info(&name).await?.id;
         let text = match foreign(&*local.store, &id).await? {
-            None => "was not imported: it may be run as it is",
-            Some(foreign) if foreign.trusted => "was trusted already: it may be run",
-            Some(_) => "may be run now",
+            None => "was not imported: it can be run",
+            Some(foreign) if foreign.trusted => "was trusted already: it can be run",
+            Some(_) => "can be run now",
         };
         trust(&*local.store, &id).await?;
-        let all = if is_foreign { "; so may every thread of this store, which came with a clone" } else { "" };
+        let all = if is_foreign { "; so can every thread of this store, which came with a clone" } else { "" };
         CommandOutput::new(format!("{} {text}{all}\n", clean(&name)), &json!({ "thread": name, "trusted": true }))
     }
 
     fn trust_store(&self, local: &Local) -> Result<CommandOutput, Failure> {
         let text = match local.store.is_foreign() {
-            true => "threads of this store may be run now",
+            true => "threads of this store can be run now",
             false => "git tracks nothing of this store, or it was trusted already",
         };
         local.store.trust()?;
