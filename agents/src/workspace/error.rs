@@ -108,7 +108,7 @@ pub enum WorkspaceError {
         files: Vec<String>,
     },
     /// The branch exists, at another commit.
-    #[error("the branch `{branch}` already exists, at commit {commit}")]
+    #[error("the branch `{branch}` is there already, at commit {commit}")]
     BranchTaken {
         /// The branch.
         branch: String,
@@ -116,7 +116,7 @@ pub enum WorkspaceError {
         commit: CommitId,
     },
     /// Git cannot have both branches, because the name of one is the beginning of the other's.
-    #[error("the branch `{other}` conflicts with the branch `{branch}`: git cannot have both")]
+    #[error("the branch `{other}` is in the way of the branch `{branch}`: git cannot have both")]
     BranchInTheWay {
         /// The branch to create.
         branch: String,

@@ -183,6 +183,6 @@ fn it_has_no_json() {
     let machine = tempfile::tempdir().unwrap();
     let called = call(&machine, &["--json"]);
     assert_eq!(called.code(), 2, "{}", called.text());
-    assert!(called.text().contains("no JSON"), "{}", called.text());
+    assert!(called.text().contains("not JSON"), "{}", called.text());
     assert_eq!(fs::read_dir(machine.path()).unwrap().count(), 0);
 }
