@@ -31,10 +31,7 @@ fn app() -> App {
         .version(env!("CARGO_PKG_VERSION"))
         .graph(
             "approval",
-            approval::graph()
-                .about("Send a letter after your approval")
-                .args(demo::letter)
-                .outcome(demo::letter_ends),
+            approval::graph().about("Send a letter after your approval").args(demo::letter).outcome(demo::letter_ends),
         )
         .graph(
             "essay",
@@ -44,10 +41,7 @@ fn app() -> App {
                 .outcome(demo::essay_ends)
                 .question::<essay::Approve>(),
         )
-        .graph(
-            "map_reduce",
-            map_reduce::graph().about("Count the words of chapters in parallel").args(demo::book),
-        )
+        .graph("map_reduce", map_reduce::graph().about("Count the words of chapters in parallel").args(demo::book))
         .graph_with(
             "tasks",
             of_agents(
@@ -79,7 +73,11 @@ fn app() -> App {
         .plain_command("task new", "Write a template of a task file", task::new)
         .command("task show", "List the attempts of a task and its children", task::show)
         .command("override", "Override the decision on a task, and continue", task::overriding)
-        .store_command("rewind", "Restart a task from one of its attempts, as a new thread with its files", task::rewind)
+        .store_command(
+            "rewind",
+            "Restart a task from one of its attempts, as a new thread with its files",
+            task::rewind,
+        )
         .command("salvage", "List or restore work that was not accepted", salvage::salvage)
         .plain_command("demo", "Run a plan with scripted agents in a new folder, without a key or a network", |args| {
             demo_run::demo(args, app)

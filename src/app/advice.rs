@@ -47,7 +47,11 @@ fn awaiting(signals: &[AwaitedShape], is_timed: bool) -> Vec<NextStep> {
             steps.push(step);
         }
     }
-    let what = if is_timed { "once it has arrived or the time has come, resume it with" } else { "once it has arrived, resume it with" };
+    let what = if is_timed {
+        "once it has arrived or the time has come, resume it with"
+    } else {
+        "once it has arrived, resume it with"
+    };
     steps.push(NextStep::new(what, "proceed"));
     steps
 }

@@ -89,8 +89,7 @@ impl App {
     ) -> Self {
         let name = name.into();
         if self.graphs.find(&name).is_some() {
-            self.errors
-                .push(Failure::new(format!("two graphs are named `{name}`")).help("give each a different name"));
+            self.errors.push(Failure::new(format!("two graphs are named `{name}`")).help("give each a different name"));
             return self;
         }
         let entry: Entry<G::State, G::Node, G::Context> = graph.entry();

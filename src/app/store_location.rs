@@ -26,7 +26,10 @@ impl StoreLocation {
     pub(crate) fn help() -> String {
         let others = StoreKind::ALL.iter().filter(|kind| **kind != PLAIN).map(|kind| format!("`{kind}:`"));
         let others: Vec<String> = others.collect();
-        format!("The store of the threads: a directory of {PLAIN}, or of another kind with the prefix {}", others.join(" or "))
+        format!(
+            "The store of the threads: a directory of {PLAIN}, or of another kind with the prefix {}",
+            others.join(" or ")
+        )
     }
 
     /// Returns the help of an argument that names a store to copy.

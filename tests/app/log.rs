@@ -9,7 +9,9 @@ fn a_log_goes_to_standard_error_alone() {
     let called = place.call(&[&words[..], &["--log"]].concat());
     let log = called.err();
     assert_eq!(called.code(), 10);
-    for part in ["run{thread=\"r1\" graph=\"release\"}", "superstep{step=1", "task{node=\"Build\"", "a task asked a question"] {
+    for part in
+        ["run{thread=\"r1\" graph=\"release\"}", "superstep{step=1", "task{node=\"Build\"", "a task asked a question"]
+    {
         assert!(log.contains(part), "{part} is not in {log}");
     }
     assert!(!log.contains('\u{1b}'), "{log}");

@@ -187,7 +187,8 @@ async fn a_hook_planted_after_the_lock_does_not_run() {
     assert_ne!(tree, base);
     repo.hook("pre-commit", "touch ../ran");
     let refused = workspace.commit(&request(&workspace, &tree).await).await.unwrap_err();
-    let text = "git was not run, because hooks or configuration were changed meanwhile: hook .git/hooks/pre-commit is new";
+    let text =
+        "git was not run, because hooks or configuration were changed meanwhile: hook .git/hooks/pre-commit is new";
     assert_eq!(refused.to_string(), text);
     assert!(!repo.beside("ran").exists());
     drop(lock);

@@ -336,11 +336,7 @@ mod tests {
         let own = ProcessId::own().unwrap();
         assert!(own.is_own() && own.life() == Life::Alive);
         assert_eq!(ProcessId { started: own.started + 1, ..own.clone() }.life(), Life::Ended);
-        assert_eq!(
-            ProcessId { boot: "earlier".into(), ..own.clone() }.life(),
-            Life::Ended,
-            "the machine was rebooted"
-        );
+        assert_eq!(ProcessId { boot: "earlier".into(), ..own.clone() }.life(), Life::Ended, "the machine was rebooted");
         let elsewhere = ProcessId { host: "other".into(), boot: "theirs".into(), ..own.clone() };
         assert_eq!(elsewhere.life(), Life::Unknown);
         assert_eq!(ProcessId { namespace: "pid:[1]".into(), ..own }.life(), Life::Unknown);

@@ -333,7 +333,9 @@ impl WorkspaceError {
             Self::BadBranch { .. } => "`git help check-ref-format` has the rules",
             Self::WorktreeTaken { .. } => "move that folder away",
             Self::NotAWorktree { .. } => "`git worktree list` shows them",
-            Self::Unfurnished { .. } => "correct the path in the profile, or create the file or folder in your checkout first",
+            Self::Unfurnished { .. } => {
+                "correct the path in the profile, or create the file or folder in your checkout first"
+            }
             Self::PlaceTaken { .. } => "choose another folder, or move that one away",
             Self::NoCommitYet { .. } => "make a first commit",
             Self::HeadElsewhere { .. } => "`git switch` back to the run's branch; `git reflog` shows its commits",

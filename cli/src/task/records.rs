@@ -137,7 +137,8 @@ fn read(folder: &Path) -> Result<Recorded, Refusal> {
 }
 
 fn changed(folder: &Path) -> Refusal {
-    let error = format!("{}: this record was changed after it was written: its digest in the store differs", folder.display());
+    let error =
+        format!("{}: this record was changed after it was written: its digest in the store differs", folder.display());
     Refusal::new(error).help("an agent or a program changed it; `log` prints what was recorded").exit(Exit::Failed)
 }
 

@@ -151,7 +151,9 @@ impl Undo {
     async fn run(&self, refusal: Refusal) -> Refusal {
         match self.undo().await {
             Ok(()) => refusal,
-            Err(left) => refusal.help(format!("the files and branch of the new thread were not removed, remove them: {left}")),
+            Err(left) => {
+                refusal.help(format!("the files and branch of the new thread were not removed, remove them: {left}"))
+            }
         }
     }
 

@@ -183,9 +183,7 @@ pub(super) fn json_argument(option: &str, given: &str) -> Result<Value, Failure>
 
 fn piped(error: io::Error) -> io::Error {
     match error.kind() {
-        ErrorKind::InvalidInput => {
-            io::Error::new(ErrorKind::InvalidInput, format!("{error}; use @- to read a pipe"))
-        }
+        ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidInput, format!("{error}; use @- to read a pipe")),
         _ => error,
     }
 }

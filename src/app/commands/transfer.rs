@@ -29,7 +29,9 @@ impl Session {
             return self.fixture(&thread, &fixture, with_secrets).await;
         }
         if file.is_none() && stdout().is_terminal() {
-            return Err(Failure::usage("there is no file to write to").help("name a file, or redirect the output to one"));
+            return Err(
+                Failure::usage("there is no file to write to").help("name a file, or redirect the output to one")
+            );
         }
         let local = self.store_to_read()?;
         let id = local.info(&thread).await?.id;

@@ -39,7 +39,9 @@ impl Remote {
         let peer = match connect(store).await {
             Ok(peer) => peer,
             Err(error) if is_absence(&error) => return Ok(None),
-            Err(error) => return Err(Failure::new("cannot connect to the process that holds the store").because(&error)),
+            Err(error) => {
+                return Err(Failure::new("cannot connect to the process that holds the store").because(&error));
+            }
         };
         let (read, write) = peer.into_split();
         let mut read = Lines::new(read);

@@ -88,11 +88,9 @@ impl Incompatibility {
                 "if it was renamed, add `.renamed(\"{node}\", <node>)` to the graph; otherwise restore it, run the \
                  thread with the graph that stored it, or move it with `update_state_as`"
             ),
-            Self::Join { .. } => {
-                "restore the join, run the thread with the graph that stored it, or move it \
+            Self::Join { .. } => "restore the join, run the thread with the graph that stored it, or move it \
                                   with `update_state_as`"
-                    .into()
-            }
+                .into(),
             Self::NotStartable { .. } => {
                 "make it startable as before, run the thread with the graph that stored it, or \
                                           move it with `update_state_as`"

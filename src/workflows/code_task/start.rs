@@ -72,9 +72,7 @@ pub enum TaskStartError {
         most: u32,
     },
     /// The task must be split but is at its maximum depth.
-    #[error(
-        "--override SPLIT: the task has depth {depth}, and its policy allows a depth of at most {most}"
-    )]
+    #[error("--override SPLIT: the task has depth {depth}, and its policy allows a depth of at most {most}")]
     Unsplittable {
         /// The depth.
         depth: u32,

@@ -139,9 +139,9 @@ impl StartError {
                  server with `base_url`",
             ),
             Self::NoProgram { program, .. } => Some(INSTALL.get(&**program).map_or(INSTALL_PREFIX, String::as_str)),
-            Self::Workspace(WorkspaceError::Dirty { .. }) => {
-                Some("commit or stash them first, or start with `--allow-dirty`: your changes then become part of no commit")
-            }
+            Self::Workspace(WorkspaceError::Dirty { .. }) => Some(
+                "commit or stash them first, or start with `--allow-dirty`: your changes then become part of no commit",
+            ),
             Self::Leftovers { .. } => Some(
                 "if that run has not ended, resume it (`threads` lists all); to start again, commit or stash the files with \
                  `git stash -u`, and `git switch` to the branch to start from",
