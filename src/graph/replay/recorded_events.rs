@@ -18,9 +18,7 @@ use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::thread::journal::answer_info;
 use crate::graph::thread::snapshot::with_results;
 use crate::graph::view::event::task_id;
-use crate::graph::view::{
-    CheckpointView, EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView, View,
-};
+use crate::graph::view::{EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView};
 
 pub(crate) struct RecordedEvents<'a> {
     pub table: &'a Arc<Table>,
@@ -85,7 +83,7 @@ impl RecordedEvents<'_> {
     }
 
     async fn checkpoint(&self, made: &Position, ran: &[String]) {
-        if !self.listener.sink.wants(Mode::Checkpoints, self.names.is_empty()) {
+        if !self.emitter().wants(Mode::Checkpoints) {
             return;
         }
         let tasks = planned(self.table, made);
@@ -96,17 +94,8 @@ impl RecordedEvents<'_> {
             questions: vec![],
             subgraph: !self.table.children_of(task.node).is_empty(),
         };
-        let view = CheckpointView {
-            id: Some(made.meta.id),
-            values: View::of_state(made.state.clone(), self.table.schema.clone()),
-            next: tasks.iter().map(|task| self.table.node_name(task.node).to_string()).collect(),
-            tasks: tasks.iter().map(view).collect(),
-            step: made.meta.step,
-            source: made.meta.source,
-            has_parent: made.meta.parent.is_some(),
-            ran: ran.to_vec(),
-        };
-        self.listener.sink.send(&self.places, made.meta.step, None, EventKind::Checkpoint(Box::new(view))).await;
+        let tasks = tasks.iter().map(view).collect();
+        self.emitter().checkpoint(made, tasks, ran.to_vec(), made.meta.parent.is_some()).await;
     }
 
     async fn tasks(&self, step: &StepRecord) -> Result<(), RunError> {

@@ -9,7 +9,7 @@ use crate::graph::build::Table;
 use crate::graph::interrupt::Question;
 use crate::graph::records::{Durability, Recorder, START_NODE};
 use crate::graph::state::{AnyState, AnyWrites, Mask};
-use crate::graph::superstep::{Task, TaskState};
+use crate::graph::superstep::{Position, Task, TaskState};
 use crate::graph::view::{CheckpointView, EventKind, EventTask, Mode, Sink, TaskView, View};
 
 /// Sends the events of one graph to a listener.
@@ -48,6 +48,21 @@ impl Emitter<'_> {
     /// Sends an event of a task.
     pub(crate) async fn send_of(&self, origin: EventOrigin, kind: EventKind) {
         self.sink.send(self.namespace, origin.step, Some(origin.task), kind).await;
+    }
+
+    /// Emits a checkpoint, with the names of the nodes whose superstep made it.
+    pub(crate) async fn checkpoint(&self, pos: &Position, tasks: Vec<TaskView>, ran: Vec<String>, has_parent: bool) {
+        let view = CheckpointView {
+            id: pos.is_stored().then_some(pos.meta.id),
+            values: View::of_state(pos.state.clone(), self.table.schema.clone()),
+            next: tasks.iter().map(|task| task.name.clone()).collect(),
+            tasks,
+            step: pos.meta.step,
+            source: pos.meta.source,
+            has_parent,
+            ran,
+        };
+        self.send(pos.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
     /// Returns the output channels of a state.
@@ -192,20 +207,12 @@ impl Run {
 
     /// Emits the checkpoint that the next superstep starts from.
     pub(crate) async fn emit_checkpoint(&self) {
-        if self.recorder().is_none() || !self.wants(Mode::Checkpoints) {
-            return;
+        let Some(emitter) = self.emitter().filter(|emitter| emitter.wants(Mode::Checkpoints)) else { return };
+        if self.recorder().is_some() {
+            let tasks = self.step.tasks.iter().map(|task| self.task_view(task)).collect();
+            let ran = self.step.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect();
+            emitter.checkpoint(&self.pos, tasks, ran, self.has_parent()).await;
         }
-        let view = CheckpointView {
-            id: self.pos.is_stored().then_some(self.pos.meta.id),
-            values: View::of_state(self.pos.state.clone(), self.table.schema.clone()),
-            next: self.step.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
-            tasks: self.step.tasks.iter().map(|task| self.task_view(task)).collect(),
-            step: self.pos.meta.step,
-            source: self.pos.meta.source,
-            has_parent: self.has_parent(),
-            ran: self.step.just_ran.iter().map(|&node| self.node_name(node).to_string()).collect(),
-        };
-        self.emit(self.pos.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
     /// Returns true if the checkpoint has a parent. With durability `exit` nothing is stored yet: that is the parent of

@@ -84,7 +84,9 @@ pub enum Status {
 }
 
 /// The status of a thread in one word: [`Status`] without its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray, Serialize,
+)]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -115,19 +117,7 @@ pub enum StatusKind {
 
 impl StatusKind {
     /// All values.
-    pub const ALL: [Self; 11] = [
-        Self::New,
-        Self::Finished,
-        Self::Pending,
-        Self::Interrupted,
-        Self::Stopped,
-        Self::Waiting,
-        Self::AwaitingSignal,
-        Self::Failed,
-        Self::NeedsMigration,
-        Self::Running,
-        Self::Damaged,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the word: `finished`, `pending` and so on.
     pub fn as_str(self) -> &'static str {
@@ -240,17 +230,10 @@ impl ThreadCore {
         }
         let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
         let stops = !started && self.stops(&reader, id).await?;
-        let resting = self.resting(&reader, id, &snapshot).await?;
-        let next = snapshot.next;
-        Ok(if let Some(Resting { until, signals }) = resting {
-            match until.filter(|_| signals.is_empty()) {
-                Some(until) => Status::Waiting { until, next },
-                None => Status::AwaitingSignal { signals, until, next },
-            }
-        } else if stops {
-            Status::Stopped { next }
-        } else {
-            Status::Pending { next }
+        Ok(match self.rest(&reader, id, &snapshot).await? {
+            Some(rest) => rest,
+            None if stops => Status::Stopped { next: snapshot.next },
+            None => Status::Pending { next: snapshot.next },
         })
     }
 
@@ -314,13 +297,13 @@ impl ThreadCore {
         Ok(just && Table::stops_at(after, ran.into_iter()))
     }
 
-    /// Returns the waits of the thread, if every unfinished task waits for a time or a signal that has not come.
-    async fn resting(
+    /// Returns what the thread waits for, if every unfinished task waits for a time or a signal that has not come.
+    async fn rest(
         &self,
         reader: &Reader,
         id: CheckpointId,
         snapshot: &Snapshot<AnyState>,
-    ) -> Result<Option<Resting>, RunError> {
+    ) -> Result<Option<Status>, RunError> {
         let now = self.environment.host.now();
         let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());
         if waiting.clone().count() < snapshot.next.len() || snapshot.next.is_empty() {
@@ -330,17 +313,13 @@ impl ThreadCore {
         let arrived = ArrivedSignals::read(&*reader.store, &reader.thread, id, &records).await?;
         let resting = records.iter().filter(|(task, record)| rests((**task, *record), &arrived, now)).count();
         let until = waiting.clone().filter_map(|task| task.wake).filter(|&wake| clock::millis(wake) > now).min();
-        let signals = waiting.flat_map(|task| task.awaits.clone()).collect();
-        Ok((resting == snapshot.next.len()).then_some(Resting { until, signals }))
+        let signals: Vec<AwaitedSignal> = waiting.flat_map(|task| task.awaits.clone()).collect();
+        let next = snapshot.next.clone();
+        Ok((resting == next.len()).then(|| match until.filter(|_| signals.is_empty()) {
+            Some(until) => Status::Waiting { until, next },
+            None => Status::AwaitingSignal { signals, until, next },
+        }))
     }
-}
-
-/// Waits of a checkpoint's tasks, none of which can run.
-#[derive(Debug)]
-struct Resting {
-    /// The earliest time at which a task can resume.
-    pub until: Option<SystemTime>,
-    pub signals: Vec<AwaitedSignal>,
 }
 
 /// Signals that have arrived for the tasks of a checkpoint.

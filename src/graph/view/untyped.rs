@@ -12,23 +12,43 @@ use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Channel, Mas
 
 /// A state, a payload or writes of any graph: typed when asked for the right type, JSON otherwise. Secrets never show.
 #[derive(Clone)]
-pub struct View(Arc<dyn Erased>);
+pub struct View(Arc<Content>);
 
-trait Erased: Send + Sync {
-    fn json(&self) -> Value;
-    fn any(&self) -> &(dyn Any + Send + Sync);
+enum Content {
+    State {
+        state: AnyState,
+        schema: AnySchema,
+        /// The channels that are shown, if not all.
+        only: Option<Mask>,
+    },
+    Writes {
+        writes: AnyWrites,
+        schema: AnySchema,
+        /// The writes with their types, once a reader has asked.
+        typed: OnceLock<Box<dyn Any + Send + Sync>>,
+    },
+    Payload(Arc<dyn Payload>),
 }
 
 impl View {
     /// Returns the value as JSON, without secret channels. Writes are a list of `{channel: value}`, where
     /// `{"$overwrite": value}` marks a value that replaces a reduced channel.
     pub fn json(&self) -> Value {
-        self.0.json()
+        match &*self.0 {
+            Content::State { state, schema, only } => state_json(state, schema, only.as_ref()),
+            Content::Writes { writes, schema, .. } => writes_json(writes, schema),
+            Content::Payload(payload) => payload.json(),
+        }
     }
 
     /// Returns the value, if it is of this type (a state, a payload, or [`Writes`](crate::graph::Writes) of a state).
     pub fn get<T: 'static>(&self) -> Option<&T> {
-        self.0.any().downcast_ref()
+        let value: &(dyn Any + Send + Sync) = match &*self.0 {
+            Content::State { state, .. } => state.any(),
+            Content::Writes { writes, schema, typed } => &**typed.get_or_init(|| schema.typed_writes(writes)),
+            Content::Payload(payload) => &**payload,
+        };
+        value.downcast_ref()
     }
 }
 
@@ -66,68 +86,22 @@ impl fmt::Debug for View {
     }
 }
 
-struct StateView {
-    state: AnyState,
-    schema: AnySchema,
-    /// The channels that are shown, if not all.
-    only: Option<Mask>,
-}
-
-impl Erased for StateView {
-    fn json(&self) -> Value {
-        state_json(&self.state, &self.schema, self.only.as_ref())
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        self.state.any()
-    }
-}
-
-struct WritesView {
-    writes: AnyWrites,
-    schema: AnySchema,
-    /// The writes with their types, once a reader has asked.
-    typed: OnceLock<Box<dyn Any + Send + Sync>>,
-}
-
-impl Erased for WritesView {
-    fn json(&self) -> Value {
-        writes_json(&self.writes, &self.schema)
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &**self.typed.get_or_init(|| self.schema.typed_writes(&self.writes))
-    }
-}
-
-struct PayloadView(Arc<dyn Payload>);
-
-impl Erased for PayloadView {
-    fn json(&self) -> Value {
-        self.0.json()
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &*self.0
-    }
-}
-
 impl View {
     pub(crate) fn of_state(state: AnyState, schema: AnySchema) -> Self {
-        Self(Arc::new(StateView { state, schema, only: None }))
+        Self(Arc::new(Content::State { state, schema, only: None }))
     }
 
     pub(crate) fn of_writes(writes: AnyWrites, schema: AnySchema) -> Self {
-        Self(Arc::new(WritesView { writes, schema, typed: OnceLock::new() }))
+        Self(Arc::new(Content::Writes { writes, schema, typed: OnceLock::new() }))
     }
 
     /// Returns a view of some channels.
     pub(crate) fn of_part(state: AnyState, schema: AnySchema, only: Mask) -> Self {
-        Self(Arc::new(StateView { state, schema, only: Some(only) }))
+        Self(Arc::new(Content::State { state, schema, only: Some(only) }))
     }
 
     pub(crate) fn of_payload(payload: Arc<dyn Payload>) -> Self {
-        Self(Arc::new(PayloadView(payload)))
+        Self(Arc::new(Content::Payload(payload)))
     }
 }
 
