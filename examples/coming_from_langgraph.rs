@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use superstep::app::App;
 use superstep::prelude::*;
+use superstep_app::App;
 
 // <model>
 /// Stands for a model: a real one is slow, costs money and answers differently each time.

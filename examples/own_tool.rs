@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::app::{App, Exit, Register};
 use superstep::graph::{HumanQuestion, Reply, ReplyKind};
 use superstep::prelude::*;
+use superstep_app::{App, Exit, Register};
 
 /// The external dependencies of the runs; never stored.
 #[derive(Default)]

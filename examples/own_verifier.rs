@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use superstep::app::{App, Register};
+use superstep_app::{App, Register};
 // <verifier>
 use superstep::findings::{Finding, FindingKind, VerifierReport};
 use superstep::nodes::Crew;
@@ -30,8 +30,8 @@ impl Verifier for LongFiles {
 }
 // </verifier>
 // <program>
-use superstep::workflows::Profile;
-use superstep::workflows::code_task::{CodeTaskStateUpdate, TaskStart, TaskStartError, graph, summary};
+use superstep_workflows::Profile;
+use superstep_workflows::code_task::{CodeTaskStateUpdate, TaskStart, TaskStartError, graph, summary};
 
 #[derive(clap::Args)]
 struct Task {

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use superstep::app::{App, Exit, Register};
 use superstep::drivers::{Access, Session, SessionRef, Usage};
 use superstep::graph::{HumanQuestion, Reply};
 use superstep::nodes::{
@@ -21,6 +20,7 @@ use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep::routes::{AfterApproval, route_approval};
 use superstep::workspace::TreeId;
+use superstep_app::{App, Exit, Register};
 
 const ATTEMPTS: u32 = 3;
 

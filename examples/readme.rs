@@ -2,7 +2,7 @@
 #![cfg_attr(rustfmt, rustfmt_skip)]
 
 use std::{process::ExitCode, sync::Arc};
-use superstep::{app::App, prelude::*};
+use superstep::prelude::*; use superstep_app::App;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Letter { text: String, sent: bool }

@@ -55,13 +55,13 @@
 //! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
-//! | have agents carry out plans, in phases too, or one task | `workflows::task_based`, `workflows::phased`, `workflows::code_task` (feature `agents`) |
+//! | have agents carry out plans, in phases too, or one task | the crate `superstep-workflows` |
 //! | build another workflow for agents | `nodes`, `routes`, `plan` (feature `agents`); [`agent_workflows`] |
 //! | read task files, `verifiers.yml` and the output of tools, decide what follows an attempt | `spec`, `findings`, `decide` (feature `agents`) |
 //! | have work verified by commands, models and code | [`writing_a_verifier`], `verifiers` (feature `agents`) |
 //! | choose or write a driver | `drivers` (feature `agents`) |
 //! | work in a git repository | `workspace` (feature `agents`) |
-//! | turn a program with graphs into a command line | `app` (feature `app`) |
+//! | turn a program with graphs into a command line | the crate `superstep-app` |
 //! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V15, the map of names |
 //!
 //! "LangGraph: `name`" in a description names what the item mirrors; the rules are those of LangGraph 1.2.22.
@@ -71,8 +71,6 @@
 #[allow(unused_extern_crates, reason = "the derives name the crate by its public name, here too")]
 extern crate self as superstep;
 
-#[cfg(feature = "app")]
-pub mod app;
 pub mod checkpoint;
 pub mod graph;
 #[cfg(feature = "agents")]
@@ -80,8 +78,6 @@ pub mod nodes;
 pub mod prelude;
 #[cfg(feature = "agents")]
 pub mod routes;
-#[cfg(feature = "agents")]
-pub mod workflows;
 
 #[cfg(feature = "agents")]
 #[doc(inline)]

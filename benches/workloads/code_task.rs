@@ -11,8 +11,8 @@ use superstep::checkpoint::Checkpointer;
 use superstep::nodes::{AfterGivingUp, Crew, GaveUp};
 use superstep::prelude::*;
 use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
-use superstep::workflows::Profile;
-use superstep::workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskOutcome, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskOutcome, graph};
 
 use super::bytes::memory_kb;
 use super::child;

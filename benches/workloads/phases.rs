@@ -12,9 +12,9 @@ use superstep::drivers::DriverName;
 use superstep::nodes::{ApprovePlan, Crew};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::phased::{PhaseStatus, PhaseStep, graph};
-use superstep::workflows::task_based::{ExecutionState, RunOutcome};
-use superstep::workflows::{Phased, Profile};
+use superstep_workflows::phased::{PhaseStatus, PhaseStep, graph};
+use superstep_workflows::task_based::{ExecutionState, RunOutcome};
+use superstep_workflows::{Phased, Profile};
 
 use super::bytes::memory_kb;
 use super::child;

@@ -10,8 +10,8 @@ use superstep::graph::kit::Test;
 use superstep::nodes::{ApprovePlan, Crew};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, Step, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate, Step, graph};
 
 use super::figure::Figure;
 use super::harness::Bench;

@@ -8,8 +8,8 @@ use serde_json::json;
 use superstep::nodes::{ApprovePlan, Crew};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{RunOutcome, Start, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{RunOutcome, Start, graph};
 
 use super::bytes::memory_kb;
 use super::child;

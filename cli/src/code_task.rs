@@ -4,10 +4,10 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Args;
-use superstep::app::{Exit, Instead, Refusal, Said};
 use superstep::decide::Override;
 use superstep::spec::Flags;
-use superstep::workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, TaskOutcome, TaskStart, TaskStartError};
+use superstep_app::{Exit, Instead, Refusal, Said};
+use superstep_workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, TaskOutcome, TaskStart, TaskStartError};
 
 use crate::tasks::{Agents, profile};
 

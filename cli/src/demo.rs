@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 
 use clap::Args;
-use superstep::app::Exit;
-use superstep::workflows::demo::approval::{Letter, LetterUpdate};
-use superstep::workflows::demo::essay::{Draft, DraftUpdate, Review};
-use superstep::workflows::demo::map_reduce::{Book, BookUpdate};
+use superstep_app::Exit;
+use superstep_workflows::demo::approval::{Letter, LetterUpdate};
+use superstep_workflows::demo::essay::{Draft, DraftUpdate, Review};
+use superstep_workflows::demo::map_reduce::{Book, BookUpdate};
 
 #[derive(Args)]
 pub(crate) struct LetterArgs {

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use clap::Args;
 use serde_json::json;
-use superstep::app::{App, Exit, Refusal, Said, shell_word};
+use superstep_app::{App, Exit, Refusal, Said, shell_word};
 
 const PLAN: &str = include_str!("../../examples/tasks/plan.md");
 const SCENARIO: &str = include_str!("../../examples/tasks/scenario.yaml");

@@ -1,11 +1,11 @@
 //! Forks of runs: each gets a work tree and a branch of its own, so that it changes nothing of the first run.
 
-use superstep::app::{Exit, ForkPoint, ForkWrites, Refusal};
 use superstep::checkpoint::BoxFuture;
-use superstep::workflows::ForkPlace;
-use superstep::workflows::code_task::{self, CodeTaskState};
-use superstep::workflows::task_based::{self, ExecutionState};
 use superstep::workspace::WorkspaceError;
+use superstep_app::{Exit, ForkPoint, ForkWrites, Refusal};
+use superstep_workflows::ForkPlace;
+use superstep_workflows::code_task::{self, CodeTaskState};
+use superstep_workflows::task_based::{self, ExecutionState};
 
 use crate::salvage::refused;
 

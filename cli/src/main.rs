@@ -10,16 +10,16 @@ mod tasks;
 
 use std::process::ExitCode;
 
-use superstep::app::{App, Entry, Register};
 use superstep::graph::NodeId;
 use superstep::nodes::{
     AgentQuestion, ApprovePlan, BranchMoved, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
     ReviewUnavailable, SessionRefused,
 };
-use superstep::workflows::code_task::{self as code_task_graph, CodeStep, CodeTaskState};
-use superstep::workflows::demo::{approval, essay, map_reduce};
-use superstep::workflows::task_based::ExecutionState;
-use superstep::workflows::{phased, task_based};
+use superstep_app::{App, Entry, Register};
+use superstep_workflows::code_task::{self as code_task_graph, CodeStep, CodeTaskState};
+use superstep_workflows::demo::{approval, essay, map_reduce};
+use superstep_workflows::task_based::ExecutionState;
+use superstep_workflows::{phased, task_based};
 
 fn main() -> ExitCode {
     app().main()

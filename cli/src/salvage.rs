@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use superstep::app::{Exit, Found, Refusal, Said};
 use superstep::workspace::{Salvaged, Workspace, WorkspaceError};
+use superstep_app::{Exit, Found, Refusal, Said};
 
 /// What `salvage` takes.
 #[derive(Args)]

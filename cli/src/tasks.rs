@@ -4,12 +4,12 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Args;
-use superstep::app::{Exit, Instead, Refusal, Said};
 use superstep::drivers::DriverName;
-use superstep::workflows::task_based::{
+use superstep_app::{Exit, Instead, Refusal, Said};
+use superstep_workflows::task_based::{
     ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError, ensure_programs,
 };
-use superstep::workflows::{Overrides, Profile, ProfileError};
+use superstep_workflows::{Overrides, Profile, ProfileError};
 
 /// The arguments that all workflows of coding agents share.
 #[derive(Args)]

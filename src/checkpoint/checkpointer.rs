@@ -252,12 +252,12 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
 
 /// Returns [`CheckpointError::UnknownThread`] with the names of similar threads.
 pub(super) async fn unknown_thread(store: &dyn Checkpointer, thread: &ThreadId) -> CheckpointError {
-    let near = near_threads(store, thread).await;
+    let near = similar_threads(store, thread).await;
     CheckpointError::UnknownThread { thread: thread.clone(), near }
 }
 
 /// Returns the threads of a store with a name similar to this one, nearest first; none if they cannot be listed.
-pub(crate) async fn near_threads(store: &dyn Checkpointer, thread: &ThreadId) -> Vec<ThreadId> {
+pub async fn similar_threads(store: &dyn Checkpointer, thread: &ThreadId) -> Vec<ThreadId> {
     /// Maximum number of names that are compared.
     const NAMES: usize = 10_000;
     let all = store.threads(None, NAMES).await.unwrap_or_default();

@@ -232,13 +232,11 @@ impl CheckpointError {
     }
 
     /// Returns whether the store cannot be written; reads may still be possible.
-    #[cfg(feature = "app")]
-    pub(crate) fn is_unwritable(&self) -> bool {
+    pub fn is_unwritable(&self) -> bool {
         matches!(self, Self::NotWritable { .. }) || self.is_full_disk()
     }
 
-    #[cfg(feature = "app")]
-    pub(crate) fn is_full_disk(&self) -> bool {
+    fn is_full_disk(&self) -> bool {
         match self {
             Self::DiskFull { .. } => true,
             Self::Poisoned { reason } => reason.contains(NO_SPACE),

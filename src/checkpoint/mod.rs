@@ -41,6 +41,8 @@ mod memory;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
 #[cfg(feature = "_embedded")]
+mod open_kind;
+#[cfg(feature = "_embedded")]
 mod repair;
 mod retention;
 #[cfg(feature = "sled")]
@@ -56,8 +58,6 @@ mod transport;
 pub use self::embedded::Compacted;
 #[cfg(all(feature = "_embedded", feature = "test-util"))]
 pub use self::embedded::StoreFaults;
-#[cfg(feature = "app")]
-pub(crate) use self::embedded::lock::NAME as LOCK_FILE;
 #[cfg(feature = "fjall")]
 pub use self::fjall::{FjallCheckpointer, FjallOptions};
 #[cfg(feature = "sled")]
@@ -66,8 +66,7 @@ pub use checkpoint_record::{
     CarriedRecord, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, LogRange, SendRecord, Slot, Source,
     WriteRecord,
 };
-pub(crate) use checkpointer::near_threads;
-pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
+pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
@@ -84,22 +83,16 @@ pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
 #[cfg(feature = "_embedded")]
 pub use store_kind::StoreKind;
-#[cfg(feature = "app")]
-pub(crate) use store_kind::with_store;
 pub use task_record::{
     AnswerRecord, EffectEnd, EffectKind, EffectRecord, EffectRun, EventRecord, EventRecordKind, FailureRecord,
     HandledRecord, QuestionRecord, ReceiveRecord, TaskRecord, TaskStatus, TermsRecord, VoteRecord,
 };
 pub use thread_record::{AboutRecord, ChannelShape, ForeignRecord, Shape, SignalRecord, StopRecord, TagRecord};
-pub(crate) use threads::marks::{about_thread, of_store};
-pub use threads::marks::{foreign, tag, tags, trust, untag};
+pub(crate) use threads::marks::of_store;
+pub use threads::marks::{about_thread, foreign, tag, tags, trust, untag};
 #[cfg(feature = "agents")]
 pub(crate) use threads::pages::hex_ids;
 pub(crate) use threads::thread_records::log_name;
 pub use transport::copy::{BackedUp, Copied, backup, copy_threads};
 pub use transport::export::{ExportOptions, Exported, export_thread};
-#[cfg(feature = "test-util")]
-pub(crate) use transport::import::Unpacked;
-#[cfg(any(feature = "app", feature = "test-util"))]
-pub(crate) use transport::import::unpack;
-pub use transport::import::{ImportOptions, Imported, import_thread};
+pub use transport::import::{ImportOptions, Imported, ThreadArchive, import_thread};

@@ -26,7 +26,7 @@ pub(super) struct StoreRow {
 
 impl StoreKind {
     /// All kinds, oldest first.
-    pub(crate) const ALL: &[Self] = &[Self::Sled, Self::Fjall];
+    pub const ALL: &[Self] = &[Self::Sled, Self::Fjall];
 
     pub(super) const fn row(self) -> StoreRow {
         match self {
@@ -61,28 +61,3 @@ impl fmt::Display for StoreKind {
         f.write_str(self.name())
     }
 }
-
-/// Evaluates `$call` with `$store` as the type of a kind's store; `$missing` if the feature of the kind is off. The caller
-/// imports `crate::checkpoint`.
-#[cfg(feature = "app")]
-macro_rules! with_store {
-    ($kind:expr, $store:ident => $call:expr, $missing:expr) => {
-        match $kind {
-            #[cfg(feature = "sled")]
-            checkpoint::StoreKind::Sled => {
-                type $store = checkpoint::SledCheckpointer;
-                $call
-            }
-            #[cfg(feature = "fjall")]
-            checkpoint::StoreKind::Fjall => {
-                type $store = checkpoint::FjallCheckpointer;
-                $call
-            }
-            #[allow(unreachable_patterns, reason = "all features may be on")]
-            _ => $missing,
-        }
-    };
-}
-
-#[cfg(feature = "app")]
-pub(crate) use with_store;

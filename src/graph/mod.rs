@@ -45,7 +45,7 @@ mod persist;
 mod records;
 mod replay;
 mod run;
-pub(crate) mod runner;
+mod runner;
 mod state;
 mod subgraph;
 mod superstep;

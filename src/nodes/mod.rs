@@ -57,7 +57,8 @@ mod verify;
 
 pub use agent::{
     AgentCall, AgentSpec, AgentTurn, Agents, Answer, AskedOfAgent, Crew, Cut, CutOff, Developed, DeveloperJob, GivenUp,
-    Purse, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, Verdict, developer, reviewer, submitted,
+    Purse, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, Verdict, developer, resolve_texts, reviewer,
+    submitted,
 };
 pub use ask::{
     AfterBudget, AfterGivingUp, AfterHalt, AfterMove, AfterRefusal, AgentQuestion, AgentReply, ApprovePlan,
@@ -67,7 +68,8 @@ pub use ask::{
 pub use events::{Notes, PhaseEvent, Place};
 pub use git::{
     Advance, After, Base, CommitJob, DIFF_LIMIT, FinishJob, FinishedTask, Folder, Keep, Kept, KeptFiles, LeftFiles,
-    Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, commit_task, finish_task, record, snapshot,
+    Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, commit_task, finish_task, keep_objects, record,
+    release_objects, snapshot, sweep_objects, tampering_message,
 };
 pub use plan::{
     Adopted, ApprovalJob, Approved, ArchitectJob, Architected, AskJob, Asking, BeginPhaseJob, BeginTaskJob, BegunPhase,
@@ -76,7 +78,7 @@ pub use plan::{
     Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases, PrepareJob, Prepared, Reply, RetryPhaseJob,
     ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Unready, Worktree, WorktreeJob, architect,
     ask, begin_phase, begin_task, end_phases, finalize, halt, halt_phase, human_approval, integrate, join_children,
-    plan_phases, plan_validator, prepare_workspace, retry_phase, review_phase, split, worktree,
+    plan_phases, plan_validator, prepare_workspace, restore_worktree, retry_phase, review_phase, split, worktree,
 };
 pub use prompts::{
     Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Diff, Feedback, Prompt, Section, ToSplit, Work,
@@ -87,10 +89,3 @@ pub use verify::{
     Check, PlannedVerifier, RanVerifier, RunVerifier, Verified, VerifierHost, VerifyJob, planned_verifier,
     run_verifier, verify,
 };
-
-#[cfg(feature = "app")]
-pub(crate) use agent::read_texts;
-pub(crate) use git::tampering_message;
-#[cfg(feature = "app")]
-pub(crate) use git::{keep_nothing, keep_records_of, keep_remaining};
-pub(crate) use plan::restored;

@@ -1,5 +1,5 @@
 //! A user's own program with the superstep command line: `examples/own_tool.rs`, in real processes over fresh stores.
-#![cfg(all(feature = "app", unix))]
+#![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
 mod advice;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::app::{App, Register};
 use superstep::graph::{AnyQuestion, DataState, GraphSpec, Kind, Registry, Writes};
 use superstep::prelude::*;
+use superstep_app::{App, Register};
 
 const YAML: &str = "
 name: support

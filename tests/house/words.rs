@@ -16,8 +16,8 @@ const PRINTED: [&str; 7] = [
     "agents/src/plan/submission.rs",
     "cli/src/",
     "examples/",
-    "src/app/args/",
-    "src/app/terminal.rs",
+    "app/src/args/",
+    "app/src/terminal.rs",
     "src/nodes/verify/answers.rs",
     "verify/src/task/proposal.rs",
 ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::drivers::{DriverName, Limits, RetrySettings};
-use superstep::workflows::{
+use superstep_workflows::{
     OnExhausted, Overrides, Phased, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
 };
 

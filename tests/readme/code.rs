@@ -112,11 +112,11 @@ mod later {
     use std::process::ExitCode;
     use std::sync::Arc;
 
-    use superstep::app::App;
     use superstep::checkpoint::{ExportOptions, FjallCheckpointer, Retention, copy_threads, export_thread};
     use superstep::graph::Replay;
     use superstep::graph::kit::Fixture;
     use superstep::prelude::*;
+    use superstep_app::App;
 
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
     struct Draft {

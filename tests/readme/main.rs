@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "it is what the pages show")]
 
 mod code;
+mod dependencies;
 mod graphs;
 mod jobs;
 mod links;
@@ -83,7 +84,7 @@ fn first_program_is_a_compiled_example_of_25_lines() {
 
 #[test]
 fn drawing_of_the_readme_is_that_of_its_graph() {
-    let drawn = superstep::workflows::demo::essay::graph().unwrap().mermaid(0);
+    let drawn = superstep_workflows::demo::essay::graph().unwrap().mermaid(0);
     assert_eq!(block(README, "mermaid"), drawn);
 }
 

@@ -9,8 +9,8 @@ use superstep::drivers::{DriverError, ErrorClass};
 use superstep::graph::{Outcome, Replay, Replayed};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, approved, part};
 use crate::scene::{Scene, done, plan, profile};

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::nodes::{ApprovePlan, PlanChanged, WhichPlan};
 use superstep::plan::{Decision, Issue, TaskId};
-use superstep::workflows::task_based::{ExecutionState, Mark, RunOutcome};
+use superstep_workflows::task_based::{ExecutionState, Mark, RunOutcome};
 
 use crate::agent::{Agent, Call, approved, work};
 use crate::repository::write;

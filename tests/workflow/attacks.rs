@@ -11,8 +11,8 @@ use superstep::drivers::{DriverName, SessionStore};
 use superstep::nodes::{AfterHalt, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
 
 use crate::agent::{Agent, Call, approved, rejected, work};
 use crate::model_server::{Answer, ModelServer, Scenario, When};

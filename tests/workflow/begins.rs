@@ -1,9 +1,9 @@
 //! Checks before a run starts.
 
 use rstest::rstest;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{Start, StartError};
 use superstep::workspace::WorkspaceError;
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{Start, StartError};
 
 use crate::repository::Repository;
 

@@ -11,8 +11,8 @@ use superstep::drivers::{
 use superstep::nodes::{AfterBudget, ApprovePlan, BudgetReached, Raise};
 use superstep::plan::{Decision, Issue};
 use superstep::prelude::*;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph, summary};
-use superstep::workflows::{AgentSettings, Profile, Role};
+use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph, summary};
+use superstep_workflows::{AgentSettings, Profile, Role};
 use tokio::sync::mpsc;
 
 use crate::agent::{Agent, COST};

@@ -7,7 +7,7 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer, SledCheckpointer}
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
+use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::{Repository, write};

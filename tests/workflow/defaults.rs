@@ -1,8 +1,8 @@
 //! Defaults of a run and a profile, and their precedence.
 
 use superstep::plan::{Decision, Severity, TaskProgress};
-use superstep::workflows::task_based::{AgenticStatus, ExecutionState, LastReview};
-use superstep::workflows::{AttemptOutcome, Profile};
+use superstep_workflows::task_based::{AgenticStatus, ExecutionState, LastReview};
+use superstep_workflows::{AttemptOutcome, Profile};
 
 use crate::agent::{Agent, rejected, work};
 use crate::repository::write;

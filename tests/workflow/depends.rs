@@ -4,7 +4,7 @@ use rstest::rstest;
 use superstep::graph::HumanQuestion;
 use superstep::nodes::{AfterHalt, ApprovePlan, Halted};
 use superstep::plan::Decision;
-use superstep::workflows::task_based::{Mark, RunOutcome};
+use superstep_workflows::task_based::{Mark, RunOutcome};
 
 use crate::agent::Agent;
 use crate::scene::{RunResult, Scene, asks, done, marks, profile, retry};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use superstep::workflows::task_based::graph;
+use superstep_workflows::task_based::graph;
 
 use crate::agent::Agent;
 

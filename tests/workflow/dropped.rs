@@ -16,8 +16,8 @@ use superstep::drivers::{
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, Step, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, Step, graph};
 use tokio::sync::mpsc;
 
 use crate::agent::{Agent, Call, approved, rejected, work};

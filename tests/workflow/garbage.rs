@@ -14,9 +14,9 @@ use superstep::nodes::{
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep::spec::Flags;
-use superstep::workflows::code_task::{self, CodeTaskState, TaskOutcome};
-use superstep::workflows::phased;
-use superstep::workflows::task_based::{self, ExecutionState, RunOutcome};
+use superstep_workflows::code_task::{self, CodeTaskState, TaskOutcome};
+use superstep_workflows::phased;
+use superstep_workflows::task_based::{self, ExecutionState, RunOutcome};
 
 use crate::agent::{approved, rejected};
 use crate::code_task::desk::{CHECK, Desk, spec, writes};

@@ -8,9 +8,9 @@ use superstep::drivers::DriverName;
 use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
-use superstep::workflows::{OnExhausted, Profile};
 use superstep::workspace::Workspace;
+use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
+use superstep_workflows::{OnExhausted, Profile};
 
 use crate::agent::{Agent, Call, approved, part, work};
 use crate::repository::{Repository, write};

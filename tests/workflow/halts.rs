@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 use superstep::nodes::{AfterHalt, Halted, PlanChanged, WhichPlan};
-use superstep::workflows::task_based::{Mark, RunOutcome};
-use superstep::workflows::{OnExhausted, Profile};
+use superstep_workflows::task_based::{Mark, RunOutcome};
+use superstep_workflows::{OnExhausted, Profile};
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::write;

@@ -12,7 +12,7 @@ use superstep::graph::{EventKind, State as _};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::task_based::{ExecutionState, Mark, RunOutcome, graph};
+use superstep_workflows::task_based::{ExecutionState, Mark, RunOutcome, graph};
 
 use crate::agent::{Agent, approved, part, rejected};
 use crate::repository::Repository;

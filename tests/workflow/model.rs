@@ -6,7 +6,7 @@ use proptest::sample::{select, subsequence};
 use proptest::test_runner::{RngSeed, TestRunner};
 use superstep::nodes::{AfterHalt, WithoutReview};
 use superstep::plan::Severity;
-use superstep::workflows::{OnExhausted, RetrySession};
+use superstep_workflows::{OnExhausted, RetrySession};
 
 use crate::play::play;
 use crate::reference::{Attempt, Files, Opinion, Reply, Script, Work};

@@ -10,9 +10,9 @@ use superstep::nodes::{
 };
 use superstep::plan::Decision;
 use superstep::spec::{Attempts, Flags};
-use superstep::workflows::code_task::{self, TaskOutcome};
-use superstep::workflows::task_based::{self, RunOutcome};
 use superstep::workspace::WorkspaceError;
+use superstep_workflows::code_task::{self, TaskOutcome};
+use superstep_workflows::task_based::{self, RunOutcome};
 
 use crate::agent::{Agent, Call, approved, part, rejected};
 use crate::code_task::desk::{CHECK, Desk, developers, spec, writes};

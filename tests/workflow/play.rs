@@ -10,8 +10,8 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Halted, ReviewUnavailable, WithoutReview};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, graph};
 
 use crate::agent::{Agent, Call, approved, work};
 use crate::reference::{BREAKS, End, Files, Line, Opinion, Reply, Script, Work, file, id, text};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use superstep::nodes::{AfterHalt, WithoutReview};
 use superstep::plan::Severity;
-use superstep::workflows::task_based::{Mark, RunOutcome};
-use superstep::workflows::{OnExhausted, RetrySession};
+use superstep_workflows::task_based::{Mark, RunOutcome};
+use superstep_workflows::{OnExhausted, RetrySession};
 
 /// The files of a work tree, with their text.
 pub(crate) type Files = BTreeMap<String, String>;

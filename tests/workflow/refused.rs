@@ -8,8 +8,8 @@ use superstep::drivers::{DriverError, ErrorClass, Session};
 use superstep::graph::{Replay, Replayed};
 use superstep::nodes::{AfterRefusal, SessionRefused};
 use superstep::plan::Issue;
-use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, RunOutcome};
-use superstep::workflows::{Profile, Role};
+use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, RunOutcome};
+use superstep_workflows::{Profile, Role};
 
 use crate::agent::{Agent, COST, Call, approved, part, rejected};
 use crate::repository::write;

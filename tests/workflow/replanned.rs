@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use superstep::nodes::AfterHalt;
-use superstep::workflows::{Profile, RetrySession};
+use superstep_workflows::{Profile, RetrySession};
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::write;

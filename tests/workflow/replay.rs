@@ -10,8 +10,8 @@ use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::graph::{Replay, Replayed, Verdict};
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::{Repository, write};

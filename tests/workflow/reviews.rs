@@ -3,8 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::nodes::{ReviewUnavailable, WithoutReview};
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::write;

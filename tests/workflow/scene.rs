@@ -7,8 +7,8 @@ use superstep::graph::Outcome;
 use superstep::nodes::{AfterHalt, ApprovePlan, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, Step, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, Step, graph};
 
 use crate::agent::Agent;
 use crate::repository::Repository;

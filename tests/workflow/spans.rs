@@ -11,8 +11,8 @@ use superstep::nodes::{AfterMove, ApprovePlan, BranchMoved};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep::spec::Flags;
-use superstep::workflows::code_task::TaskOutcome;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
+use superstep_workflows::code_task::TaskOutcome;
+use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
 
 use crate::agent::{Agent, approved, part, rejected};
 use crate::code_task::desk::{Desk, developers, spec, writes};

@@ -1,8 +1,8 @@
 use superstep::drivers::Session;
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{Mark, RunOutcome};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{Mark, RunOutcome};
 
 use crate::agent::{Agent, rejected, work};
 use crate::repository::write;

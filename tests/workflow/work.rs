@@ -6,8 +6,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{DriverError, ErrorClass, Session};
 use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, Halted};
-use superstep::workflows::task_based::{Mark, RunOutcome};
-use superstep::workflows::{Profile, RetrySession};
+use superstep_workflows::task_based::{Mark, RunOutcome};
+use superstep_workflows::{Profile, RetrySession};
 
 use crate::agent::{Agent, approved, part, rejected, work};
 use crate::repository::{Repository, write};

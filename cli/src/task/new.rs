@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use superstep::app::{Exit, Refusal, Said};
 use superstep::spec::{SpecId, TaskSpec};
+use superstep_app::{Exit, Refusal, Said};
 
 /// The arguments of `task new`.
 #[derive(Args)]

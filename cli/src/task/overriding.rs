@@ -5,9 +5,9 @@ use std::process::Command;
 
 use clap::Args;
 use serde_json::json;
-use superstep::app::{Exit, Found, Pending, Refusal, Said};
 use superstep::decide::{Kind, Override};
-use superstep::workflows::code_task::CodeTaskState;
+use superstep_app::{Exit, Found, Pending, Refusal, Said};
+use superstep_workflows::code_task::CodeTaskState;
 
 use super::state;
 use crate::code_task;

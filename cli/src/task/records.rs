@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use superstep::app::{Exit, Refusal};
 use superstep::decide::Recorded;
-use superstep::workflows::code_task::{AttemptLine, CodeTaskState, finding_lines, run_folder};
+use superstep_app::{Exit, Refusal};
+use superstep_workflows::code_task::{AttemptLine, CodeTaskState, finding_lines, run_folder};
 
 /// Number of findings that the state has of an attempt: the last line may count others.
 const MOST: usize = 49;

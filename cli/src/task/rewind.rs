@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use superstep::app::{Exit, Refusal, Said, StoredThread};
 use superstep::nodes::{Base, Folder};
-use superstep::workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
 use superstep::workspace::{CommitId, Head, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escaped};
+use superstep_app::{Exit, Refusal, Said, StoredThread};
+use superstep_workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
 
 use super::state::{state, task};
 use crate::salvage::refused;

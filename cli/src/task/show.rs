@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use superstep::app::{Found, Refusal, Said};
 use superstep::decide::Recorded;
 use superstep::drivers::{Usage, dollars};
 use superstep::spec::TaskSpec;
-use superstep::workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, digests, finding_lines, run_folder};
+use superstep_app::{Found, Refusal, Said};
+use superstep_workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, digests, finding_lines, run_folder};
 
 use super::records::Known;
 use super::{records, state};

@@ -1,8 +1,8 @@
 //! The state of the task that a thread is about.
 
 use serde::Deserialize;
-use superstep::app::{Exit, Found, Refusal};
-use superstep::workflows::code_task::CodeTaskState;
+use superstep_app::{Exit, Found, Refusal};
+use superstep_workflows::code_task::CodeTaskState;
 
 /// The name of the graph.
 pub(crate) const GRAPH: &str = "code-task";

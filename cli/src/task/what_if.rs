@@ -1,8 +1,8 @@
 //! `replay --mode what-if --override-policy`: what other limits, severities and verifiers would have decided.
 
-use superstep::app::{Exit, Refusal, Said};
 use superstep::decide::{Changes, Rules, WhatIf, what_if as decided};
-use superstep::workflows::code_task::{CodeTaskState, run_folder};
+use superstep_app::{Exit, Refusal, Said};
+use superstep_workflows::code_task::{CodeTaskState, run_folder};
 
 use super::records;
 

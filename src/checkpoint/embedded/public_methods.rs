@@ -30,8 +30,10 @@ macro_rules! public_methods {
                 }
 
                 /// Opens the store in order to remove records from it, on a full disk too.
-                #[cfg(feature = "app")]
-                pub(crate) fn open_to_remove(path: &Path) -> Result<Self, CheckpointError> {
+                ///
+                /// # Errors
+                #[doc = concat!("As [`", stringify!($name), "::open`].")]
+                pub fn open_to_remove(path: &Path) -> Result<Self, CheckpointError> {
                     Self::open_with(path, $engine::options_to_remove())
                 }
 

@@ -143,10 +143,10 @@ pub(in crate::checkpoint) async fn imported(
 }
 
 /// Returns the record about a thread; `None` if there is none.
-pub(crate) async fn about_thread(
-    store: &dyn Checkpointer,
-    thread: &ThreadId,
-) -> Result<Option<AboutRecord>, CheckpointError> {
+///
+/// # Errors
+/// If the store fails, or the record cannot be read.
+pub async fn about_thread(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Option<AboutRecord>, CheckpointError> {
     let found = store.get(thread, vec![Key::About]).await?;
     about(thread, found.first().and_then(Option::as_deref))
 }

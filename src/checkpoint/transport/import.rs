@@ -107,19 +107,18 @@ pub async fn import_thread(
     file: impl Read,
     options: &ImportOptions,
 ) -> Result<Imported, CheckpointError> {
-    unpack(file, options)?.stored(store).await
+    ThreadArchive::read(file, options)?.store_in(store).await
 }
 
 /// A thread that was read from a file and checked, but is in no store yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Unpacked {
+pub struct ThreadArchive {
     head: Head,
     records: Vec<Record>,
     imported: Imported,
 }
 
-/// Reads a thread from a file, with every check that needs no store.
-pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacked, CheckpointError> {
+fn unpack(file: impl Read, options: &ImportOptions) -> Result<ThreadArchive, CheckpointError> {
     let bytes = whole(file, options.max_bytes)?;
     let (header, mut records) = read(&bytes, options.max_records)?;
     drop(bytes);
@@ -143,17 +142,28 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
         records: records.len(),
         redacted: header.redacted,
     };
-    Ok(Unpacked { head: Head { checkpoint, next: header.next, birth }, records, imported })
+    Ok(ThreadArchive { head: Head { checkpoint, next: header.next, birth }, records, imported })
 }
 
-impl Unpacked {
-    #[cfg(feature = "test-util")]
-    pub(crate) fn imported(&self) -> &Imported {
+impl ThreadArchive {
+    /// Reads and checks a file as [`import_thread`] does, and stores nothing.
+    ///
+    /// # Errors
+    /// Those of [`import_thread`] that need no store.
+    pub fn read(file: impl Read, options: &ImportOptions) -> Result<Self, CheckpointError> {
+        unpack(file, options)
+    }
+
+    /// Returns the thread's name, its graph, the release that wrote the file, and what was left out.
+    pub fn about(&self) -> &Imported {
         &self.imported
     }
 
     /// Stores the thread, completely or not at all.
-    pub(crate) async fn stored(self, store: &dyn Checkpointer) -> Result<Imported, CheckpointError> {
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadExists`] if the name is taken, and those of the store.
+    pub async fn store_in(self, store: &dyn Checkpointer) -> Result<Imported, CheckpointError> {
         let Self { head, records, imported } = self;
         insert_thread(store, &imported.thread, head, records).await?;
         Ok(imported)

@@ -257,8 +257,7 @@ impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
     }
 
     /// Returns the shape of a signal's value, for people; none if no node receives it.
-    #[cfg(feature = "app")]
-    pub(crate) fn signal_shape(&self, signal: &str) -> Option<String> {
+    pub fn signal_shape(&self, signal: &str) -> Option<String> {
         self.core.table.receives(signal).map(|receives| (receives.shape)())
     }
 }

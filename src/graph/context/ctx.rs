@@ -155,9 +155,8 @@ impl<C> Ctx<C> {
         self.send(EventRecordKind::Message, piece, true).await;
     }
 
-    /// Emits a value that belongs to the journal of the task: it is stored in any case, and whole.
-    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep events"))]
-    pub(crate) async fn keep_event(&self, value: impl Serialize) {
+    /// Emits a value as [`emit`](Self::emit) does, and stores it in the journal of the task in any case, and whole.
+    pub async fn keep_event(&self, value: impl Serialize) {
         self.send(EventRecordKind::Custom, value, true).await;
     }
 

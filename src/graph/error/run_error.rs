@@ -200,11 +200,7 @@ impl std::fmt::Debug for HandedUp {
 
 impl RunError {
     /// Returns the error of a graph that is none of the known ones.
-    pub(crate) fn unknown_graph<'a>(
-        name: &str,
-        thread: Option<ThreadId>,
-        known: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
+    pub fn unknown_graph<'a>(name: &str, thread: Option<ThreadId>, known: impl IntoIterator<Item = &'a str>) -> Self {
         let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
         let near = near(name, known.iter().map(String::as_str)).first().map(|&near| near.to_owned());
         Self::UnknownGraph { graph: name.to_owned(), thread, near, known }

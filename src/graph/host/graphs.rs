@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use superstep_base::time::system_time;
 
-use crate::checkpoint::{Checkpointer, ThreadId, near_threads};
+use crate::checkpoint::{Checkpointer, ThreadId, similar_threads};
 use crate::graph::build::CompiledGraph;
 use crate::graph::context::{AnyContext, DefaultContext};
 use crate::graph::error::RunError;
@@ -209,7 +209,7 @@ impl Graphs {
             if let Some(info) = ThreadInfo::read_at(&*store, &id, self.now()).await? {
                 return Ok(self.of_thread(&info, &store)?.thread(id));
             }
-            near.extend(near_threads(&*store, &id).await);
+            near.extend(similar_threads(&*store, &id).await);
         }
         Err(RunError::UnknownThread { thread: id, near })
     }

@@ -5,9 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::checkpoint::{
-    CheckpointError, ImportOptions, Imported, MemoryCheckpointer, ThreadId, Unpacked, trust, unpack,
-};
+use crate::checkpoint::{CheckpointError, ImportOptions, Imported, MemoryCheckpointer, ThreadArchive, ThreadId, trust};
 use crate::graph::build::CompiledGraph;
 use crate::graph::context::{DefaultContext, Stage, Staged, Verdict, Verified};
 use crate::graph::error::RunError;
@@ -29,7 +27,7 @@ use crate::graph::thread::Thread;
 #[derive(Clone, Debug)]
 pub struct Fixture {
     path: PathBuf,
-    thread: Unpacked,
+    thread: ThreadArchive,
 }
 
 /// The error of a fixture that cannot be compared with a graph.
@@ -119,7 +117,7 @@ impl Fixture {
             Ok(file) => file,
             Err(source) => return Err(FixtureError::Open { path, source }),
         };
-        match unpack(file, &ImportOptions::new()) {
+        match ThreadArchive::read(file, &ImportOptions::new()) {
             Ok(thread) => Ok(Self { path, thread }),
             Err(source) => Err(FixtureError::Unreadable { path, source: Box::new(source) }),
         }
@@ -127,7 +125,7 @@ impl Fixture {
 
     /// Returns the file's metadata: the thread's name, its graph, the release that wrote it, what was left out.
     pub fn about(&self) -> &Imported {
-        self.thread.imported()
+        self.thread.about()
     }
 
     /// Compares the thread with the current graph, like [`Thread::verify`]: no effect happens. The report has the first
@@ -192,7 +190,7 @@ impl Fixture {
     }
 
     async fn stored(&self, store: &MemoryCheckpointer, id: &ThreadId) -> Result<(), CheckpointError> {
-        self.thread.clone().stored(store).await?;
+        self.thread.clone().store_in(store).await?;
         trust(store, id).await.map(drop)
     }
 

@@ -202,8 +202,7 @@ impl Channel {
     }
 
     /// Returns true if a write replaces the value.
-    #[cfg(feature = "app")]
-    pub(crate) fn is_replaced(&self) -> bool {
+    pub fn is_replaced(&self) -> bool {
         SETS.contains(&self.rule)
     }
 

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    AboutRecord, Checkpointer, Claim, Head, Key, StopRecord, ThreadId, about_thread, encode_record, near_threads,
-    of_store,
+    AboutRecord, Checkpointer, Claim, Head, Key, StopRecord, ThreadId, about_thread, encode_record, of_store,
+    similar_threads,
 };
 use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::context::permits::semaphore;
@@ -175,7 +175,7 @@ impl ThreadCore {
         if let Some(head) = head {
             return Ok((reader, head));
         }
-        let near = near_threads(&*reader.store, &reader.thread).await;
+        let near = similar_threads(&*reader.store, &reader.thread).await;
         Err(RunError::UnknownThread { thread: reader.thread, near })
     }
 

@@ -100,7 +100,8 @@ impl View {
         Self(Arc::new(Content::State { state, schema, only: Some(only) }))
     }
 
-    pub(crate) fn of_payload(payload: Arc<dyn Payload>) -> Self {
+    /// Returns a view of a value.
+    pub fn of_payload(payload: Arc<dyn Payload>) -> Self {
         Self(Arc::new(Content::Payload(payload)))
     }
 }

@@ -84,7 +84,7 @@ struct StartMessage {
 fn request_of(message: &Value) -> Option<AskedOfAgent> {
     message.get("turn")?;
     let mut message = message.clone();
-    read_texts(&mut message);
+    resolve_texts(&mut message);
     StartMessage::deserialize(message).ok().map(|start_message| start_message.turn)
 }
 
@@ -215,7 +215,7 @@ fn unreadable(error: ContentError) -> NodeError {
 
 /// Replaces references to contents by their texts in a message that starts a turn; one that cannot be read is replaced
 /// by its hash and the reason. Leaves other messages unchanged. Blocks.
-pub(crate) fn read_texts(message: &mut Value) {
+pub fn resolve_texts(message: &mut Value) {
     let Some(turn) = message.get_mut("turn").and_then(Value::as_object_mut) else { return };
     let Some(folder) = turn.get("contents").and_then(Value::as_str) else { return };
     let contents = Contents::of_folder(folder);

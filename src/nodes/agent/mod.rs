@@ -25,9 +25,7 @@ mod turn;
 pub use agents::{AgentSpec, Agents, Crew, Purse};
 pub(super) use budget::{BudgetAnswer, Spent};
 pub use developer::{Developed, DeveloperJob, GivenUp, developer};
-#[cfg(feature = "app")]
-pub(crate) use journal::read_texts;
-pub use journal::{AgentCall, AgentTurn, AskedOfAgent};
+pub use journal::{AgentCall, AgentTurn, AskedOfAgent, resolve_texts};
 pub(super) use reviewer::review_work;
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use submit::{Submit, submitted};

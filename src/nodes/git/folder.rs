@@ -175,7 +175,7 @@ impl Folder {
 }
 
 /// Returns the sentence about changes of git's hooks and configuration.
-pub(crate) fn tampering_message(who: &str, what: &[String]) -> String {
+pub fn tampering_message(who: &str, what: &[String]) -> String {
     format!("{who} changed git's hooks or configuration: {}", what.join(", "))
 }
 
@@ -262,14 +262,14 @@ pub(in crate::nodes) async fn unstore<C>(repository: &Workspace, path: &Path, ct
 /// another thread.
 async fn keep_recorded<C>(ctx: &Ctx<C>, workspace: &Workspace) -> Result<(), WorkspaceError> {
     let Some((store, thread)) = ctx.store() else { return Ok(()) };
-    keep_records_of(&**store, thread, workspace).await
+    keep_objects(&**store, thread, workspace).await
 }
 
 /// Keeps what the records of a thread name, unless that was done.
 ///
 /// # Errors
 /// Those of git.
-pub(crate) async fn keep_records_of(
+pub async fn keep_objects(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     workspace: &Workspace,
@@ -286,8 +286,7 @@ pub(crate) async fn keep_records_of(
 ///
 /// # Errors
 /// Those of git.
-#[cfg(feature = "app")]
-pub(crate) async fn keep_remaining(
+pub async fn sweep_objects(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     workspace: &Workspace,
@@ -303,8 +302,7 @@ pub(crate) async fn keep_remaining(
 ///
 /// # Errors
 /// Those of git.
-#[cfg(feature = "app")]
-pub(crate) async fn keep_nothing(thread: &ThreadId, workspace: &Workspace) -> Result<(), WorkspaceError> {
+pub async fn release_objects(thread: &ThreadId, workspace: &Workspace) -> Result<(), WorkspaceError> {
     for folder in ["worktrees", "integrated"] {
         workspace.remove_references(thread.as_str(), folder).await?;
     }

@@ -24,11 +24,8 @@ pub use changes::{After, DIFF_LIMIT};
 pub(super) use changes::{NAMED, TamperCheck, diff, lines, listed, tree_now};
 pub use commit::{Advance, CommitJob, Moved, commit_task};
 pub(super) use commit::{Advanced, advanced, commit};
-pub(crate) use folder::tampering_message;
-pub use folder::{Base, Folder, Kept};
+pub use folder::{Base, Folder, Kept, keep_objects, release_objects, sweep_objects, tampering_message};
 pub(super) use folder::{Stop, failed, reference_of, safely, store, thread, unstore};
-#[cfg(feature = "app")]
-pub(crate) use folder::{keep_nothing, keep_records_of, keep_remaining};
 pub(super) use on_top::{keep_detached, on_top, reset_on_top};
 pub use record::{
     FinishJob, FinishedTask, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, SnapshotJob, TakenSnapshot, finish_task,

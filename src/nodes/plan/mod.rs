@@ -35,5 +35,4 @@ pub use split::{
     ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask, join_children, split,
 };
 pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part, Turnstile};
-pub(crate) use worktree::restored;
-pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
+pub use worktree::{Unready, Worktree, WorktreeJob, restore_worktree, worktree};

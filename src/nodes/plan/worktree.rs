@@ -212,7 +212,10 @@ where
 
 /// Makes a worktree again that was removed or emptied while its work waited: with the files that were stored last, or that
 /// are still there, and with the commits of people.
-pub(crate) async fn restored<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
+///
+/// # Errors
+/// Those of git and of the store.
+pub async fn restore_worktree<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let Some((_, thread)) = ctx.store() else { return Ok(()) };
     let repository = job.repository.open_for(ctx).await.map_err(failed)?;
     let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;

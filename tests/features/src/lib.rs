@@ -40,8 +40,4 @@ where
 
 /// `agents` is off, and its rooms are imported.
 #[cfg(mistake = "agents")]
-pub use superstep::{drivers::Driver, workflows::Profile};
-
-/// `app` is off, and a command line is made.
-#[cfg(mistake = "app")]
-pub use superstep::app::App;
+pub use superstep::{drivers::Driver, nodes::Crew};

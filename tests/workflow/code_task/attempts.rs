@@ -3,7 +3,7 @@
 use serde_json::json;
 use superstep::findings::{FindingKind, Severity};
 use superstep::spec::{Attempts, Flags};
-use superstep::workflows::code_task::TaskOutcome;
+use superstep_workflows::code_task::TaskOutcome;
 
 use super::desk::{CHECK, Desk, agents, asks, developers, spec, writes};
 use crate::agent::work;

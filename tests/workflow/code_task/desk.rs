@@ -9,8 +9,8 @@ use superstep::checkpoint::Checkpointer;
 use superstep::nodes::{AfterGivingUp, Agents, WrittenOverride};
 use superstep::prelude::*;
 use superstep::spec::{Flags, RunSettings, SpecId, TaskSpec, VerifierConfig};
-use superstep::workflows::Profile;
-use superstep::workflows::code_task::{CodeStep, CodeTaskState, CodeTaskStateUpdate, Settings, TaskOutcome, graph};
+use superstep_workflows::Profile;
+use superstep_workflows::code_task::{CodeStep, CodeTaskState, CodeTaskStateUpdate, Settings, TaskOutcome, graph};
 
 use crate::agent::work;
 use crate::phases::stage::{Call, Cast};

@@ -9,7 +9,7 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::nodes::{AfterGivingUp, GaveUp};
 use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
-use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
+use superstep_workflows::code_task::{CodeTaskState, TaskOutcome};
 
 use super::desk::{CHECK, Desk, agents, spec, writes};
 use super::splits::acts;

@@ -11,8 +11,8 @@ use superstep::drivers::{DriverError, ErrorClass, RunLimits};
 use superstep::nodes::{AfterBudget, AfterGivingUp, AfterRefusal, BudgetReached, GaveUp, Raise, SessionRefused};
 use superstep::prelude::*;
 use superstep::spec::Flags;
-use superstep::workflows::RetrySession;
-use superstep::workflows::code_task::TaskOutcome;
+use superstep_workflows::RetrySession;
+use superstep_workflows::code_task::TaskOutcome;
 
 use super::desk::{CHECK, Desk, agents, asks, developers, overriding, spec, writes};
 use super::splits::acts;

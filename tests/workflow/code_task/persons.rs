@@ -9,7 +9,7 @@ use superstep::drivers::RunLimits;
 use superstep::nodes::{AfterBudget, AfterGivingUp, BudgetReached, DecideTask, GaveUp, Raise, WrittenOverride};
 use superstep::prelude::*;
 use superstep::spec::Flags;
-use superstep::workflows::code_task::{CodeTask, CodeTaskState, TaskOutcome, code_task};
+use superstep_workflows::code_task::{CodeTask, CodeTaskState, TaskOutcome, code_task};
 
 use super::desk::{CHECK, Desk, agents, asks, developers, overriding, spec, writes};
 use crate::phases::stage::Cast;

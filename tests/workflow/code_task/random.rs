@@ -14,8 +14,8 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::nodes::{AfterGivingUp, GaveUp, WrittenOverride};
 use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
-use superstep::workflows::RetrySession;
-use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
+use superstep_workflows::RetrySession;
+use superstep_workflows::code_task::{CodeTaskState, TaskOutcome};
 
 use super::desk::{Desk, agents, spec};
 use crate::agent::work;

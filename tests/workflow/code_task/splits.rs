@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep::drivers::RunLimits;
 use superstep::nodes::{AfterBudget, BudgetReached, Raise};
 use superstep::spec::{Flags, TaskSpec};
-use superstep::workflows::code_task::TaskOutcome;
+use superstep_workflows::code_task::TaskOutcome;
 
 use super::desk::{CHECK, Desk, agents, asks, proposal, spec, writes};
 use crate::agent::work;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, approved, part, work};
 use crate::phases::scene::{Phases, done, git_in, plan, profile, task, three_phases};

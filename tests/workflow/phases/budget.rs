@@ -9,9 +9,9 @@ use superstep::checkpoint::MemoryCheckpointer;
 use superstep::drivers::{DriverError, ErrorClass, RunLimits};
 use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Raise};
 use superstep::plan::Decision;
-use superstep::workflows::phased::{PhaseStatus, graph};
-use superstep::workflows::task_based::RunOutcome;
-use superstep::workflows::{OnSubtaskFailure, Profile, TurnLimits};
+use superstep_workflows::phased::{PhaseStatus, graph};
+use superstep_workflows::task_based::RunOutcome;
+use superstep_workflows::{OnSubtaskFailure, Profile, TurnLimits};
 use tokio::sync::{Barrier, Semaphore};
 
 use crate::agent::work;

@@ -13,9 +13,9 @@ use superstep::drivers::{
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::phased::{PhaseStep, graph};
-use superstep::workflows::task_based::{ExecutionState, RunOutcome};
-use superstep::workflows::{Phased, Profile};
+use superstep_workflows::phased::{PhaseStep, graph};
+use superstep_workflows::task_based::{ExecutionState, RunOutcome};
+use superstep_workflows::{Phased, Profile};
 use tokio::sync::Barrier;
 
 use crate::agent::{approved, part};

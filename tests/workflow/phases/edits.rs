@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rstest::rstest;
 use superstep::nodes::{AfterHalt, AfterMove, ApprovePlan, BranchMoved, PlanChanged, WhichPlan};
 use superstep::plan::Decision;
-use superstep::workflows::task_based::RunOutcome;
-use superstep::workflows::{OnSubtaskFailure, Profile};
+use superstep_workflows::task_based::RunOutcome;
+use superstep_workflows::{OnSubtaskFailure, Profile};
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::phases::scene::{Phases, done, halted, plan, profile, statuses, task};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::nodes::AfterHalt;
-use superstep::workflows::OnSubtaskFailure;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::OnSubtaskFailure;
+use superstep_workflows::task_based::RunOutcome;
 use tokio::sync::Barrier;
 
 use crate::agent::work;

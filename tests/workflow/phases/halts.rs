@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::nodes::AfterHalt;
-use superstep::workflows::phased::Omission;
-use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
-use superstep::workflows::{OnExhausted, OnSubtaskFailure, Profile};
+use superstep_workflows::phased::Omission;
+use superstep_workflows::task_based::{AgenticStatus, RunOutcome};
+use superstep_workflows::{OnExhausted, OnSubtaskFailure, Profile};
 
 use crate::agent::{Agent, approved, work};
 use crate::phases::scene::{Phases, done, git_in, halted, independent, plan, profile, statuses, task};

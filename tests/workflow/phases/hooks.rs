@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::Agent;
 use crate::phases::scene::{Phases, done, independent, profile, three_phases};

@@ -7,8 +7,8 @@ use rstest::rstest;
 use superstep::drivers::Session;
 use superstep::nodes::AfterHalt;
 use superstep::prelude::*;
-use superstep::workflows::phased::{PhaseStatus, execute_phased_plan};
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::phased::{PhaseStatus, execute_phased_plan};
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::{Agent, Call, approved, part, work};
 use crate::phases::scene::{Phases, done, git_in, halted, independent, plan, profile, statuses, task, three_phases};

@@ -6,8 +6,8 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::nodes::{AfterHalt, ApprovePlan};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::phased::{PhaseStep, graph};
-use superstep::workflows::task_based::ExecutionState;
+use superstep_workflows::phased::{PhaseStep, graph};
+use superstep_workflows::task_based::ExecutionState;
 
 use crate::phases::stage::{Cast, RunResult, Stage, halt, plan, profile, verified};
 

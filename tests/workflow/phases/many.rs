@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
-use superstep::workflows::Profile;
-use superstep::workflows::phased::{PhaseStatus, graph};
-use superstep::workflows::task_based::{ExecutionState, RunOutcome};
+use superstep_workflows::Profile;
+use superstep_workflows::phased::{PhaseStatus, graph};
+use superstep_workflows::task_based::{ExecutionState, RunOutcome};
 
 use crate::agent::{Agent, approved, part};
 use crate::many::{Counting, WrittenBytes};

@@ -6,8 +6,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::nodes::{AfterHalt, PlanChanged, WhichPlan};
 use superstep::plan::Issue;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{ExecutionState, RunOutcome};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{ExecutionState, RunOutcome};
 
 use crate::agent::{Agent, approved, part, rejected, work};
 use crate::phases::scene::{Phases, git_in, halted, profile};

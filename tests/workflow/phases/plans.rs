@@ -3,8 +3,8 @@
 use rstest::rstest;
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
-use superstep::workflows::task_based::{Mark, RunOutcome};
-use superstep::workflows::{PlanContext, Profile};
+use superstep_workflows::task_based::{Mark, RunOutcome};
+use superstep_workflows::{PlanContext, Profile};
 
 use crate::agent::{Agent, approved, part, rejected};
 use crate::phases::scene::{Phases, done, halted, profile, statuses, three_phases};

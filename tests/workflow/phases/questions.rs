@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use superstep::drivers::{DriverError, ErrorClass, Session};
 use superstep::nodes::{AfterRefusal, AgentQuestion, AgentReply, ReviewUnavailable, SessionRefused, WithoutReview};
 use superstep::prelude::*;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::approved;
 use crate::phases::stage::{Cast, Stage, broken, done, halt, phased, profile, question, three};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::phases::stage::{Cast, Stage, done, profile, three};
 use crate::repository::{Repository, write};

@@ -6,8 +6,8 @@ use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::Session;
 use superstep::nodes::AfterHalt;
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
+use superstep_workflows::Profile;
+use superstep_workflows::task_based::{AgenticStatus, RunOutcome};
 
 use crate::agent::{Agent, COST, approved, rejected, work};
 use crate::phases::scene::{Phases, done, halted, independent, profile, statuses, three_phases};

@@ -7,9 +7,9 @@ use serde_json::Value;
 use superstep::nodes::{AfterHalt, ApprovePlan, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::Profile;
-use superstep::workflows::phased::{PhaseState, PhaseStatus, PhaseStep, graph};
-use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate};
+use superstep_workflows::Profile;
+use superstep_workflows::phased::{PhaseState, PhaseStatus, PhaseStep, graph};
+use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate};
 
 use crate::agent::Agent;
 use crate::repository::Repository;

@@ -6,10 +6,10 @@ use superstep::checkpoint::MemoryCheckpointer;
 use superstep::graph::{Outcome, Thread};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
-use superstep::workflows::phased::{PhaseStep, graph};
-use superstep::workflows::task_based::{ExecutionState, RunOutcome};
-use superstep::workflows::{Phased, Profile, WorktreeSettings};
 use superstep::workspace::Furnishings;
+use superstep_workflows::phased::{PhaseStep, graph};
+use superstep_workflows::task_based::{ExecutionState, RunOutcome};
+use superstep_workflows::{Phased, Profile, WorktreeSettings};
 
 use crate::agent::{Agent, approved, part};
 use crate::repository::Repository;

@@ -13,9 +13,9 @@ use superstep::drivers::{
 use superstep::nodes::{AfterHalt, Agents, ApprovePlan, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::phased::{PhaseStep, SubtaskState, graph};
-use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate};
-use superstep::workflows::{Phased, Profile};
+use superstep_workflows::phased::{PhaseStep, SubtaskState, graph};
+use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate};
+use superstep_workflows::{Phased, Profile};
 
 use crate::agent::{approved, work};
 use crate::phases::scene;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use superstep::nodes::AfterHalt;
-use superstep::workflows::{OnExhausted, OnSubtaskFailure, RetrySession};
+use superstep_workflows::{OnExhausted, OnSubtaskFailure, RetrySession};
 
 use super::script::{Cut, LINES, Script, Settings, TaskScript, Turn, Work};
 use crate::scene::retry;

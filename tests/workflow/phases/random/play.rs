@@ -8,9 +8,9 @@ use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
-use superstep::workflows::phased::{PhaseStep, SubtaskState, graph};
-use superstep::workflows::task_based::ExecutionState;
-use superstep::workflows::{Phased, Profile};
+use superstep_workflows::phased::{PhaseStep, SubtaskState, graph};
+use superstep_workflows::task_based::ExecutionState;
+use superstep_workflows::{Phased, Profile};
 
 use super::crew::{Crew, REPLY, files};
 use super::script::{Cut, Files, Script, begin, id, list};

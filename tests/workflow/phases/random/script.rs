@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use superstep::nodes::AfterHalt;
-use superstep::workflows::{OnExhausted, OnSubtaskFailure, RetrySession};
+use superstep_workflows::{OnExhausted, OnSubtaskFailure, RetrySession};
 
 /// The files of a tree with their text. Each line of `list.txt` that agents change is an entry of its own, `list.txt/3`.
 pub(super) type Files = BTreeMap<String, String>;

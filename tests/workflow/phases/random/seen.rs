@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use superstep::workflows::phased::{PhaseState, SubtaskState};
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::phased::{PhaseState, SubtaskState};
+use superstep_workflows::task_based::RunOutcome;
 
 use super::script::Files;
 

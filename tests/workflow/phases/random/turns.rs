@@ -1,6 +1,6 @@
 //! The rules for one subtask: turns of its developer until its commands and review pass, or no attempt is left. Pure.
 
-use superstep::workflows::RetrySession;
+use superstep_workflows::RetrySession;
 
 use super::script::{Files, Run, Script, Work, index};
 

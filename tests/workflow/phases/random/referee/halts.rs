@@ -1,9 +1,9 @@
 //! The rules for decisions of people.
 
 use superstep::nodes::AfterHalt;
-use superstep::workflows::OnExhausted;
-use superstep::workflows::phased::PhaseStatus;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::OnExhausted;
+use superstep_workflows::phased::PhaseStatus;
+use superstep_workflows::task_based::RunOutcome;
 
 use super::Referee;
 use super::plan::reachable;

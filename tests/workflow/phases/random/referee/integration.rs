@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use superstep::workflows::phased::PhaseStatus;
+use superstep_workflows::phased::PhaseStatus;
 
 use super::Referee;
 use super::state::{Collision, Part, Step};

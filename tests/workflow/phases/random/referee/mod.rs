@@ -10,8 +10,8 @@ mod subtasks;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use superstep::nodes::AfterHalt;
-use superstep::workflows::phased::PhaseStatus;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::phased::PhaseStatus;
+use superstep_workflows::task_based::RunOutcome;
 
 use self::plan::{phases, reachable};
 use self::state::{Line, Next, Now, Part, Phase, Step};

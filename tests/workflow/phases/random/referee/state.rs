@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use superstep::workflows::phased::PhaseStatus;
-use superstep::workflows::task_based::RunOutcome;
+use superstep_workflows::phased::PhaseStatus;
+use superstep_workflows::task_based::RunOutcome;
 
 use crate::phases::random::script::{Files, id};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use superstep::workflows::OnSubtaskFailure;
-use superstep::workflows::phased::PhaseStatus;
+use superstep_workflows::OnSubtaskFailure;
+use superstep_workflows::phased::PhaseStatus;
 
 use super::Referee;
 use super::state::Part;

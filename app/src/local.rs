@@ -1,0 +1,302 @@
+//! [`Local`]: the thread service of a store that this process holds.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use super::failure::{Call, Failure, json, shape};
+use super::graphs::AppGraphs;
+use super::relocation::locate;
+use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
+use super::shapes::{CheckpointReport, SignalReport, ThreadLine, ThreadReport};
+use super::store_location::StoreLocation;
+use super::threads::AppThread;
+use superstep::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, StoreKind, ThreadId, similar_threads};
+use superstep::graph::{Answer, InterruptId, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo};
+
+#[derive(Clone)]
+pub(crate) struct Local {
+    pub graphs: Arc<AppGraphs>,
+    pub store: Arc<dyn Checkpointer>,
+    /// The folder of the store.
+    pub path: PathBuf,
+}
+
+/// The result of opening a store.
+pub(crate) enum OpenedStore {
+    Open(Local),
+    /// Another process holds the store; the error names it.
+    Locked(Failure),
+}
+
+/// The purpose for which a store is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Write,
+    /// Removes records: may use the reserve that the store has for a full disk.
+    Remove,
+    /// Reads; falls back to a read-only store if it cannot be written.
+    Look,
+    /// Reads, and never writes.
+    ReadOnly,
+}
+
+fn open_for_reading(store: &StoreLocation) -> Result<Arc<dyn Checkpointer>, CheckpointError> {
+    match store.open() {
+        Err(error) if error.is_unwritable() => store.open_read_only().map_err(|_| error),
+        opened => opened,
+    }
+}
+
+impl Local {
+    /// Opens an existing store.
+    pub(crate) fn open(graphs: &Arc<AppGraphs>, store: &StoreLocation, access: Access) -> Result<OpenedStore, Failure> {
+        Self::find(store)?;
+        match access {
+            Access::Write => Self::create(graphs, store),
+            Access::Remove => Self::opening(graphs, store, store.open_to_remove()),
+            Access::ReadOnly => Self::opening(graphs, store, store.open_read_only()),
+            Access::Look => Self::opening(graphs, store, open_for_reading(store)),
+        }
+    }
+
+    /// Fails if there is no store.
+    fn find(StoreLocation { path, .. }: &StoreLocation) -> Result<(), Failure> {
+        let is_there = StoreKind::is_at(path).map_err(|error| {
+            Failure::new(format!("cannot access the store at {}: {error}", path.display()))
+                .help("run as its owner, or use another store with `--store PATH` or SUPERSTEP_STORE")
+        })?;
+        if !is_there {
+            let help = "`run` creates one; use another with `--store PATH` or SUPERSTEP_STORE";
+            return Err(Failure::new(format!("there is no store at {}", path.display())).help(help));
+        }
+        Ok(())
+    }
+
+    /// Opens a store, or creates one.
+    pub(crate) fn create(graphs: &Arc<AppGraphs>, store: &StoreLocation) -> Result<OpenedStore, Failure> {
+        Self::opening(graphs, store, store.open())
+    }
+
+    fn opening(
+        graphs: &Arc<AppGraphs>,
+        location: &StoreLocation,
+        opened: Result<Arc<dyn Checkpointer>, CheckpointError>,
+    ) -> Result<OpenedStore, Failure> {
+        match opened {
+            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store, path: location.path.clone() })),
+            Err(error @ CheckpointError::Locked { .. }) => Ok(OpenedStore::Locked(error.into())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns an existing thread. Its repository is found if it was moved.
+    pub(crate) async fn thread(&self, name: &str) -> Result<AppThread, Failure> {
+        let info = self.info(name).await?;
+        let graph = self.graphs.of_thread(name, &info.graph)?;
+        let thread = graph.thread(Arc::clone(&self.store), info.id);
+        locate(&thread, name, &self.path).await?;
+        Ok(thread)
+    }
+
+    pub(crate) async fn info(&self, name: &str) -> Result<ThreadInfo, Failure> {
+        match ThreadInfo::read(&*self.store, &ThreadId::from(name)).await? {
+            Some(info) => Ok(info),
+            None => Err(self.unknown(name).await?),
+        }
+    }
+
+    /// Deletes a thread of any graph, also of one that this program does not have.
+    pub(crate) async fn delete(&self, id: &ThreadId) -> Result<(), Failure> {
+        let lease = self.store.claim(id, Claim::IfFree).await?;
+        Ok(self.store.delete_thread(&lease).await?)
+    }
+
+    async fn unknown(&self, name: &str) -> Result<Failure, Failure> {
+        let thread = ThreadId::from(name);
+        let near = similar_threads(&*self.store, &thread).await;
+        Ok(RunError::UnknownThread { thread, near }.into())
+    }
+
+    async fn threads(&self, request: ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
+        let mut lines = vec![];
+        for info in filter(&request).page(&*self.store).await?.threads {
+            if request.waiting && info.standing != StatusKind::Interrupted {
+                continue;
+            }
+            let asked = request.waiting || self.needs_graph(&info);
+            let report = if asked { Some(self.report(&info).await) } else { None };
+            let line = line(&info, report)?;
+            let fits = request.status.as_ref().is_none_or(|status| *status == line.status);
+            let asks = !request.waiting || line.status == StatusKind::Interrupted.as_str();
+            lines.extend((fits && asks).then_some(line));
+        }
+        lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
+        if let Some(after) = &request.after {
+            let last = lines.iter().position(|line| line.thread == *after).ok_or_else(|| {
+                Failure::usage(format!("the list has no thread `{after}`"))
+                    .help("give the last thread of the previous page, with the same options")
+            })?;
+            lines.drain(..=last);
+        }
+        lines.truncate(request.limit.unwrap_or(usize::MAX));
+        Ok(lines)
+    }
+
+    /// Returns true if the status depends on the graph: its breakpoints, or a migration.
+    fn needs_graph(&self, info: &ThreadInfo) -> bool {
+        let Some(graph) = self.graphs.find(&info.graph) else { return false };
+        let ended =
+            matches!(info.standing, StatusKind::New | StatusKind::Finished | StatusKind::Running | StatusKind::Damaged);
+        let stopped = info.standing == StatusKind::Pending && (info.has_stops || graph.graph.has_breakpoints());
+        stopped || (!ended && info.fingerprint != graph.graph.fingerprint())
+    }
+
+    async fn report(&self, info: &ThreadInfo) -> Result<ThreadReport, Failure> {
+        let graph = self.graphs.of_thread(info.id.as_str(), &info.graph)?;
+        graph.thread(Arc::clone(&self.store), info.id.clone()).report().await
+    }
+
+    async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<CheckpointReport, Failure> {
+        let thread = self.thread(thread).await?;
+        let mut shown = thread.show(at.map(CheckpointId)).await?;
+        let tasks = &mut shown.snapshot.tasks;
+        let Some(task) = task else {
+            tasks.iter_mut().for_each(|task| task.input = None); // it is the state above, most often
+            return Ok(shown);
+        };
+        let ids: Vec<String> = tasks.iter().map(|task| format!("{} ({})", task.id, task.node)).collect();
+        tasks.retain(|shown| shown.id == task || shown.node == task);
+        if tasks.is_empty() {
+            let help = if ids.is_empty() { "it has none".into() } else { format!("its tasks are {}", ids.join(", ")) };
+            let error = format!("checkpoint {} has no task `{task}`", shown.snapshot.info.checkpoint);
+            return Err(Failure::new(error).help(help));
+        }
+        Ok(shown)
+    }
+
+    async fn send(&self, request: SignalInput) -> Result<Value, Failure> {
+        let SignalInput { thread, name, value, by, note, key } = request;
+        let thread = self.thread(&thread).await?;
+        let mut request = SignalRequest::json(name, &value);
+        request = by.into_iter().fold(request, SignalRequest::by);
+        request = note.into_iter().fold(request, SignalRequest::note);
+        request = key.into_iter().fold(request, SignalRequest::key);
+        let signal = thread.send(request).await?.to_string();
+        json(&SignalReport { signal, report: thread.report().await? })
+    }
+
+    async fn record(&self, request: AnswerRequest) -> Result<Value, Failure> {
+        let thread = self.thread(&request.thread).await?;
+        let answer = answer(&thread, request).await?;
+        thread.record(answer).await?;
+        json(&thread.report().await?)
+    }
+}
+
+impl ThreadService for Local {
+    fn call(&self, request: ThreadRequest) -> Call<'_, Value> {
+        Box::pin(async move {
+            match request {
+                ThreadRequest::Threads(request) => json(&self.threads(request).await?),
+                ThreadRequest::Status { thread } => json(&self.thread(&thread).await?.report().await?),
+                ThreadRequest::History { thread, channel, limit, tasks } => {
+                    let thread = self.thread(&thread).await?;
+                    let limit = limit.unwrap_or(usize::MAX);
+                    json(&match tasks {
+                        true => thread.history_with_tasks(limit).await?,
+                        false => thread.history(limit, channel.as_deref()).await?,
+                    })
+                }
+                ThreadRequest::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
+                ThreadRequest::Events { thread } | ThreadRequest::Follow { thread } => {
+                    json(&self.thread(&thread).await?.events(None).await?)
+                }
+                ThreadRequest::Draft { thread, interrupt } => {
+                    json(&self.thread(&thread).await?.draft(question_id(interrupt)?).await?)
+                }
+                ThreadRequest::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
+                ThreadRequest::Answer(request) => self.record(request).await,
+                ThreadRequest::Signal(request) => self.send(request).await,
+                ThreadRequest::Discard { thread, signal } => discard(&self.thread(&thread).await?, &signal).await,
+                ThreadRequest::Cancel { thread } => {
+                    self.info(&thread).await?;
+                    let error = format!("thread `{thread}` is not running: there is nothing to cancel");
+                    Err(Failure::new(error).hint("`{status}` shows its status"))
+                }
+            }
+        })
+    }
+
+    /// Returns the recorded events: this process holds the store and runs nothing else.
+    fn follow<'a>(&'a self, request: ThreadRequest, sink: EventSink<'a>) -> Call<'a, ()> {
+        Box::pin(async move {
+            let events = self.call(request).await?;
+            _ = events.as_array().is_none_or(|events| events.iter().cloned().all(sink));
+            Ok(())
+        })
+    }
+}
+
+/// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.
+fn filter(request: &ThreadsQuery) -> ThreadFilter {
+    let time = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+    let mut filter = ThreadFilter::new().prefix(&request.prefix);
+    filter = request.graph.iter().fold(filter, ThreadFilter::graph);
+    filter = request.metadata.iter().fold(filter, |filter, (key, value)| filter.metadata(key, value));
+    filter = request.since.map(time).into_iter().fold(filter, ThreadFilter::updated_since);
+    request.before.map(time).into_iter().fold(filter, ThreadFilter::updated_before)
+}
+
+/// Returns a line of the thread list. An unreadable thread does not hide the others.
+fn line(info: &ThreadInfo, report: Option<Result<ThreadReport, Failure>>) -> Result<ThreadLine, Failure> {
+    let mut line: ThreadLine = shape(info)?;
+    match report {
+        None => {}
+        Some(Err(failure)) => line.reason = Some(failure.error),
+        Some(Ok(report)) => {
+            let position = report.position;
+            line.reason = position.reason.filter(|_| position.status == StatusKind::NeedsMigration.as_str());
+            (line.questions, line.status) = (position.questions, position.status);
+        }
+    }
+    Ok(line)
+}
+
+/// Converts an answer of the command line to the answer of the question's type.
+pub(crate) async fn answer(thread: &AppThread, request: AnswerRequest) -> Result<Answer, Failure> {
+    let AnswerRequest { says, interrupt, by, note, .. } = request;
+    let to = question_id(interrupt)?;
+    let mut answer = match says {
+        AnswerInput::Json(value) => {
+            thread.check(to, Some(&value)).await?;
+            let answer = Answer::json(&value);
+            if let Some(to) = to { answer.to(to) } else { answer }
+        }
+        AnswerInput::Cancel => {
+            thread.check(to, None).await?;
+            let answer = Answer::cancel();
+            if let Some(to) = to { answer.to(to) } else { answer }
+        }
+        AnswerInput::Reply(reply) => thread.decide(to, &reply).await?,
+        AnswerInput::Edited(text) => thread.edited(to, text).await?,
+    };
+    if let Some(by) = by {
+        answer = answer.by(by);
+    }
+    Ok(if let Some(note) = note { answer.note(note) } else { answer })
+}
+
+fn question_id(given: Option<String>) -> Result<Option<InterruptId>, Failure> {
+    let id = given.map(|id| id.parse::<InterruptId>()).transpose();
+    id.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the pending questions"))
+}
+
+async fn discard(thread: &AppThread, signal: &str) -> Result<Value, Failure> {
+    let hint = "`{status}` lists the signals in the mailbox";
+    let id = signal.parse::<SignalId>().map_err(|error| Failure::usage(error.to_string()).hint(hint))?;
+    thread.discard(id).await?;
+    json(&thread.report().await?)
+}

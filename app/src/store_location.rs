@@ -1,0 +1,142 @@
+//! [`StoreLocation`]: which store a command line names, such as `fjall:PATH`, and how to open it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use superstep::checkpoint::{CheckpointError, Checkpointer, Compacted, Repaired, StoreKind};
+
+type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
+
+/// Kind of a store that is named by its path alone.
+const PLAIN: StoreKind = StoreKind::Sled;
+
+/// A directory, and the kind of the store in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreLocation {
+    pub kind: StoreKind,
+    pub path: PathBuf,
+}
+
+impl StoreLocation {
+    /// Returns the help of the option that names a store.
+    pub(crate) fn help() -> String {
+        let others = StoreKind::ALL.iter().filter(|kind| **kind != PLAIN).map(|kind| format!("`{kind}:`"));
+        let others: Vec<String> = others.collect();
+        format!(
+            "The store of the threads: a directory of {PLAIN}, or of another kind with the prefix {}",
+            others.join(" or ")
+        )
+    }
+
+    /// Returns the help of an argument that names a store to copy.
+    pub(crate) fn help_to_copy() -> String {
+        let named: Vec<String> = StoreKind::ALL.iter().map(|kind| format!("`{kind}:PATH`")).collect();
+        format!("The store to copy: {}, or the path of a {PLAIN} store", named.join(", "))
+    }
+
+    /// Returns how to name a store whose kind is `found`.
+    pub(crate) fn advice(found: &str) -> String {
+        if found == PLAIN.name() {
+            return "use its path without a prefix: `--store PATH`".into();
+        }
+        format!("put `{found}:` before its path: `--store {found}:PATH`")
+    }
+
+    /// Returns the words that name it on a command line.
+    pub(crate) fn argument(&self) -> PathBuf {
+        let plain = Self::from(self.path.clone().into_os_string());
+        if plain == *self {
+            return self.path.clone();
+        }
+        let mut text = OsString::from(format!("{}:", self.kind));
+        text.push(&self.path);
+        text.into()
+    }
+
+    /// Opens the store, or creates it.
+    pub(crate) fn open(&self) -> OpenResult {
+        self.hide();
+        self.kind.open(&self.path)
+    }
+
+    /// Hides the folder `.superstep` around the store from git. Whether a store can be written, its opening says.
+    fn hide(&self) {
+        let around = self.path.parent().filter(|around| around.file_name().is_some_and(|name| name == ".superstep"));
+        _ = around.map(superstep_base::files::hide_from_git);
+    }
+
+    /// Opens the store in order to remove records from it, on a full disk too.
+    pub(crate) fn open_to_remove(&self) -> OpenResult {
+        self.kind.open_to_remove(&self.path)
+    }
+
+    /// Opens the store read-only.
+    pub(crate) fn open_read_only(&self) -> OpenResult {
+        self.kind.open_read_only(&self.path)
+    }
+
+    pub(crate) fn compact(&self) -> Result<Compacted, CheckpointError> {
+        self.kind.compact(&self.path)
+    }
+
+    /// Saves what is intact of the store into a new one of the same kind.
+    pub(crate) async fn repair(&self, to: &Path) -> Result<Repaired, CheckpointError> {
+        self.kind.repair(&self.path, to).await
+    }
+}
+
+/// Reads an argument. A path without a kind is that of a [`PLAIN`] store.
+impl From<OsString> for StoreLocation {
+    fn from(text: OsString) -> Self {
+        let found = StoreKind::ALL.iter().find_map(|kind| Some((*kind, after_kind(&text, *kind)?)));
+        let (kind, path) = found.unwrap_or((PLAIN, text.into()));
+        Self { kind, path }
+    }
+}
+
+impl Serialize for StoreLocation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.argument().serialize(serializer)
+    }
+}
+
+fn after_kind(text: &OsStr, kind: StoreKind) -> Option<PathBuf> {
+    let path = text.as_encoded_bytes().strip_prefix(kind.name().as_bytes())?.strip_prefix(b":")?;
+    // What follows ASCII is whole; a path that is no UTF-8 keeps its bytes where the system has bytes.
+    Some(os_string(path))
+}
+
+#[cfg(unix)]
+fn os_string(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn os_string(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("runs", StoreKind::Sled, "runs", "runs")]
+    #[case("sled:runs", StoreKind::Sled, "runs", "runs")]
+    #[case("fjall:runs", StoreKind::Fjall, "runs", "fjall:runs")]
+    #[case("sled:fjall:runs", StoreKind::Sled, "fjall:runs", "sled:fjall:runs")]
+    #[case("./fjall:runs", StoreKind::Sled, "./fjall:runs", "./fjall:runs")]
+    fn a_store_is_named_by_kind_and_path(
+        #[case] text: &str,
+        #[case] kind: StoreKind,
+        #[case] path: &str,
+        #[case] argument: &str,
+    ) {
+        let location = StoreLocation::from(OsString::from(text));
+        assert_eq!(location, StoreLocation { kind, path: path.into() });
+        assert_eq!(location.argument(), Path::new(argument));
+    }
+}

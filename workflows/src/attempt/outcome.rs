@@ -1,0 +1,149 @@
+//! The outcome of an attempt: after the turns of its agent, after its checks, after its review. Pure.
+
+use serde::{Deserialize, Serialize};
+use superstep::nodes::{Check, Cut, Developed, GivenUp, Verdict, Verified, tampering_message};
+use superstep::plan::{Comment, Review};
+
+/// The number of consecutive attempts without changes after which another one is useless.
+const EMPTY: u32 = 2;
+
+/// The outcome of the last attempt at a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// It was not judged yet.
+    #[default]
+    Unjudged,
+    /// Its checks passed: it goes to review.
+    Verified,
+    /// It was not accepted.
+    Failed,
+    /// It was accepted.
+    Approved,
+    /// Another attempt is useless.
+    Halted(String),
+    /// An agent or a check changed files that git executes: nothing runs before a person has looked at them.
+    Tampered(String),
+    /// It was cancelled with the subtasks beside it.
+    Cancelled(String),
+    /// The budget of the run is exhausted.
+    Spent,
+    /// A person skipped the task.
+    Skipped,
+    /// A person ended the run.
+    Aborted,
+}
+
+/// The names of the outcomes in the stored progress of a subtask.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "AttemptOutcome", rename_all = "snake_case")]
+pub(crate) enum SubtaskWords {
+    #[serde(rename = "working", alias = "unjudged")]
+    Unjudged,
+    Verified,
+    #[serde(rename = "rejected")]
+    Failed,
+    #[serde(rename = "done")]
+    Approved,
+    #[serde(rename = "failed")]
+    Halted(String),
+    Tampered(String),
+    Cancelled(String),
+    Spent,
+    Skipped,
+    Aborted,
+}
+
+impl AttemptOutcome {
+    /// Returns the outcome after the turns of an agent.
+    pub(crate) fn after_work(worked: &Developed) -> Self {
+        match (worked.after.tampered.as_slice(), worked.given_up, &worked.cut) {
+            (_, _, Some(Cut::Stopped(why))) => Self::Cancelled(why.clone()),
+            ([], None, None) => Self::Unjudged,
+            ([], Some(GivenUp::Skip), _) => Self::Skipped,
+            ([], Some(GivenUp::Abort), _) => Self::Aborted,
+            ([], None, Some(Cut::Failed(why))) => Self::Halted(why.clone()),
+            ([], None, Some(Cut::Spent(_))) => Self::Spent,
+            (changed, _, _) => Self::Tampered(tampering_message("the agent", changed)),
+        }
+    }
+
+    /// Returns the outcome after checks with these failures; `empty` is the number of consecutive attempts without changes.
+    pub(crate) fn after_checks(verified: &Verified, failures: &[String], empty: u32, left_out: &[String]) -> Self {
+        if let Some(stopped) = verified.checks.iter().find(|check| check.stopped) {
+            Self::Cancelled(stopped.output.clone())
+        } else if verified.is_aborted {
+            Self::Aborted
+        } else if !verified.tampered.is_empty() {
+            Self::Tampered(tampering_message("a check", &verified.tampered))
+        } else if verified.unfolded.is_some() {
+            Self::Halted(failures.first().cloned().unwrap_or_default()) // git cannot work there
+        } else if empty >= EMPTY {
+            Self::Halted(no_changes(EMPTY, left_out))
+        } else if failures.is_empty() {
+            Self::Verified
+        } else {
+            Self::Failed
+        }
+    }
+
+    /// Returns the outcome after a review.
+    pub(crate) fn after_review(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Judged(review) if !review.passes() => Self::Failed,
+            Verdict::Judged(_) | Verdict::Accepted => Self::Approved,
+            Verdict::Skipped => Self::Skipped,
+            Verdict::Aborted => Self::Aborted,
+            Verdict::Tampered(what) => Self::Tampered(tampering_message("a reviewer", what)),
+            Verdict::Cut(Cut::Failed(why)) => Self::Halted(why.clone()),
+            Verdict::Cut(Cut::Stopped(why)) => Self::Cancelled(why.clone()),
+            Verdict::Cut(Cut::Spent(_)) => Self::Spent,
+        }
+    }
+
+    /// Returns whether another attempt is useless.
+    pub fn is_stuck(&self) -> bool {
+        !matches!(self, Self::Unjudged | Self::Verified | Self::Failed | Self::Approved)
+    }
+}
+
+/// Returns the failures that checks report, and a missing change.
+pub(super) fn failures(checks: &[Check], is_empty: bool, left_out: &[String]) -> Vec<String> {
+    let failed = checks.iter().filter(|check| !check.passed()).map(Check::report);
+    failed.chain(is_empty.then(|| changed_nothing(left_out))).collect()
+}
+
+/// Returns the problem of an attempt without changes that could be committed.
+fn changed_nothing(left_out: &[String]) -> String {
+    match left_out {
+        [] => "The attempt changed no file.".to_owned(),
+        _ => format!("The attempt changed no file that can be committed: {}.", left_out.join("; ")),
+    }
+}
+
+/// Returns the reason why a task is halted after attempts without changes.
+fn no_changes(attempts: u32, left_out: &[String]) -> String {
+    match left_out {
+        [] => format!("{attempts} attempts in a row changed no file"),
+        _ => format!("{attempts} attempts in a row changed no file that can be committed: {}", left_out.join("; ")),
+    }
+}
+
+/// Returns the notices about an agent's turns; `task` names the task, such as `subtask 2a`.
+pub(crate) fn work_notices(task: &str, worked: &Developed) -> Vec<String> {
+    let mut notices = worked.after.notices.clone();
+    notices.extend(worked.session_lost.then(|| format!("{task}: the session was lost; a new one began")));
+    if let (Err(why), None) = (&worked.report, &worked.cut) {
+        notices.push(format!("{task}: the developer handed over no report: {why}"));
+    }
+    notices
+}
+
+/// Returns the open comments: earlier ones unless resolved, and new ones.
+pub(crate) fn open_comments(before: &[Comment], review: &Review) -> Vec<Comment> {
+    let is_settled = |comment: &&Comment| review.resolved_ids.contains(&comment.id);
+    let is_repeated = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
+    let left = before.iter().filter(|comment| !is_settled(comment) && !is_repeated(comment)).cloned();
+    let new = review.clone().numbered(before.iter().map(|comment| comment.id.as_str())).comments;
+    left.chain(new).collect()
+}

@@ -1,0 +1,78 @@
+//! The job of each node of a subtask, built from its state. Pure.
+
+use std::path::Path;
+
+use super::work::SubtaskRun;
+use crate::Role;
+use crate::agent::{Circumstances, agent};
+use crate::attempt::{AttemptJob, check_lines, worktree};
+use superstep::graph::NodeError;
+use superstep::nodes::{AgentSpec, DeveloperJob, Feedback, ReviewerJob, VerifyJob, WorktreeJob};
+
+type Job<T> = Result<T, NodeError>;
+
+pub(super) fn set_up(run: &SubtaskRun) -> Job<WorktreeJob> {
+    let subtask = &run.subtask;
+    let at = subtask.at.clone().ok_or_else(|| NodeError::permanent("a subtask without a commit to begin at"))?;
+    let job = worktree(&subtask.profile, subtask.repository.clone(), subtask.worktree.clone(), at);
+    // A resumed subtask already has its files and its base.
+    let setup = if subtask.progress.is_some() { vec![] } else { job.setup };
+    Ok(WorktreeJob { setup, others: subtask.others.clone(), together: Some(subtask.lane.siblings.clone()), ..job })
+}
+
+/// Returns what the jobs of the current attempt have in common; `number` is its number.
+fn attempt<'a>(run: &'a SubtaskRun, home: &'a Path, number: u32) -> Job<AttemptJob<'a>> {
+    let SubtaskRun { subtask, progress, .. } = run;
+    let unmade = || NodeError::permanent("the worktree of the subtask was not made");
+    let unready = || NodeError::permanent("the worktree of the subtask is not ready");
+    Ok(AttemptJob {
+        profile: &subtask.profile,
+        home,
+        folder: progress.folder.clone().ok_or_else(unmade)?,
+        brief: subtask.brief.clone(),
+        number: subtask.turns + number,
+        base: progress.base.clone().ok_or_else(unready)?,
+        together: Some(subtask.lane.siblings.clone()),
+    })
+}
+
+pub(super) fn developer(run: &SubtaskRun) -> Job<DeveloperJob> {
+    let (progress, home) = (&run.progress, run.home());
+    let before = (progress.judged > 0, progress.session.clone());
+    let job = attempt(run, &home, progress.attempts + 1)?;
+    let job = job.developer(agent_of(run, Role::Developer), feedback(run), before);
+    Ok(DeveloperJob { taken_out: salvage(run), from: progress.from.clone(), ..job })
+}
+
+/// Returns the references of earlier work, for the developer's prompt.
+fn salvage(run: &SubtaskRun) -> Option<String> {
+    let all = &run.subtask.salvage;
+    (!all.is_empty() && run.progress.judged == 0).then(|| all.join("`, `"))
+}
+
+fn feedback(run: &SubtaskRun) -> Feedback {
+    let (subtask, progress) = (&run.subtask, &run.progress);
+    let (comments, failures) = match progress.judged {
+        0 => (&subtask.comments, &subtask.failures),
+        _ => (&progress.comments, &progress.failures),
+    };
+    Feedback { comments: comments.clone(), failures: failures.clone(), note: subtask.note.clone(), findings: vec![] }
+}
+
+pub(super) fn verify(run: &SubtaskRun) -> Job<VerifyJob> {
+    let (progress, home) = (&run.progress, run.home());
+    Ok(attempt(run, &home, progress.attempts)?.verify(progress.tree.as_ref(), run.subtask.changes_nothing))
+}
+
+pub(super) fn reviewer(run: &SubtaskRun) -> Job<ReviewerJob> {
+    let (progress, home) = (&run.progress, run.home());
+    let (job, trees) =
+        (attempt(run, &home, progress.attempts)?, [progress.tree.as_ref(), progress.last_reviewed.as_ref()]);
+    Ok(job.reviewer(agent_of(run, Role::Reviewer), trees, check_lines(&progress.checks), &progress.comments))
+}
+
+fn agent_of(run: &SubtaskRun, role: Role) -> AgentSpec {
+    let (home, models, subtask) = (run.home(), &run.progress.models, &run.subtask);
+    let at = Circumstances { home: &home, models, spent: subtask.spent, budget: subtask.budget };
+    agent(&subtask.profile, role, &at)
+}

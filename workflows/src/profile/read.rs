@@ -1,0 +1,310 @@
+//! Parses TOML into a profile, and reports every problem at once; then applies the flags of a command line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use superstep::drivers::{DriverKind, DriverName, Price, RetrySettings, UnknownDriver};
+use superstep_base::files;
+use toml::de::DeTable;
+
+use super::choices::Role;
+use super::commit_template::CommitTemplate;
+use super::settings::{self, AgentSettings, Api, Endpoint, Profile, Tools, TurnLimits};
+use super::table::{Problems, ProfileError, Table, set};
+
+impl Profile {
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Unreadable`], [`ProfileError::Invalid`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let file = path.as_ref();
+        let text = files::text(file).map_err(|source| ProfileError::Unreadable { file: file.to_owned(), source })?;
+        Self::parse(&text, file)
+    }
+
+    /// Parses a profile from TOML. `file` is its name in errors; its stem is the default name of the profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Invalid`] with every problem at once: unknown keys, values of the wrong kind, settings that
+    /// contradict each other, API keys.
+    pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let file = file.as_ref();
+        let mut problems = Problems::new(text);
+        let (document, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            let span = error.span().unwrap_or_default();
+            let key = if error.message() == "duplicate key" { text.get(span.clone()).unwrap_or_default() } else { "" };
+            problems.add(span.start, key, error.message());
+        }
+        let mut profile = Self::default();
+        if errors.is_empty() {
+            profile.name = file.file_stem().map_or(profile.name, |stem| stem.to_string_lossy().into_owned());
+            profile.take_all(Table::new("", document.into_inner()), &mut problems);
+        }
+        let problems = problems.end();
+        if problems.is_empty() { Ok(profile) } else { Err(ProfileError::Invalid { file: file.to_owned(), problems }) }
+    }
+
+    fn take_all<'t>(&mut self, mut table: Table<'t>, problems: &mut Problems<'t>) {
+        let mut drivers = Vec::new();
+        self.take_agents(&mut table, problems, &mut drivers);
+        self.take_limits(&mut table, problems);
+        self.take_plan(&mut table, problems);
+        self.take_reviews(&mut table, problems);
+        set(&mut self.name, table.text("name", problems, owned).map(|(_, name)| name));
+        set(&mut self.working_dir, table.text("working_dir", problems, path).map(|(_, path)| path));
+        let template = table.text("commit_template", problems, CommitTemplate::parse);
+        set(&mut self.commit_template, template.map(|(_, template)| template));
+        self.tools = table.table("tools", problems).map(|table| tools(table, problems)).unwrap_or_default();
+        self.api = table.table("api", problems).map(|table| api(table, problems)).unwrap_or_default();
+        for (at, key, driver) in drivers {
+            if let Err(problem) = has_provider(&driver, &self.api) {
+                problems.add(at, key, problem);
+            }
+        }
+        table.end(problems);
+    }
+
+    /// Collects the drivers with their positions, because their providers are checked later.
+    fn take_agents<'t>(
+        &mut self,
+        table: &mut Table<'t>,
+        problems: &mut Problems<'t>,
+        drivers: &mut Vec<(usize, String, DriverName)>,
+    ) {
+        let top = agent(table, problems, drivers);
+        set(&mut self.driver, top.driver);
+        self.model = top.model;
+        let Some(mut agents) = table.table("agents", problems) else { return };
+        for role in Role::EVERY {
+            if let Some(mut table) = agents.table(role.name(), problems) {
+                self.agents.insert(role, agent(&mut table, problems, drivers));
+                table.end(problems);
+            }
+        }
+        agents.end(problems);
+    }
+
+    fn take_limits<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.max_task_review_iterations, table.count("max_task_review_iterations", problems));
+        self.max_review_iterations = table.count("max_review_iterations", problems);
+        set(&mut self.max_plan_revisions, table.count("max_plan_revisions", problems));
+        set(&mut self.verify_timeout, table.time("verify_timeout", problems));
+        if let Some(mut limits) = table.table("limits", problems) {
+            let TurnLimits { requests, tokens, cost, wall, idle } = &mut self.limits;
+            set(requests, limits.count("requests", problems));
+            *tokens = limits.count("tokens", problems);
+            *cost = limits.dollars("cost", problems);
+            set(wall, limits.time("wall", problems));
+            set(idle, limits.time("idle", problems));
+            limits.end(problems);
+        }
+        if let Some(mut retry) = table.table("retry", problems) {
+            let RetrySettings { attempts, wait, patience } = &mut self.retry;
+            set(attempts, retry.count("attempts", problems));
+            set(wait, retry.wait("wait", problems));
+            set(patience, retry.wait("patience", problems));
+            retry.end(problems);
+        }
+        if let Some(mut budget) = table.table("budget", problems) {
+            self.budget.cost = budget.dollars("cost", problems);
+            self.budget.tokens = budget.count("tokens", problems);
+            self.budget.wall = budget.time("wall", problems);
+            budget.end(problems);
+        }
+        if let Some(prices) = table.table("prices", problems) {
+            self.prices = models(prices, problems);
+        }
+    }
+
+    fn take_plan<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.tracker, table.choice("tracker", problems));
+        set(&mut self.plan_dir, table.text("plan_dir", problems, inside).map(|(_, path)| path));
+        self.stay_on_branch = table.flag("stay_on_branch", problems);
+        set(&mut self.plan_in_repo, table.flag("plan_in_repo", problems));
+        let context = table.choice("plan_context", problems);
+        set(&mut self.plan_context, context);
+        set(&mut self.phased.plan_context, context);
+        self.phased.take(table, problems);
+    }
+
+    fn take_reviews<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.on_exhausted, table.choice("on_exhausted", problems));
+        set(&mut self.retry_session, table.choice("retry_session", problems));
+        set(&mut self.final_review, table.flag("final_review", problems));
+        let Some((at, types)) = table.texts("review_types", problems) else { return };
+        if types.is_empty() {
+            problems.add(at, "review_types", "is empty; name at least one, such as `general`");
+        } else if types.iter().collect::<BTreeSet<_>>().len() < types.len() {
+            problems.add(at, "review_types", "names one kind twice");
+        }
+        self.review_types = types;
+    }
+}
+
+fn agent<'t>(
+    table: &mut Table<'t>,
+    problems: &mut Problems<'t>,
+    drivers: &mut Vec<(usize, String, DriverName)>,
+) -> AgentSettings {
+    let driver = table.text("driver", problems, driver);
+    drivers.extend(driver.iter().map(|(at, name)| (*at, table.path_of("driver"), name.clone())));
+    AgentSettings {
+        driver: driver.map(|(_, name)| name),
+        model: table.text("model", problems, owned).map(|(_, model)| model),
+    }
+}
+
+/// Reads the price of each model. Cached input tokens cost as much as other input tokens by default.
+fn models<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> BTreeMap<String, Price> {
+    let mut prices = BTreeMap::new();
+    for (model, at, mut price) in table.tables(problems) {
+        let [input, output, cache_read] = ["input", "output", "cache_read"].map(|key| price.price(key, problems));
+        for (key, found) in [("input", input), ("output", output)] {
+            if found.is_none() && !price.has(key) {
+                problems.add(at, table.path_of(&model), format!("has no `{key}`, in dollars per million tokens"));
+            }
+        }
+        price.end(problems);
+        let input = input.unwrap_or_default();
+        let price = Price { input, output: output.unwrap_or_default(), cache_read: cache_read.unwrap_or(input) };
+        prices.insert(model, price);
+    }
+    table.end(problems);
+    prices
+}
+
+fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
+    let tools = Tools {
+        shell: table.flag("shell", problems).unwrap_or_default(),
+        command_prefix: table.texts("command_prefix", problems).map(|(_, prefix)| prefix).unwrap_or_default(),
+        pass: passed(&mut table, problems),
+        command_timeout: table.time("command_timeout", problems),
+    };
+    table.end(problems);
+    tools
+}
+
+/// Reads the names of environment variables.
+fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String> {
+    let Some((at, names)) = table.texts("pass", problems) else { return vec![] };
+    for name in names.iter().filter(|name| !settings::is_env_name(name)) {
+        let shown = if name.contains('=') { "an entry" } else { name };
+        problems.add(at, "tools.pass", format!("{shown} is not the name of an environment variable"));
+    }
+    names
+}
+
+/// Reads `[api]`: `base_url` and `api_key_env` are its own settings; each table in it is a provider.
+fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
+    let default = endpoint(&mut table, problems);
+    let mut providers = BTreeMap::new();
+    for (name, at, mut provider) in table.tables(problems) {
+        let endpoint = endpoint(&mut provider, problems);
+        if !DriverName::is_provider(&name) {
+            problems.add(at, table.path_of(&name), "is not the name of a provider: letters, digits, `-`, `_` and `.`");
+        } else if endpoint.base_url.is_none() && !provider.has("base_url") {
+            problems.add(at, table.path_of(&name), "has no `base_url`");
+        }
+        provider.end(problems);
+        providers.insert(name, endpoint);
+    }
+    table.end(problems);
+    Api { default, providers }
+}
+
+fn endpoint<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Endpoint {
+    let base_url = table.text("base_url", problems, |url| settings::base_url(url).map_err(str::to_owned));
+    let name = |name: &str| {
+        let message = "is not the name of an environment variable; keep the key itself out of the profile";
+        if settings::is_env_name(name) { Ok(name.to_owned()) } else { Err(message.to_owned()) }
+    };
+    let api_key_env = table.text("api_key_env", problems, name);
+    Endpoint { base_url: base_url.map(|(_, url)| url), api_key_env: api_key_env.map(|(_, name)| name) }
+}
+
+fn driver(name: &str) -> Result<DriverName, String> {
+    name.parse().map_err(|unknown: UnknownDriver| unknown.to_string())
+}
+
+fn owned(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+fn path(text: &str) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(text))
+}
+
+/// Parses a folder inside the repository.
+fn inside(text: &str) -> Result<PathBuf, String> {
+    use std::path::Component;
+    let path = PathBuf::from(text);
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if is_inside { Ok(path) } else { Err("must be a folder inside the repository, without `..`".to_owned()) }
+}
+
+/// Checks that the driver's provider has a table.
+fn has_provider(driver: &DriverName, api: &Api) -> Result<(), String> {
+    match driver.kind() {
+        DriverKind::Api(Some(provider)) if !api.providers.contains_key(provider) => {
+            Err(format!("the profile has no table `[api.{provider}]` with the `base_url` of that provider"))
+        }
+        DriverKind::Api(_) | DriverKind::Program(_) | DriverKind::Scripted(_) => Ok(()),
+    }
+}
+
+/// The command-line flags that override a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Overrides {
+    /// The driver of every agent, even of those with their own: `--driver`.
+    pub driver: Option<DriverName>,
+    /// The repository: `--dir`.
+    pub working_dir: Option<PathBuf>,
+    /// The maximum number of attempts at a task, also for a plan without task headings: `--max-task-reviews`.
+    pub max_task_review_iterations: Option<u32>,
+    /// The maximum number of parallel subtasks of a phase: `--max-parallel`.
+    pub max_parallel: Option<u32>,
+    /// Set to end on the branch of the work: `--stay`.
+    pub stay: bool,
+}
+
+impl Profile {
+    /// Applies the flags to the profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Flag`] for a driver of an unknown provider, an empty folder, no attempts.
+    pub fn with(mut self, overrides: Overrides) -> Result<Self, ProfileError> {
+        let wrong = |flag, problem: String| ProfileError::Flag { flag, problem };
+        if let Some(driver) = overrides.driver {
+            self.driver = driver;
+            self.agents.values_mut().for_each(|agent| agent.driver = None);
+            has_provider(&self.driver, &self.api).map_err(|problem| wrong("--driver", problem))?;
+        }
+        if let Some(folder) = overrides.working_dir {
+            if folder.as_os_str().is_empty() {
+                return Err(wrong("--dir", "is empty".to_owned()));
+            }
+            self.working_dir = folder;
+        }
+        if let Some(attempts) = overrides.max_task_review_iterations {
+            if attempts == 0 {
+                return Err(wrong("--max-task-reviews", "must be at least 1".to_owned()));
+            }
+            self.max_task_review_iterations = attempts;
+            self.max_review_iterations = None;
+        }
+        if let Some(most) = overrides.max_parallel {
+            if most == 0 {
+                return Err(wrong("--max-parallel", "must be at least 1".to_owned()));
+            }
+            self.phased.max_parallel = most;
+        }
+        self.stay_on_branch = if overrides.stay { Some(true) } else { self.stay_on_branch };
+        Ok(self)
+    }
+}
