@@ -1,10 +1,11 @@
-//! Code of both enum derives: reading variants, and the impls of `AsRef<str>` and strum's iterator.
+//! Code of the enum derives: reading variants, and the impls that name and list them.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, Ident, Variant};
 
 use crate::problems::Problems;
+use crate::stub::plain;
 
 /// Returns the variants of an enum; `what` it is meant to be.
 pub(crate) fn variants<'a>(input: &'a DeriveInput, what: &str, problems: &mut Problems) -> Vec<&'a Variant> {
@@ -24,33 +25,31 @@ pub(crate) fn attributes<'a>(all: &'a [Attribute], name: &str) -> impl Iterator<
     all.iter().filter(move |attribute| attribute.path().is_ident(name))
 }
 
-/// Returns the impl of `AsRef<str>`.
-pub(crate) fn as_ref(name: &Ident, variants: &[&Variant], texts: &[String]) -> TokenStream {
-    let idents = variants.iter().map(|variant| &variant.ident);
-    quote! {
-        #[automatically_derived]
-        #[allow(deprecated)]
-        impl ::core::convert::AsRef<str> for #name {
-            fn as_ref(&self) -> &str {
-                match self { #(Self::#idents { .. } => #texts,)* }
-            }
-        }
-    }
-}
-
-/// Returns the impls of strum's `IntoEnumIterator`, in which fields hold their defaults, and of traits that require it.
+/// Returns the impls that name and list the variants: `AsRef<str>`, and strum's `IntoEnumIterator`, in which fields hold their
+/// defaults, with the trait that requires both.
 ///
-/// It asks no `Clone` of the enum, as an iterator over a list of them would.
-pub(crate) fn iterator(name: &Ident, variants: &[&Variant]) -> TokenStream {
-    let count = variants.len();
+/// The iterator asks no `Clone` of the enum, as one over a list of them would.
+pub(crate) fn outcomes(input: &DeriveInput, variants: &[&Variant], texts: &[String]) -> TokenStream {
+    let (name, count) = (&input.ident, variants.len());
+    let idents = variants.iter().map(|variant| &variant.ident);
     let arms = variants.iter().enumerate().map(|(at, variant)| {
         let value = by_default(name, variant);
         if at + 1 == count { quote!(_ => #value) } else { quote!(#at => #value) }
     });
+    let as_ref = plain(input, &quote!(::core::convert::AsRef<str>));
+    let iterator = plain(input, &quote!(::superstep::__private::strum::IntoEnumIterator));
+    let outcomes = plain(input, &quote!(::superstep::graph::Outcomes));
     quote! {
         #[automatically_derived]
         #[allow(deprecated)]
-        impl ::superstep::__private::strum::IntoEnumIterator for #name {
+        #as_ref {
+            fn as_ref(&self) -> &str {
+                match self { #(Self::#idents { .. } => #texts,)* }
+            }
+        }
+        #[automatically_derived]
+        #[allow(deprecated)]
+        #iterator {
             type Iterator = ::core::iter::Map<::core::ops::Range<usize>, fn(usize) -> Self>;
 
             fn iter() -> Self::Iterator {
@@ -62,7 +61,7 @@ pub(crate) fn iterator(name: &Ident, variants: &[&Variant]) -> TokenStream {
         }
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        impl ::superstep::graph::Outcomes for #name {}
+        #outcomes {}
     }
 }
 

@@ -23,18 +23,15 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     }
     // A stub needs some type: most questions are answered by yes or no.
     let resume = words.resume.unwrap_or_else(|| syn::parse_quote!(bool));
-    let items = |header: TokenStream| {
-        quote! {
-            #[automatically_derived]
-            #[diagnostic::do_not_recommend]
-            #header {
-                type Resume = #resume;
-                const NAME: &'static str = #name;
-            }
+    let header = stub::message(input, &quote!(::superstep::graph::Interrupt));
+    problems.or_stub(quote! {
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        #header {
+            type Resume = #resume;
+            const NAME: &'static str = #name;
         }
-    };
-    let expansion = items(quote!(impl ::superstep::graph::Interrupt for #ident));
-    problems.or_stub(expansion, || items(stub::message(input, &quote!(::superstep::graph::Interrupt))))
+    })
 }
 
 #[derive(Default)]

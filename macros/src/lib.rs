@@ -43,15 +43,7 @@ type Expand = fn(&DeriveInput) -> proc_macro2::TokenStream;
 /// | `#[channel(…)]` | field | what a write does |
 /// |---|---|---|
 /// | (none) | any | sets it; one writer per superstep |
-/// | `append` | `Vec<T>` or `Log<T>` | appends; stored as a log, never rewritten |
-/// | `add` | `AddAssign` | adds |
-/// | `union`, `merge` | sets, maps | adds members, adds or replaces entries; stored as a value and the writes since |
-/// | `max`, `min` | `PartialOrd`, or `Option` of it | keeps the greater or smaller value |
-/// | `messages` | `Vec<T: Keyed>` | merges changes by id |
-/// | `topic`, `topic(accumulate)` | `Vec<T>` | collects the writes of one superstep, or of all |
-/// | `ephemeral` | any | sets it for the next superstep only; one writer |
-/// | `any_value` | any | sets it for the next superstep only; the last writer wins |
-/// | `untracked` | any | sets it; no checkpoint keeps it |
+#[doc = state::rules_as_text!()]
 /// | `reduce = path` | `V` | calls `fn(&mut V, V)` |
 /// | `reduce = path, write = W` | `V` | calls `fn(&mut V, W)` |
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |

@@ -4,11 +4,12 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::{DeriveInput, Error, Fields, Ident, LitStr, Result, Variant};
+use syn::{Data, DeriveInput, Error, Fields, LitStr, Result, Variant};
 
 use crate::case::Case;
+use crate::enums;
 use crate::problems::Problems;
-use crate::{enums, stub};
+use crate::stub::{header, plain};
 
 /// The names of the virtual nodes before the first node and after the last.
 const VIRTUAL: [&str; 2] = ["__start__", "__end__"];
@@ -23,9 +24,8 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let names: Vec<_> = variants.iter().map(|variant| Name::of(variant, case, &mut problems)).collect();
     check(&names, &mut problems);
     let texts: Vec<_> = names.into_iter().map(|name| name.text).collect();
-    let (as_ref, iterator) = (enums::as_ref(&input.ident, &variants, &texts), enums::iterator(&input.ident, &variants));
-    let value = value_impls(&input.ident, &variants, &texts);
-    problems.or_stub(quote!(#value #as_ref #iterator), || stub::node_id(input))
+    let (outcomes, value) = (enums::outcomes(input, &variants, &texts), value_impls(input, &variants, &texts));
+    problems.or_stub(quote!(#outcomes #value))
 }
 
 /// A node's name, and where it is given.
@@ -101,37 +101,45 @@ fn no_fields(variant: &Variant, problems: &mut Problems) {
 }
 
 /// Returns the impls of the traits that make it a plain value. They stand here so that one derive is enough.
-fn value_impls(name: &Ident, variants: &[&Variant], names: &[String]) -> TokenStream {
+fn value_impls(input: &DeriveInput, variants: &[&Variant], names: &[String]) -> TokenStream {
+    let of = |of: TokenStream| plain(input, &of);
+    let (clone, debug) = (of(quote!(::core::clone::Clone)), of(quote!(::core::fmt::Debug)));
+    let (partial, eq) = (of(quote!(::core::cmp::PartialEq)), of(quote!(::core::cmp::Eq)));
+    let hash = of(quote!(::core::hash::Hash));
+    let copy = has_no_fields(input)
+        .then(|| of(quote!(::core::marker::Copy)))
+        .map(|copy| quote!(#[automatically_derived] #copy {}));
+    let bounds = quote!(::core::marker::Send + ::core::marker::Sync + 'static);
+    let id = header(input, &quote!(::superstep::graph::NodeId), &bounds);
     let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
     let texts = variants.iter().map(|variant| variant.ident.unraw().to_string());
     let number = quote!(::core::mem::discriminant(self));
     quote! {
         #[automatically_derived]
-        impl ::core::clone::Clone for #name {
+        #clone {
             fn clone(&self) -> Self {
                 *self
             }
         }
-        #[automatically_derived]
-        impl ::core::marker::Copy for #name {}
+        #copy
         #[automatically_derived]
         #[allow(deprecated)]
-        impl ::core::fmt::Debug for #name {
+        #debug {
             fn fmt(&self, out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 out.write_str(match self { #(Self::#idents => #texts,)* })
             }
         }
         #[automatically_derived]
-        impl ::core::cmp::PartialEq for #name {
+        #partial {
             fn eq(&self, other: &Self) -> bool {
                 #number == ::core::mem::discriminant(other)
             }
         }
         #[automatically_derived]
-        impl ::core::cmp::Eq for #name {}
+        #eq {}
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        impl ::superstep::graph::NodeId for #name {
+        #id {
             fn name(&self) -> &str {
                 ::core::convert::AsRef::as_ref(self)
             }
@@ -145,10 +153,19 @@ fn value_impls(name: &Ident, variants: &[&Variant], names: &[String]) -> TokenSt
             }
         }
         #[automatically_derived]
-        impl ::core::hash::Hash for #name {
+        #hash {
             fn hash<__H: ::core::hash::Hasher>(&self, state: &mut __H) {
                 ::core::hash::Hash::hash(&#number, state);
             }
         }
+    }
+}
+
+fn has_no_fields(input: &DeriveInput) -> bool {
+    let is_unit = |fields: &Fields| matches!(fields, Fields::Unit);
+    match &input.data {
+        Data::Enum(data) => data.variants.iter().all(|variant| is_unit(&variant.fields)),
+        Data::Struct(data) => is_unit(&data.fields),
+        Data::Union(_) => false,
     }
 }

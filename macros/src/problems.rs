@@ -4,6 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Error, Generics, Result};
 
+use crate::stub;
+
 /// The problems of an item so far.
 #[derive(Default)]
 pub(crate) struct Problems {
@@ -43,11 +45,11 @@ impl Problems {
         self.count
     }
 
-    /// Returns the expansion if there is no problem. Otherwise returns the problems, beside a stub with the same items and
-    /// without bodies: what uses the item then compiles, and the mistake is the only error.
-    pub(crate) fn or_stub(self, expansion: TokenStream, stub: impl FnOnce() -> TokenStream) -> TokenStream {
+    /// Returns the expansion if there is no problem. Otherwise returns the problems, beside the expansion without bodies:
+    /// what uses the item then compiles, and the mistake is the only error.
+    pub(crate) fn or_stub(self, expansion: TokenStream) -> TokenStream {
         let Some(problems) = self.all.map(Error::into_compile_error) else { return expansion };
-        let stub = stub();
+        let stub = stub::of(expansion);
         quote!(#problems #stub)
     }
 }

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Expr, Fields, Path, Token, Type, TypePath, Variant};
 
 use crate::problems::Problems;
-use crate::{enums, labels, stub};
+use crate::{enums, labels};
 
 const TO: &str = "`#[to(Step::Pay)]`, `#[to(Step::Pay, Step::Ship)]` or `#[to(END)]`";
 
@@ -19,8 +19,10 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     }
     let arms: Vec<Arm<'_>> = variants.iter().map(|variant| Arm::of(variant, &mut problems)).collect();
     let node = node(input, &arms, &mut problems);
-    let (labels, route) = (labels::impls(&input.ident, &variants), node.map(|node| route(input, &arms, &node)));
-    problems.or_stub(quote!(#labels #route), || stub::route(input))
+    // Beside an error the outcomes lead to nodes of any graph.
+    let node = node.filter(|_| problems.count() == 0);
+    let (labels, route) = (labels::impls(input, &variants), route(input, &arms, node));
+    problems.or_stub(quote!(#labels #route))
 }
 
 /// An outcome and its targets.
@@ -112,14 +114,23 @@ fn owner(target: &Expr) -> Option<Type> {
     Some(Type::Path(TypePath { qself: None, path: Path { leading_colon: *leading_colon, segments } }))
 }
 
-fn route(input: &DeriveInput, arms: &[Arm<'_>], node: &Type) -> TokenStream {
+fn route(input: &DeriveInput, arms: &[Arm<'_>], node: Option<Type>) -> TokenStream {
+    let mut generics = input.generics.clone();
+    if node.is_none() {
+        generics.params.push(syn::parse_quote!(__N));
+    }
+    let node = node.unwrap_or_else(|| syn::parse_quote!(__N));
+    let (with, ty) = (generics.split_for_impl().0, input.generics.split_for_impl().1);
     let name = input.ident.to_token_stream();
     let patterns = arms.iter().map(Arm::pattern);
-    let targets = arms.iter().map(|arm| arm.target(node));
+    let targets = arms.iter().map(|arm| arm.target(&node));
     quote! {
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        impl ::superstep::graph::Route<#node> for #name {
+        impl #with ::superstep::graph::Route<#node> for #name #ty
+        where
+            #name #ty: ::superstep::graph::Outcomes,
+        {
             #[allow(unused_variables, deprecated)]
             fn target(self) -> ::superstep::graph::Target<#node> {
                 match self { #(#patterns => #targets,)* }

@@ -17,18 +17,15 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("signal")) {
         problems.check(attribute.parse_nested_meta(|meta| read(&meta, &mut name)));
     }
-    let (ident, name) = (&input.ident, name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string())));
-    let items = |header: TokenStream| {
-        quote! {
-            #[automatically_derived]
-            #[diagnostic::do_not_recommend]
-            #header {
-                const NAME: &'static str = #name;
-            }
+    let name = name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string()));
+    let header = stub::message(input, &quote!(::superstep::graph::Signal));
+    problems.or_stub(quote! {
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        #header {
+            const NAME: &'static str = #name;
         }
-    };
-    let expansion = items(quote!(impl ::superstep::graph::Signal for #ident));
-    problems.or_stub(expansion, || items(stub::message(input, &quote!(::superstep::graph::Signal))))
+    })
 }
 
 fn read(meta: &ParseNestedMeta<'_>, name: &mut Option<String>) -> Result<()> {

@@ -6,27 +6,37 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, LitInt, LitStr, Meta, Path, Result, Token, Type};
 
-use super::rule::Rule;
+use super::rule::{CUSTOM, LAST_VALUE, Rule};
 use crate::problems::Problems;
 
-const KNOWN: &str = "known are append, add, union, merge, max, min, messages, topic, topic(accumulate), ephemeral, \
-    any_value, untracked, reduce = <fn> (also with write = <type>, fallible, delta), default = <value>, secret, \
-    version = <number> (also with upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new";
-
-/// The attributes of one field.
+/// The attributes of one field, each with the place for errors about it.
 #[derive(Default)]
 pub(super) struct Attributes {
-    rule: Option<(Rule, Span)>,
-    write: Option<(Type, Span)>,
-    fallible: Option<Span>,
-    delta: Option<Span>,
-    default: Option<(Expr, Span)>,
-    secret: Option<Span>,
-    version: Option<(u32, Span)>,
-    upgrade: Option<(Path, Span)>,
-    upgrade_write: Option<(Path, Span)>,
-    was: Vec<LitStr>,
-    new: Option<Span>,
+    rule: Option<(&'static Rule, Span)>,
+    /// The function that `reduce = …` gives.
+    pub(super) reducer: Option<Path>,
+    /// The type of one write.
+    pub(super) write: Option<(Type, Span)>,
+    pub(super) fallible: Option<Span>,
+    /// Set if the writes of a custom reducer are stored, and the value only now and then.
+    pub(super) delta: Option<Span>,
+    /// The value before the first write, if it is not the default of the type.
+    pub(super) default: Option<(Expr, Span)>,
+    pub(super) secret: Option<Span>,
+    pub(super) past: Past,
+}
+
+/// What a field says of its earlier versions.
+#[derive(Default)]
+pub(super) struct Past {
+    pub(super) version: Option<(u32, Span)>,
+    /// The function that upgrades a value, and a write of another type.
+    pub(super) upgrade: Option<(Path, Span)>,
+    pub(super) upgrade_write: Option<(Path, Span)>,
+    /// The names that it had before.
+    pub(super) was: Vec<LitStr>,
+    /// Set if threads that never stored it continue with its default.
+    pub(super) new: Option<Span>,
 }
 
 impl Attributes {
@@ -35,7 +45,8 @@ impl Attributes {
         let mut all = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("channel")) {
             if is_empty(attribute) {
-                problems.at(attribute, format!("`#[channel]` has no rule: leave it out for a last value; {KNOWN}"));
+                let text = format!("`#[channel]` has no rule: leave it out for a last value; {}", known());
+                problems.at(attribute, text);
                 continue;
             }
             let read = attribute.parse_nested_meta(|meta| {
@@ -48,83 +59,47 @@ impl Attributes {
         all
     }
 
-    /// Returns the rule, and where errors about it belong.
-    pub(super) fn rule(&self) -> (Rule, Span) {
-        self.rule.clone().unwrap_or((Rule::LastValue, Span::call_site()))
+    /// Returns the rule.
+    pub(super) fn rule(&self) -> &'static Rule {
+        self.rule.map_or(&LAST_VALUE, |(rule, _)| rule)
     }
 
-    /// Returns the type that `write = …` gives.
-    pub(super) fn write_type(&self) -> Option<&Type> {
-        self.write.as_ref().map(|(ty, _)| ty)
-    }
-
-    pub(super) fn is_fallible(&self) -> bool {
-        self.fallible.is_some()
-    }
-
-    /// Returns whether the writes of a custom reducer are stored, and the value only now and then.
-    pub(super) fn is_delta(&self) -> bool {
-        self.delta.is_some()
-    }
-
-    /// Returns the value that `default = …` gives.
-    pub(super) fn default_value(&self) -> Option<&Expr> {
-        self.default.as_ref().map(|(value, _)| value)
-    }
-
-    pub(super) fn is_secret(&self) -> bool {
-        self.secret.is_some()
-    }
-
-    pub(super) fn version(&self) -> Option<u32> {
-        self.version.map(|(version, _)| version)
-    }
-
-    /// Returns the function that `upgrade = …` gives, and where errors about it belong.
-    pub(super) fn upgrade(&self) -> Option<&(Path, Span)> {
-        self.upgrade.as_ref()
-    }
-
-    /// Returns the function that `upgrade_write = …` gives, and where errors about it belong.
-    pub(super) fn upgrade_write(&self) -> Option<&(Path, Span)> {
-        self.upgrade_write.as_ref()
-    }
-
-    /// Returns the names that the field had before.
-    pub(super) fn was(&self) -> &[LitStr] {
-        &self.was
-    }
-
-    /// Returns whether threads that never stored the field go on with its default.
-    pub(super) fn is_new(&self) -> bool {
-        self.new.is_some()
+    /// Returns the place of the rule, for errors about its use.
+    pub(super) fn rule_span(&self) -> Span {
+        self.rule.map_or_else(Span::call_site, |(_, span)| span)
     }
 
     fn word(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         let (word, span) = (meta.path.to_token_stream().to_string(), meta.path.span());
+        let past = &mut self.past;
         match word.as_str() {
             "write" => once(&mut self.write, (meta.value()?.parse()?, span), meta),
-            "version" => once(&mut self.version, (version(meta)?, span), meta),
             "fallible" => once(&mut self.fallible, span, meta),
             "default" => once(&mut self.default, (meta.value()?.parse()?, span), meta),
             "delta" => once(&mut self.delta, span, meta),
             "secret" => once(&mut self.secret, span, meta),
-            "new" => once(&mut self.new, span, meta),
-            "reduce" => self.set_rule(Rule::Custom { with: meta.value()?.parse()? }, meta),
-            "upgrade" => once(&mut self.upgrade, (meta.value()?.parse()?, span), meta),
-            "upgrade_write" => once(&mut self.upgrade_write, (meta.value()?.parse()?, span), meta),
+            "new" => once(&mut past.new, span, meta),
+            "version" => once(&mut past.version, (version(meta)?, span), meta),
+            "upgrade" => once(&mut past.upgrade, (meta.value()?.parse()?, span), meta),
+            "upgrade_write" => once(&mut past.upgrade_write, (meta.value()?.parse()?, span), meta),
             "was" => {
-                self.was.push(meta.value()?.parse()?);
+                past.was.push(meta.value()?.parse()?);
+                Ok(())
+            }
+            "reduce" => {
+                let reducer = meta.value()?.parse()?;
+                self.set_rule(&CUSTOM, meta)?;
+                self.reducer = Some(reducer);
                 Ok(())
             }
             _ => match Rule::named(&word) {
                 Some(rule) => self.set_rule(with_parentheses(rule, meta)?, meta),
-                None => Err(meta.error(format!("unknown word `{word}`; {KNOWN}"))),
+                None => Err(meta.error(format!("unknown word `{word}`; {}", known()))),
             },
         }
     }
 
-    fn set_rule(&mut self, rule: Rule, meta: &ParseNestedMeta<'_>) -> Result<()> {
+    fn set_rule(&mut self, rule: &'static Rule, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if self.rule.is_some() {
             return Err(meta.error("a channel has one rule, and this is the second"));
         }
@@ -134,7 +109,27 @@ impl Attributes {
 
     /// Reports words that only mean something beside others.
     fn together(&self, problems: &mut Problems) {
-        let later = self.version().is_some_and(|version| version > 1);
+        self.past.together(problems);
+        let rule = self.rule();
+        if let (true, Some((_, span))) = (rule.is_emptied, &self.default) {
+            let text = format!("`{}` empties the channel to the default of its type, and no other", rule.name);
+            problems.add(Error::new(*span, text));
+        }
+        if self.reducer.is_some() {
+            return;
+        }
+        let write = self.write.as_ref().map(|(_, span)| *span);
+        for (word, span) in [("write = <type>", write), ("fallible", self.fallible), ("delta", self.delta)] {
+            if let Some(span) = span {
+                problems.add(Error::new(span, format!("`{word}` goes with `reduce = <fn>`")));
+            }
+        }
+    }
+}
+
+impl Past {
+    fn together(&self, problems: &mut Problems) {
+        let later = self.version.is_some_and(|(version, _)| version > 1);
         if let Some((_, span)) = self.upgrade.as_ref().filter(|_| !later) {
             problems.add(Error::new(*span, "`upgrade = <fn>` goes with `version = <number>`, 2 or more"));
         }
@@ -144,25 +139,16 @@ impl Attributes {
         if let Some(span) = self.new.filter(|_| !self.was.is_empty()) {
             problems.add(Error::new(span, "a field that was called otherwise before is not `new`"));
         }
-        if let (Some((rule, _)), Some((_, span))) = (&self.rule, &self.default)
-            && rule.is_emptied()
-        {
-            let text = format!("`{}` empties the channel to the default of its type, and no other", rule.name());
-            problems.add(Error::new(*span, text));
-        }
-        if matches!(self.rule, Some((Rule::Custom { .. }, _))) {
-            return;
-        }
-        if let Some((_, span)) = self.write {
-            problems.add(Error::new(span, "`write = <type>` goes with `reduce = <fn>`"));
-        }
-        if let Some(span) = self.fallible {
-            problems.add(Error::new(span, "`fallible` goes with `reduce = <fn>`"));
-        }
-        if let Some(span) = self.delta {
-            problems.add(Error::new(span, "`delta` goes with `reduce = <fn>`"));
-        }
     }
+}
+
+/// Lists all words.
+fn known() -> String {
+    format!(
+        "known are {}, reduce = <fn> (also with write = <type>, fallible, delta), default = <value>, secret, version = \
+         <number> (also with upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new",
+        Rule::known()
+    )
 }
 
 fn is_empty(attribute: &Attribute) -> bool {
@@ -189,17 +175,18 @@ fn version(meta: &ParseNestedMeta<'_>) -> Result<u32> {
 }
 
 /// Reads the `(accumulate)` of `topic(accumulate)`.
-fn with_parentheses(rule: Rule, meta: &ParseNestedMeta<'_>) -> Result<Rule> {
-    if !matches!(rule, Rule::Topic { .. }) || !meta.input.peek(syn::token::Paren) {
+fn with_parentheses(rule: &'static Rule, meta: &ParseNestedMeta<'_>) -> Result<&'static Rule> {
+    if rule.name != "topic" || !meta.input.peek(syn::token::Paren) {
         return Ok(rule);
     }
     let inner;
     syn::parenthesized!(inner in meta.input);
     let word: Path = inner.parse()?;
-    if !word.is_ident("accumulate") || !inner.is_empty() {
-        return Err(Error::new_spanned(word, "`topic` takes nothing but `accumulate`"));
+    let refused = Error::new_spanned(&word, "`topic` takes nothing but `accumulate`");
+    match word.is_ident("accumulate") && inner.is_empty() {
+        true => Rule::named("topic(accumulate)").ok_or(refused),
+        false => Err(refused),
     }
-    Ok(Rule::Topic { accumulate: true })
 }
 
 fn ended(meta: &ParseNestedMeta<'_>) -> Result<()> {

@@ -1,9 +1,7 @@
 //! One field as a channel: its types, its rule, and the checks that need both. Makes no code.
 
-use proc_macro2::{Span, TokenStream};
-use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Attribute, Error, Expr, Field, Ident, LitStr, Meta, Path, Type};
+use syn::{Attribute, Error, Field, Ident, Meta, Type};
 
 use super::attributes::Attributes;
 use super::rule::Rule;
@@ -21,32 +19,14 @@ pub(super) struct Channel {
     pub(super) field: Ident,
     /// The field that is its group, if it is in one.
     pub(super) group: Option<Ident>,
-    /// The place of the field in the state: behind that of its group.
-    pub(super) place: TokenStream,
     /// The channel's name: the field's, without `r#`.
     pub(super) name: String,
     /// The type of the value.
     pub(super) value: Type,
     /// The type of one write that does not overwrite.
     pub(super) write: Type,
-    pub(super) rule: Rule,
-    /// The span of the rule, for errors about its use.
-    pub(super) rule_span: Span,
-    /// Set if the reducer can refuse.
-    pub(super) fallible: bool,
-    /// Set if its writes are stored, and the value only now and then.
-    pub(super) delta: bool,
-    /// The value before the first write, if it is not the default of the type.
-    pub(super) default: Option<Expr>,
-    pub(super) secret: bool,
-    pub(super) version: Option<u32>,
-    /// The function that upgrades a value, and a write of another type.
-    pub(super) upgrade: Option<Path>,
-    pub(super) upgrade_write: Option<Path>,
-    /// The names that it had before.
-    pub(super) was: Vec<LitStr>,
-    /// Set if threads that never stored it continue with its default.
-    pub(super) new: bool,
+    pub(super) rule: &'static Rule,
+    pub(super) attributes: Attributes,
     /// The doc comments of the field.
     pub(super) docs: Vec<Attribute>,
     /// Set if the field has a problem, so that its rule and types may not be what was meant.
@@ -62,32 +42,22 @@ impl Channel {
     ) -> Self {
         let before = problems.count();
         let attributes = Attributes::of(&field.attrs, problems);
-        let (rule, rule_span) = attributes.rule();
-        let write = attributes.write_type().cloned().or_else(|| rule.write_type(&field.ty));
+        let rule = attributes.rule();
+        let write = attributes.write.as_ref().map(|(write, _)| write.clone());
         let mut channel = Self {
             index,
             field: name.clone(),
             group: group.cloned(),
-            place: group.map_or_else(|| quote!(#name), |group| quote!(#group.#name)),
             name: name.unraw().to_string(),
             value: field.ty.clone(),
-            write: write.unwrap_or_else(|| field.ty.clone()),
-            fallible: attributes.is_fallible() || matches!(rule, Rule::Add | Rule::Messages),
+            write: write.or_else(|| (rule.write_type)(&field.ty)).unwrap_or_else(|| field.ty.clone()),
             rule,
-            rule_span,
-            delta: attributes.is_delta(),
-            default: attributes.default_value().cloned(),
-            secret: attributes.is_secret(),
-            version: attributes.version(),
-            upgrade: attributes.upgrade().map(|(path, _)| path.clone()),
-            upgrade_write: attributes.upgrade_write().map(|(path, _)| path.clone()),
-            was: attributes.was().to_vec(),
-            new: attributes.is_new(),
+            attributes,
             docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
             is_broken: false,
         };
         channel.check(problems);
-        channel.check_upgrade(&attributes, problems);
+        channel.check_upgrade(problems);
         channel.is_broken = problems.count() > before;
         channel
     }
@@ -96,14 +66,12 @@ impl Channel {
     ///
     /// Not so for numbers: an iterator of what converts to a `u64` would make `[1, 2]` two `i32`s.
     pub(super) fn item(&self) -> Option<&Type> {
-        let takes_list = matches!(self.rule, Rule::Append | Rule::Messages | Rule::Topic { .. });
-        types::argument(&self.write, "Vec").filter(|item| takes_list && !types::is_number(item))
+        types::argument(&self.write, "Vec").filter(|item| self.rule.is_list && !types::is_number(item))
     }
 
     /// Returns the type of one item, if writes are lists of numbers.
     pub(super) fn number(&self) -> Option<&Type> {
-        let appends = matches!(self.rule, Rule::Append);
-        types::argument(&self.write, "Vec").filter(|item| appends && types::is_number(item))
+        types::argument(&self.write, "Vec").filter(|item| self.rule.is_log() && types::is_number(item))
     }
 
     /// Returns whether bincode suits both the value and its writes.
@@ -115,25 +83,25 @@ impl Channel {
         if let Some(text) = self.name_problem() {
             problems.add(Error::new(self.field.span(), text));
         }
-        let Some(word) = self.rule.asks_for_vec() else { return };
-        let is_log = matches!(self.rule, Rule::Append) && types::argument(&self.value, "Log").is_some();
-        if types::argument(&self.value, "Vec").is_none() && !is_log {
-            problems
-                .at(&self.value, format!("`{word}` needs a field of type `Vec<…>`, written out and not as an alias"));
+        let is_log = self.rule.is_log() && types::argument(&self.value, "Log").is_some();
+        if self.rule.is_list && types::argument(&self.value, "Vec").is_none() && !is_log {
+            let word = self.rule.name.trim_end_matches("(accumulate)");
+            let text = format!("`{word}` needs a field of type `Vec<…>`, written out and not as an alias");
+            problems.at(&self.value, text);
         }
     }
 
     /// Returns the type as which the value is stored: a `Log` is stored as a `Vec`.
     pub(super) fn stored_type(&self) -> Type {
-        match (types::argument(&self.value, "Log"), &self.rule) {
-            (Some(item), Rule::Append) => syn::parse_quote!(Vec<#item>),
-            _ => self.value.clone(),
+        match types::argument(&self.value, "Log").filter(|_| self.rule.is_log()) {
+            Some(item) => syn::parse_quote!(Vec<#item>),
+            None => self.value.clone(),
         }
     }
 
     /// Returns true if writes that do not overwrite are stored as another type than the value.
     pub(super) fn stores_other(&self) -> bool {
-        self.takes_other() && !matches!(self.rule, Rule::Append)
+        self.takes_other() && !self.rule.is_log()
     }
 
     /// Returns true if writes that do not overwrite are of another type than the value.
@@ -141,8 +109,9 @@ impl Channel {
         types::text(&self.write) != types::text(&self.value)
     }
 
-    fn check_upgrade(&self, attributes: &Attributes, problems: &mut Problems) {
-        match (attributes.upgrade(), attributes.upgrade_write()) {
+    fn check_upgrade(&self, problems: &mut Problems) {
+        let past = &self.attributes.past;
+        match (&past.upgrade, &past.upgrade_write) {
             (Some((_, span)), None) if self.takes_other() => {
                 let writes =
                     types::text(&self.write).replace("::std::vec::", "").replace("::superstep::graph::reducers::", "");
@@ -155,7 +124,7 @@ impl Channel {
             }
             _ => {}
         }
-        if let Some(was) = self.was.first().filter(|_| matches!(self.rule, Rule::Untracked)) {
+        if let Some(was) = past.was.first().filter(|_| self.rule.stored == "Never") {
             problems.at(was, "no checkpoint keeps an `untracked` channel, under any name");
         }
     }

@@ -1,17 +1,25 @@
-//! The part of the expansion for the engine: the write enum, and the impl of `State` around the arms of the channels.
+//! The part of the expansion for the engine: the write enum, and the impl of `State` around the code of the channels.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::{Ident, LitStr};
+use syn::{DeriveInput, Ident, LitStr};
 
 use super::channel::Channel;
 use super::names::Names;
+use crate::stub::header;
 
 /// Returns the write enum and the impl of `State`.
-pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
+pub(super) fn contract(
+    input: &DeriveInput,
+    names: &Names<'_>,
+    channels: &[Channel],
+    removed: &[LitStr],
+) -> TokenStream {
     let Names { state, write, vis, .. } = names;
     let variants = channels.iter().map(Channel::variant);
-    let (table, running, coding) = (table(state, channels), running(names, channels), coding(write, channels));
+    let markers = quote!(::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static);
+    let header = header(input, &quote!(::superstep::graph::State), &markers);
+    let methods = [table(state, channels), running(write, channels), undoing(write, channels), coding(write, channels)];
     let past = past(write, channels, removed);
     quote! {
         #[doc(hidden)]
@@ -23,24 +31,48 @@ pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitSt
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        #[allow(deprecated)]
-        impl ::superstep::graph::State for #state {
+        #[allow(deprecated, unused_variables)]
+        #header {
             type Schema = ();
             type Write = #write;
 
-            #table
-            #running
-            #coding
+            #(#methods)*
             #past
         }
     }
 }
 
+/// Returns a match on the index of a channel, with an arm for each channel that has code.
+fn by_index<T: quote::ToTokens>(
+    channels: &[Channel],
+    code: impl Fn(&Channel) -> T,
+    otherwise: &TokenStream,
+) -> TokenStream {
+    let arms = channels.iter().map(|channel| (channel.at(), code(channel).into_token_stream()));
+    let arms = arms.filter(|(_, code)| !code.is_empty()).map(|(at, code)| quote!(#at => #code));
+    quote! {
+        match __channel {
+            #(#arms,)*
+            _ => #otherwise,
+        }
+    }
+}
+
+fn unknown() -> TokenStream {
+    quote!(::superstep::graph::no_channel(__channel))
+}
+
+/// Returns a match on a write, with an arm for each channel.
+fn by_write<T: quote::ToTokens>(write: &Ident, channels: &[Channel], code: impl Fn(&Channel) -> T) -> TokenStream {
+    let (fields, codes) = (channels.iter().map(|channel| &channel.field), channels.iter().map(code));
+    quote!(match __write { #(#write::#fields(__value) => #codes,)* })
+}
+
 fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
     let (count, rows) = (channels.len(), channels.iter().map(Channel::row));
     let default = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
-    let emptied: Vec<&TokenStream> = channels.iter().filter_map(Channel::emptied).collect();
-    let empty = match emptied[..] {
+    let emptied: Vec<TokenStream> = channels.iter().filter_map(Channel::emptied).collect();
+    let empty = match emptied.as_slice() {
         [] => default,
         _ => quote! {
             let mut empty = #default;
@@ -60,15 +92,12 @@ fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
     }
 }
 
-fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream {
-    let applies = channels.iter().map(|channel| channel.apply(write));
+fn running(write: &Ident, channels: &[Channel]) -> TokenStream {
+    let apply = by_write(write, channels, Channel::apply);
     let ends = channels.iter().filter_map(Channel::end_step);
-    let indexes = channels.iter().map(|channel| channel.channel_of(write));
-    let overwrites = channels.iter().map(|channel| channel.overwrites(write));
-    let resets = channels.iter().map(Channel::reset);
-    let shortened = channels.iter().filter_map(|channel| channel.reset_without(write));
-    let undoing = undoing(channels);
-    let presents = channels.iter().map(|channel| channel.write_of(write));
+    let channel_of = by_write(write, channels, Channel::at);
+    let overwrites = by_write(write, channels, Channel::overwrites);
+    let write_of = by_index(channels, |channel| channel.write_of(write), &unknown());
     quote! {
         fn apply(
             &mut self,
@@ -76,89 +105,79 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
             __write: #write,
             __merge: &mut ::superstep::graph::Merge,
         ) -> ::core::result::Result<(), ::superstep::graph::ApplyError> {
-            match __write { #(#applies,)* }
+            #apply
         }
 
-        #[allow(unused_variables, clippy::float_cmp, clippy::bool_comparison)]
+        #[allow(clippy::float_cmp, clippy::bool_comparison)]
         fn end_step(&mut self, _: &(), written: &::superstep::graph::Mask, changed: &mut ::superstep::graph::Mask) {
             #(#ends)*
         }
 
-        fn reset(&mut self, channels: &::superstep::graph::Mask, from: &Self) -> bool {
-            for channel in channels.iter() {
-                match channel {
-                    #(#resets,)*
-                    _ => ::superstep::graph::no_channel(channel),
-                }
+        fn channel_of(__write: &#write) -> usize {
+            #channel_of
+        }
+
+        fn overwrites(__write: &#write) -> bool {
+            #overwrites
+        }
+
+        fn write_of(&self, _: &(), __channel: usize) -> ::core::option::Option<#write> {
+            ::core::option::Option::Some(#write_of)
+        }
+    }
+}
+
+/// Returns the code that undoes writes: those of an attempt, and those of a subgraph to the state of its parent.
+fn undoing(write: &Ident, channels: &[Channel]) -> TokenStream {
+    let can_undo = channels.iter().all(|channel| channel.emptied().is_none());
+    let copied = |channel: &Channel| {
+        let place = channel.place();
+        quote!(::core::clone::Clone::clone_from(&mut self.#place, &__from.#place))
+    };
+    let exchanged = |channel: &Channel| {
+        let place = channel.place();
+        quote!(::core::mem::swap(&mut self.#place, &mut __with.#place))
+    };
+    let (reset, exchange) = (by_index(channels, copied, &unknown()), by_index(channels, exchanged, &unknown()));
+    let reset_without = by_index(channels, |channel| channel.reset_without(write), &quote!(false));
+    let list_length = by_index(channels, Channel::list_length, &quote!(::core::option::Option::None));
+    let shorten = by_index(channels, Channel::shorten, &unknown());
+    quote! {
+        fn reset(&mut self, __channels: &::superstep::graph::Mask, __from: &Self) -> bool {
+            for __channel in __channels.iter() {
+                #reset
             }
             true
         }
 
         fn reset_without(&mut self, __channel: usize, __from: &Self, __appended: &[&#write]) -> bool {
-            match __channel {
-                #(#shortened,)*
-                _ => false,
-            }
+            #reset_without
         }
 
-        #undoing
-
-        fn channel_of(write: &#write) -> usize {
-            match write { #(#indexes,)* }
-        }
-
-        fn overwrites(write: &#write) -> bool {
-            match write { #(#overwrites,)* }
-        }
-
-        fn write_of(&self, _: &(), channel: usize) -> ::core::option::Option<#write> {
-            ::core::option::Option::Some(match channel {
-                #(#presents,)*
-                _ => ::superstep::graph::no_channel(channel),
-            })
-        }
-    }
-}
-
-/// Returns the code that undoes the writes of a subgraph to the state of its parent.
-fn undoing(channels: &[Channel]) -> TokenStream {
-    let can_undo = channels.iter().all(|channel| channel.emptied().is_none());
-    let exchanges = channels.iter().map(Channel::exchange);
-    let lengths = channels.iter().filter_map(Channel::list_length);
-    let shortens = channels.iter().filter_map(Channel::shorten);
-    quote! {
         fn can_undo(_: &()) -> bool {
             #can_undo
         }
 
         fn exchange(&mut self, __channel: usize, __with: &mut Self) {
-            match __channel {
-                #(#exchanges,)*
-                _ => ::superstep::graph::no_channel(__channel),
-            }
+            #exchange
         }
 
         fn list_length(&self, __channel: usize) -> ::core::option::Option<usize> {
-            match __channel {
-                #(#lengths,)*
-                _ => ::core::option::Option::None,
-            }
+            #list_length
         }
 
-        #[allow(unused_variables)]
         fn shorten(&mut self, __channel: usize, __length: usize) {
-            match __channel {
-                #(#shortens,)*
-                _ => ::superstep::graph::no_channel(__channel),
-            }
+            #shorten
         }
     }
 }
 
 /// Returns the code that reads the values of earlier versions.
 fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
-    let upgrades: Vec<_> = channels.iter().filter_map(Channel::upgrade).collect();
-    let writes = channels.iter().filter_map(|channel| channel.upgrade_write(write));
+    let none = quote!(::core::option::Option::None);
+    let values = by_index(channels, Channel::upgrade, &none);
+    let writes = by_index(channels, |channel| channel.upgrade_write(write), &none);
+    let has_upgrade = channels.iter().any(|channel| channel.attributes.past.upgrade.is_some());
     let removed = (!removed.is_empty()).then(|| {
         quote! {
             fn removed(_: &()) -> ::std::vec::Vec<&str> {
@@ -166,33 +185,26 @@ fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream 
             }
         }
     });
-    let upgrades = (!upgrades.is_empty()).then(|| {
+    let upgrades = has_upgrade.then(|| {
         quote! {
             fn upgrade_channel(
                 &mut self,
                 _: &(),
-                channel: usize,
+                __channel: usize,
                 __value: ::superstep::__private::serde_json::Value,
                 __from: u32,
             ) -> ::core::option::Option<::core::result::Result<(), ::std::string::String>> {
-                match channel {
-                    #(#upgrades,)*
-                    _ => ::core::option::Option::None,
-                }
+                #values
             }
 
-            #[allow(unused_variables)]
             fn upgrade_write(
                 _: &(),
-                channel: usize,
+                __channel: usize,
                 __overwrite: bool,
                 __value: ::superstep::__private::serde_json::Value,
                 __from: u32,
             ) -> ::core::option::Option<::core::result::Result<#write, ::std::string::String>> {
-                match channel {
-                    #(#writes,)*
-                    _ => ::core::option::Option::None,
-                }
+                #writes
             }
         }
     });
@@ -200,53 +212,44 @@ fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream 
 }
 
 fn coding(write: &Ident, channels: &[Channel]) -> TokenStream {
-    let encode_writes = channels.iter().map(|channel| channel.encode_write(write));
-    let decode_writes = channels.iter().map(|channel| channel.decode_write(write));
-    let (encodes, decodes) = (channels.iter().map(Channel::encode), channels.iter().map(Channel::decode));
+    let encode_write = by_write(write, channels, Channel::encode_write);
+    let decode_write = by_index(channels, |channel| channel.decode_write(write), &unknown());
+    let encode = by_index(channels, Channel::encode, &unknown());
+    let decode = by_index(channels, Channel::decode, &unknown());
     quote! {
         fn encode_write<__S: ::superstep::__private::serde::Serializer>(
             _: &(),
-            write: &#write,
-            out: __S,
+            __write: &#write,
+            __out: __S,
         ) -> ::core::result::Result<__S::Ok, __S::Error> {
-            match write { #(#encode_writes,)* }
+            #encode_write
         }
 
-        #[allow(unused_variables)]
         fn decode_write<'de, __D: ::superstep::__private::serde::Deserializer<'de>>(
             _: &(),
-            channel: usize,
-            overwrite: bool,
-            from: __D,
+            __channel: usize,
+            __overwrite: bool,
+            __from: __D,
         ) -> ::core::result::Result<#write, __D::Error> {
-            match channel {
-                #(#decode_writes,)*
-                _ => ::superstep::graph::no_channel(channel),
-            }
+            #decode_write
         }
 
         fn encode_channel<__S: ::superstep::__private::serde::Serializer>(
             &self,
             _: &(),
-            channel: usize,
-            out: __S,
+            __channel: usize,
+            __out: __S,
         ) -> ::core::result::Result<__S::Ok, __S::Error> {
-            match channel {
-                #(#encodes,)*
-                _ => ::superstep::graph::no_channel(channel),
-            }
+            #encode
         }
 
         fn decode_channel<'de, __D: ::superstep::__private::serde::Deserializer<'de>>(
             &mut self,
             _: &(),
-            channel: usize,
-            from: __D,
+            __channel: usize,
+            __from: __D,
         ) -> ::core::result::Result<(), __D::Error> {
-            match channel {
-                #(#decodes,)*
-                _ => ::superstep::graph::no_channel(channel),
-            }
+            #decode
             ::core::result::Result::Ok(())
         }
     }

@@ -8,7 +8,7 @@ use syn::{Data, DeriveInput, Field, Fields, Ident, Token};
 
 use super::channel::{Channel, is_group};
 use super::names::Names;
-use super::{contract, face, past, stub};
+use super::{contract, face, past};
 use crate::problems::Problems;
 
 /// Expands a state with the structs of its groups, in the order of their fields.
@@ -18,12 +18,16 @@ pub(super) fn expand_with(input: &DeriveInput, groups: &[DeriveInput]) -> TokenS
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("channel")) {
         problems.at(attribute, "`#[channel(…)]` belongs on a field");
     }
-    let channels = channels(input, groups, &mut problems);
+    let mut channels = channels(input, groups, &mut problems);
     let removed = past::removed(input, &mut problems);
     past::check(&channels, &removed, &mut problems);
+    if !input.generics.params.is_empty() {
+        channels.iter_mut().for_each(|channel| channel.is_broken = true); // the update type cannot name the parameters
+    }
     let names = Names::of(input);
-    let (face, contract) = (face::face(&names, &channels), contract::contract(&names, &channels, &removed));
-    problems.or_stub(quote!(#face #contract), || stub::stub(input, &names, &channels))
+    let face = face::face(input, &names, &channels);
+    let contract = contract::contract(input, &names, &channels, &removed);
+    problems.or_stub(quote!(#face #contract))
 }
 
 fn channels(input: &DeriveInput, groups: &[DeriveInput], problems: &mut Problems) -> Vec<Channel> {

@@ -1,22 +1,27 @@
 //! The public part of the expansion: the update type, its setters, and what it converts into; and `Default`, where a field
 //! has a value of its own.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
-use syn::Ident;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::DeriveInput;
 use syn::spanned::Spanned;
 
-use super::channel::Channel;
+use super::channel::{Channel, METHODS};
 use super::names::Names;
 use super::setter;
+use crate::stub::header;
 
 /// Returns the update type, and the impl of `Default` if a field has a value of its own.
-pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
+pub(super) fn face(input: &DeriveInput, names: &Names<'_>, channels: &[Channel]) -> TokenStream {
     let Names { state, update, write, vis } = names;
+    let (with, ty, clause) = input.generics.split_for_impl();
     let says = format!("What a task changes in a [`{state}`]: setters in any order, applied in that order.");
     let starts = format!("Returns an update of a [`{state}`] that changes nothing yet.");
-    let setters = channels.iter().map(|channel| setter::setter(channel, write, vis));
-    let (conversions, default) = (conversions(names), default(state, channels));
+    let named = channels.iter().filter(|channel| !METHODS.contains(&&*channel.name));
+    let setters = named.map(|channel| setter::setter(channel, write, vis));
+    let (conversions, default) = (conversions(input, names), default(input, channels));
     quote! {
         #[doc = #says]
         #[derive(::core::clone::Clone, ::core::default::Default)]
@@ -25,7 +30,7 @@ pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
 
         #[automatically_derived]
         #[allow(dead_code)]
-        impl #state {
+        impl #with #state #ty #clause {
             #[doc = #starts]
             #vis fn update() -> #update {
                 <#update as ::core::default::Default>::default()
@@ -51,21 +56,20 @@ pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
 }
 
 /// Returns the impl of `Default` if a field of the struct has a value of its own. Groups have theirs.
-pub(super) fn default(state: &Ident, channels: &[Channel]) -> Option<TokenStream> {
-    channels.iter().find(|channel| channel.group.is_none() && channel.default.is_some())?;
-    let own = channels.iter().filter(|channel| channel.group.is_none());
-    let values = own.map(|Channel { field, value, default, .. }| match default {
-        Some(default) => quote!(#field: #default),
+pub(super) fn default(input: &DeriveInput, channels: &[Channel]) -> Option<TokenStream> {
+    let own = || channels.iter().filter(|channel| channel.group.is_none());
+    own().find(|channel| channel.attributes.default.is_some())?;
+    let values = own().map(|Channel { field, value, attributes, .. }| match &attributes.default {
+        Some((default, _)) => quote!(#field: #default),
         None => quote_spanned!(value.span() => #field: <#value as ::core::default::Default>::default()),
     });
-    let groups: std::collections::BTreeSet<&Ident> =
-        channels.iter().filter_map(|channel| channel.group.as_ref()).collect();
-    let groups = groups.into_iter().map(|group| quote!(#group: ::core::default::Default::default()));
-    let values = values.chain(groups);
+    let groups: BTreeSet<_> = channels.iter().filter_map(|channel| channel.group.as_ref()).collect();
+    let values = values.chain(groups.into_iter().map(|group| quote!(#group: ::core::default::Default::default())));
+    let header = header(input, &quote!(::core::default::Default), &quote!(::core::marker::Sized));
     Some(quote! {
         #[automatically_derived]
         #[allow(deprecated)]
-        impl ::core::default::Default for #state {
+        #header {
             fn default() -> Self {
                 Self { #(#values,)* }
             }
@@ -73,8 +77,13 @@ pub(super) fn default(state: &Ident, channels: &[Channel]) -> Option<TokenStream
     })
 }
 
-fn conversions(Names { state, update, .. }: &Names<'_>) -> TokenStream {
+fn conversions(input: &DeriveInput, Names { state, update, .. }: &Names<'_>) -> TokenStream {
     let shown = update.to_string();
+    let (with, ty, clause) = input.generics.split_for_impl();
+    let mut generics = input.generics.clone();
+    generics.params.push(syn::parse_quote!(__N));
+    let with_node = generics.split_for_impl().0;
+    let clause = clause.map_or_else(|| quote!(where), ToTokens::to_token_stream);
     quote! {
         #[automatically_derived]
         impl ::core::fmt::Debug for #update {
@@ -85,7 +94,9 @@ fn conversions(Names { state, update, .. }: &Names<'_>) -> TokenStream {
         }
 
         #[automatically_derived]
-        impl ::core::convert::From<#update> for ::superstep::graph::Writes<#state> {
+        impl #with ::core::convert::From<#update> for ::superstep::graph::Writes<#state #ty>
+        #clause #state #ty: ::superstep::graph::State,
+        {
             fn from(update: #update) -> Self {
                 update.0
             }
@@ -93,8 +104,10 @@ fn conversions(Names { state, update, .. }: &Names<'_>) -> TokenStream {
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        impl<__N> ::superstep::graph::IntoCommand<#state, __N> for #update {
-            fn into_command(self) -> ::superstep::graph::Command<#state, __N> {
+        impl #with_node ::superstep::graph::IntoCommand<#state #ty, __N> for #update
+        #clause #state #ty: ::superstep::graph::State,
+        {
+            fn into_command(self) -> ::superstep::graph::Command<#state #ty, __N> {
                 ::superstep::graph::Command::update(self.0)
             }
         }

@@ -18,7 +18,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let fields = fields.filter_map(|field| Some((None, field, field.ident.as_ref()?))).enumerate();
     // Problems of the fields are those of the state that has them.
     let channels: Vec<_> = fields.map(|(at, field)| Channel::of(at, field, &mut Problems::default())).collect();
-    let (name, default) = (format_ident!("__channels_of_{}", input.ident), face::default(&input.ident, &channels));
+    let (name, default) = (format_ident!("__channels_of_{}", input.ident), face::default(input, &channels));
     let expansion = quote! {
         #[doc(hidden)]
         #[allow(unused_macros)]
@@ -27,7 +27,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
         }
         #default
     };
-    problems.or_stub(expansion, TokenStream::new)
+    problems.or_stub(expansion)
 }
 
 /// Continues with a state and those of its groups that were added, each in braces.

@@ -2,13 +2,12 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `attributes`, `rule`, `channel` | a field: its attributes, how its writes are merged, both as a channel |
+//! | `attributes`, `rule`, `channel` | a field: its attributes, the table of rules, both as a channel |
 //! | `past` | values of earlier versions |
 //! | `names` | the types of the expansion |
 //! | `arms`, `setter` | what the expansion holds for each channel |
 //! | `contract`, `face` | what the engine sees, what users see |
 //! | `group` | structs whose fields are channels of a state |
-//! | `stub` | the same items without bodies, beside an error |
 //! | `expand` | all of it |
 
 mod arms;
@@ -22,4 +21,5 @@ mod names;
 mod past;
 mod rule;
 mod setter;
-mod stub;
+
+pub(crate) use rule::rules_as_text;

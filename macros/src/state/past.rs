@@ -32,7 +32,7 @@ pub(super) fn removed(input: &DeriveInput, problems: &mut Problems) -> Vec<LitSt
 
 /// Reports names that mean two things.
 pub(super) fn check(channels: &[Channel], removed: &[LitStr], problems: &mut Problems) {
-    let was = channels.iter().flat_map(|channel| channel.was.iter());
+    let was = channels.iter().flat_map(|channel| channel.attributes.past.was.iter());
     let all: Vec<(&LitStr, &str)> =
         was.map(|name| (name, "was")).chain(removed.iter().map(|name| (name, "removed"))).collect();
     for (at, (name, word)) in all.iter().enumerate() {

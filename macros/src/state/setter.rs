@@ -5,13 +5,13 @@ use quote::quote;
 use syn::{Ident, Type, Visibility};
 
 use super::channel::Channel;
-use super::rule::Rule;
+use super::rule::Apply;
 use crate::types;
 
-/// Returns the setter of a channel; `write` is the write enum.
+/// Returns the setter of a channel; `write` is the write enum. One of a broken channel takes anything.
 pub(super) fn setter(channel: &Channel, write: &Ident, vis: &Visibility) -> TokenStream {
     let Channel { field, docs, .. } = channel;
-    let says = channel.rule.says(&channel.name);
+    let says = channel.rule.describe_setter(&channel.name);
     let Argument { generics, takes, gives } = Argument::of(channel);
     quote! {
         #[doc = #says]
@@ -19,20 +19,6 @@ pub(super) fn setter(channel: &Channel, write: &Ident, vis: &Visibility) -> Toke
         #(#docs)*
         #vis fn #field #generics (self, value: #takes) -> Self {
             Self(self.0.with(#write::#field(#gives)))
-        }
-    }
-}
-
-/// Returns the setter without a body. One of a broken channel takes anything.
-pub(super) fn stub(channel: &Channel, is_generic: bool, vis: &Visibility) -> TokenStream {
-    let field = &channel.field;
-    let Argument { generics, takes, .. } = match is_generic || channel.is_broken {
-        true => Argument { generics: quote!(<__T>), takes: quote!(__T), gives: TokenStream::new() },
-        false => Argument::of(channel),
-    };
-    quote! {
-        #vis fn #field #generics (self, _: #takes) -> Self {
-            ::core::unimplemented!()
         }
     }
 }
@@ -46,10 +32,13 @@ struct Argument {
 
 impl Argument {
     fn of(channel: &Channel) -> Self {
-        match &channel.rule {
-            Rule::Topic { .. } => Self::items(channel),
-            rule if rule.reduces() => Self::put(channel),
-            _ => Self::plain(channel),
+        if channel.is_broken {
+            return Self { generics: quote!(<__T>), takes: quote!(__T), gives: quote!(value) };
+        }
+        match channel.rule.apply {
+            Apply::Topic => Self::items(channel),
+            Apply::Reducer => Self::put(channel),
+            Apply::Once | Apply::Last => Self::plain(channel),
         }
     }
 
