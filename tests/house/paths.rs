@@ -9,6 +9,8 @@ pub(crate) struct Named {
     pub(crate) line: usize,
     /// Written with `::` in front, or directly after `use` or `crate`.
     pub(crate) is_global: bool,
+    /// Written with `$crate`: a path of the macro's callers.
+    pub(crate) is_for_callers: bool,
     /// The inline modules around it.
     pub(crate) inline_modules: usize,
     /// The name that it brings in, `*` for all of them, if it is written in a `use`.
@@ -99,7 +101,9 @@ impl Reader {
         }
         let line = tokens[start].span().start().line;
         let import = self.in_use.then(|| imported_name(&segments, &tokens[at..]));
-        self.paths.push(Named { segments, line, is_global: is_global(&tokens[..start]), inline_modules, import });
+        let is_for_callers = start > 0 && is_punct(&tokens[start - 1], '$');
+        let is_global = is_global(&tokens[..start]);
+        self.paths.push(Named { segments, line, is_global, is_for_callers, inline_modules, import });
         at
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Attributes {
     pub(super) past: Past,
 }
 
-/// What a field says of its earlier versions.
+/// Attributes about earlier versions of a field.
 #[derive(Default)]
 pub(super) struct Past {
     pub(super) version: Option<(u32, Span)>,
