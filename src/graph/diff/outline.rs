@@ -25,8 +25,7 @@ struct CheckpointFace {
 
 /// Reads a checkpoint without its channel values.
 pub(crate) async fn face(table: &Arc<Table>, reader: &Reader, id: CheckpointId) -> Result<Box<dyn Face>, RunError> {
-    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
-    let record = reader.record(id).await?.ok_or_else(unknown)?;
+    let record = reader.known_record(id).await?;
     let mapping = reader.mapping(table, id, &record).await?;
     let control = reader.control(table, &record, &mapping).await?;
     let records = mapping.by_present_key(reader.tasks(id).await?);

@@ -407,7 +407,5 @@ pub(crate) async fn position(
     table: &Table,
     id: CheckpointId,
 ) -> Result<(Position, Mapping), RunError> {
-    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
-    let record = reader.record(id).await?.ok_or_else(unknown)?;
-    reader.position(table, id, record).await
+    reader.position(table, id, reader.known_record(id).await?).await
 }

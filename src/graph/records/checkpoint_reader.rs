@@ -58,6 +58,15 @@ impl Reader {
         Ok(Some(record))
     }
 
+    /// Returns the record of a checkpoint that should be there.
+    pub(crate) async fn known_record(&self, id: CheckpointId) -> Result<CheckpointRecord, RunError> {
+        self.record(id).await?.ok_or_else(|| self.unknown(id))
+    }
+
+    pub(crate) fn unknown(&self, checkpoint: CheckpointId) -> RunError {
+        RunError::UnknownCheckpoint { thread: self.thread.clone(), checkpoint }
+    }
+
     /// Returns a checkpoint's record as it is stored, and its format.
     async fn stored(&self, id: CheckpointId) -> Result<Option<(u8, CheckpointRecord)>, RunError> {
         let found = self.get(vec![Key::Checkpoint(id), Key::Nested(id)]).await?;
@@ -241,7 +250,7 @@ impl Reader {
                 }
             }
             if line.is_empty() {
-                return Err(RunError::UnknownCheckpoint { thread: self.thread.clone(), checkpoint: tip });
+                return Err(self.unknown(tip));
             }
             if line.len() == before {
                 break; // its parent was removed

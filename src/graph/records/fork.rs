@@ -63,7 +63,7 @@ pub(crate) async fn copy_child(
     by: Caller,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
-    let record = reader.record(child).await?.ok_or_else(|| unknown(reader, child))?;
+    let record = reader.known_record(child).await?;
     let copy = forked(recorder, stamp, child, record, false, puts)?;
     puts.push(pointer(by, copy)?);
     for (task, record) in reader.tasks(child).await? {
@@ -71,10 +71,6 @@ pub(crate) async fn copy_child(
         copy_children(reader, recorder, stamp, (child, task), (copy, task), puts).await?;
     }
     Ok(())
-}
-
-pub(crate) fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
-    RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }
 }
 
 /// Copies a checkpoint as the first of a new line.

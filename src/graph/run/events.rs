@@ -35,6 +35,17 @@ impl EventOrigin {
     }
 }
 
+/// Returns the input of a task: its payload, or what its node reads of the state.
+pub(crate) fn input(table: &Table, state: &AnyState, task: &Task) -> View {
+    let (state, schema) = (state.clone(), table.schema.clone());
+    let reads = (task.node != START_NODE).then(|| table.row(task.node).reads.clone()).flatten();
+    match (&task.packet, reads) {
+        (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
+        (None, Some(only)) => View::of_part(state, schema, only),
+        (None, None) => View::of_state(state, schema),
+    }
+}
+
 impl Emitter<'_> {
     pub(crate) fn wants(&self, mode: Mode) -> bool {
         self.sink.wants(mode, self.namespace.is_empty())
@@ -82,16 +93,6 @@ impl Emitter<'_> {
         writes
     }
 
-    /// Returns the input of a task: its payload, or what its node reads of the state.
-    pub(crate) fn input(&self, task: &Task, state: &AnyState) -> View {
-        let (state, table) = (state.clone(), self.table.schema.clone());
-        match (&task.packet, &self.table.row(task.node).reads) {
-            (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
-            (None, Some(only)) => View::of_part(state, table, only.clone()),
-            (None, None) => View::of_state(state, table),
-        }
-    }
-
     pub(crate) async fn started(
         &self,
         origin: impl FnOnce() -> EventOrigin,
@@ -102,7 +103,7 @@ impl Emitter<'_> {
         if !self.wants(Mode::Tasks) {
             return;
         }
-        let (input, sent) = (self.input(task, state), task.packet.is_some());
+        let (input, sent) = (input(self.table, state, task), task.packet.is_some());
         self.send_of(origin(), EventKind::TaskStart { input, sent, remaining_steps }).await;
     }
 

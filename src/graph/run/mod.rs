@@ -33,7 +33,7 @@ mod waiting;
 
 pub(crate) use delta::Delta;
 pub(crate) use enter::{ChildInput, StateMode};
-pub(crate) use events::{Emitter, EventOrigin};
+pub(crate) use events::{Emitter, EventOrigin, input};
 pub(crate) use finish::BodyOutcome;
 pub(crate) use perform::BodyResult;
 pub(crate) use state::{KeptStep, ParentPointer, Run};

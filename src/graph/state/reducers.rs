@@ -163,7 +163,8 @@ fn put<T: Keyed>(list: &mut Vec<T>, gone: &mut Vec<String>, entry: T) {
     }
 }
 
-fn give_ids<T: Keyed + Serialize>(list: &[T], changes: &mut [Change<T>]) {
+/// Gives an id to each entry without one, from its position and content: giving them again gives the same.
+pub(crate) fn give_ids<T: Keyed + Serialize>(list: &[T], changes: &mut [Change<T>]) {
     let is_nameless = |change: &Change<T>| matches!(change, Change::Put(entry) if entry.id().is_empty());
     if !changes.iter().any(is_nameless) {
         return;
@@ -183,7 +184,7 @@ fn give_ids<T: Keyed + Serialize>(list: &[T], changes: &mut [Change<T>]) {
 }
 
 /// Makes an unused id from the position and content of an entry.
-pub(crate) fn free_id(taken: &mut HashSet<String>, mut position: usize, content: u32) -> String {
+fn free_id(taken: &mut HashSet<String>, mut position: usize, content: u32) -> String {
     loop {
         let id = format!("m{position}-{content:08x}");
         if taken.insert(id.clone()) {

@@ -9,7 +9,7 @@ use super::scope::Above;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, WriteRecord, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::persist::save;
-use crate::graph::records::fork::{self, copy_child, copy_children, forked, pointer, unknown};
+use crate::graph::records::fork::{self, copy_child, copy_children, forked, pointer};
 use crate::graph::records::reader::reader;
 use crate::graph::records::{
     BY_HANDLER, COMMAND_KEY, Caller, HANDLER, Journal, Mapping, Puts, Reader, Recorder, Stamp, Tasks,
@@ -118,7 +118,7 @@ pub(crate) async fn fork_upwards(
     let mut puts = vec![];
     let (mut at, mut below) = (id, None);
     loop {
-        let record = reader.record(at).await?.ok_or_else(|| unknown(reader, at))?;
+        let record = reader.known_record(at).await?;
         let caller = if record.namespace.is_empty() { None } else { Some(caller(reader, &record)?) };
         let fork = forked(recorder, stamp, at, record, caller.is_none(), &mut puts)?;
         if let Some((from, to)) = below {

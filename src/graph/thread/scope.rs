@@ -165,7 +165,7 @@ impl ThreadCore {
         let record = reader.record(checkpoint).await?;
         match record {
             Some(record) if self.scope.holds(&record.namespace) => Ok(()),
-            _ => Err(RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }),
+            _ => Err(reader.unknown(checkpoint)),
         }
     }
 

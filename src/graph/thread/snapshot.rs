@@ -13,8 +13,9 @@ use crate::graph::build::{DrawOptions, Table, ascii, dot};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::AwaitedSignal;
 use crate::graph::node::NodeId;
-use crate::graph::records::{COMMAND_KEY, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
 use crate::graph::run::catch_panics::catch_panics;
+use crate::graph::run::input;
 use crate::graph::state::{AnyState, Boxed, Mask, State};
 use crate::graph::superstep::position::merged;
 use crate::graph::superstep::task::planned;
@@ -229,9 +230,7 @@ impl Snapshot<AnyState> {
 
 /// Returns the record of a checkpoint and those of its tasks.
 async fn stored(reader: &Reader, checkpoint: CheckpointId) -> Result<(CheckpointRecord, Tasks), RunError> {
-    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint };
-    let record = reader.record(checkpoint).await?.ok_or_else(unknown)?;
-    Ok((record, reader.tasks(checkpoint).await?))
+    Ok((reader.known_record(checkpoint).await?, reader.tasks(checkpoint).await?))
 }
 
 impl Reader {
@@ -290,7 +289,7 @@ fn task_snapshot(
     let mut shown = TaskSnapshot {
         id: task_id(pos.meta.id, task.key),
         name: table.node_name(task.node).to_string(),
-        input: input(table, pos, task),
+        input: input(table, &pos.state, task),
         error: task.record.error.clone(),
         result: task.result().filter(|_| task.record.handled.is_none()).map(writes),
         answers: answer_info(table, task),
@@ -326,13 +325,4 @@ fn failures(task: &Task) -> Vec<FailureInfo> {
 fn awaited(task: &Task) -> Vec<AwaitedSignal> {
     let waits = matches!(task.state, TaskState::Asked { .. });
     if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
-}
-
-fn input(table: &Arc<Table>, pos: &Position, task: &Task) -> View {
-    let reads = (task.node != START_NODE).then(|| table.row(task.node).reads.clone()).flatten();
-    match (&task.packet, reads) {
-        (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
-        (None, Some(only)) => View::of_part(pos.state.clone(), table.schema.clone(), only),
-        (None, None) => View::of_state(pos.state.clone(), table.schema.clone()),
-    }
 }

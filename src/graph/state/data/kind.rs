@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use superstep_base::Printable;
 
-use super::reduce::{self, Reducer};
+use super::reduce::{self, ANY, LIST, NUMBER, OBJECT, ORDERED, Reducer, STRING};
 use crate::graph::state::channel::Stored;
 
 /// The kind of a data-defined channel. As text, and in documents, it is a word: `append`, `topic:accumulate`.
@@ -160,43 +160,43 @@ impl Kind {
         self.into()
     }
 
-    /// Returns the value before the first write.
-    pub(super) fn start(self) -> Option<Value> {
+    /// Returns how a write is merged, how the value is stored, and its type: all that a kind is.
+    fn row(self) -> (Rule, Stored, &'static str) {
         match self {
-            Self::Append | Self::Union | Self::Messages | Self::DeltaAppend => Some(Value::Array(vec![])),
-            Self::Add | Self::Max => Some(0.into()),
-            Self::Concat => Some(String::new().into()),
-            Self::Merge => Some(Value::Object(Map::new())),
-            Self::LastValue | Self::OptMin | Self::Ephemeral { .. } | Self::Untracked { .. } => None,
-            Self::AnyValue | Self::Topic { .. } | Self::AfterFinish => None,
-        }
-    }
-
-    pub(super) fn stored(self) -> Stored {
-        match self {
-            Self::LastValue | Self::Ephemeral { .. } | Self::AnyValue => Stored::Value,
-            Self::Append => Stored::Log,
-            Self::Messages | Self::DeltaAppend | Self::Concat | Self::Union | Self::Merge => Stored::Delta,
-            Self::Untracked { .. } => Stored::Never,
-            Self::Add | Self::Max | Self::OptMin => Stored::Full,
-            Self::Topic { .. } | Self::AfterFinish => Stored::Full,
+            Self::LastValue | Self::Ephemeral { guard: true } => (Rule::Single, Stored::Value, ANY),
+            Self::AnyValue | Self::Ephemeral { guard: false } => (Rule::Last, Stored::Value, ANY),
+            Self::Untracked { guard: true } => (Rule::Single, Stored::Never, ANY),
+            Self::Untracked { guard: false } => (Rule::Last, Stored::Never, ANY),
+            Self::AfterFinish => (Rule::AfterFinish, Stored::Full, ANY),
+            Self::Topic { accumulate } => (Rule::Topic { accumulate }, Stored::Full, LIST),
+            Self::Append => (Rule::Reduced(reduce::append), Stored::Log, LIST),
+            Self::DeltaAppend => (Rule::Reduced(reduce::append), Stored::Delta, LIST),
+            Self::Add => (Rule::Reduced(reduce::add), Stored::Full, NUMBER),
+            Self::Concat => (Rule::Reduced(reduce::concat), Stored::Delta, STRING),
+            Self::Union => (Rule::Reduced(reduce::union), Stored::Delta, LIST),
+            Self::Merge => (Rule::Reduced(reduce::merge), Stored::Delta, OBJECT),
+            Self::Max => (Rule::Reduced(reduce::max), Stored::Full, NUMBER),
+            Self::OptMin => (Rule::Reduced(reduce::opt_min), Stored::Full, ORDERED),
+            Self::Messages => (Rule::Reduced(reduce::messages), Stored::Delta, LIST),
         }
     }
 
     pub(super) fn rule(self) -> Rule {
-        match self {
-            Self::LastValue | Self::Ephemeral { guard: true } | Self::Untracked { guard: true } => Rule::Single,
-            Self::AnyValue | Self::Ephemeral { guard: false } | Self::Untracked { guard: false } => Rule::Last,
-            Self::AfterFinish => Rule::AfterFinish,
-            Self::Topic { accumulate } => Rule::Topic { accumulate },
-            Self::Append | Self::DeltaAppend => Rule::Reduced(reduce::append),
-            Self::Add => Rule::Reduced(reduce::add),
-            Self::Concat => Rule::Reduced(reduce::concat),
-            Self::Union => Rule::Reduced(reduce::union),
-            Self::Merge => Rule::Reduced(reduce::merge),
-            Self::Max => Rule::Reduced(reduce::max),
-            Self::OptMin => Rule::Reduced(reduce::opt_min),
-            Self::Messages => Rule::Reduced(reduce::messages),
+        self.row().0
+    }
+
+    pub(super) fn stored(self) -> Stored {
+        self.row().1
+    }
+
+    /// Returns the value before the first write.
+    pub(super) fn start(self) -> Option<Value> {
+        match self.row() {
+            (Rule::Reduced(_), _, LIST) => Some(Value::Array(vec![])),
+            (Rule::Reduced(_), _, NUMBER) => Some(0.into()),
+            (Rule::Reduced(_), _, STRING) => Some(String::new().into()),
+            (Rule::Reduced(_), _, OBJECT) => Some(Value::Object(Map::new())),
+            _ => None,
         }
     }
 
@@ -211,15 +211,11 @@ impl Kind {
     }
 
     pub(super) fn check(self, value: &Value) -> Result<(), String> {
-        let (fits, wanted) = match self {
-            Self::Append | Self::Union | Self::Messages => (value.is_array(), reduce::LIST),
-            Self::DeltaAppend | Self::Topic { .. } => (value.is_array(), reduce::LIST),
-            Self::Add | Self::Max => (value.is_number(), reduce::NUMBER),
-            Self::OptMin => (value.is_number() || value.is_string(), reduce::ORDERED),
-            Self::Concat => (value.is_string(), reduce::STRING),
-            Self::Merge => (value.is_object(), reduce::OBJECT),
-            Self::LastValue | Self::Ephemeral { .. } | Self::Untracked { .. } => (true, ""),
-            Self::AnyValue | Self::AfterFinish => (true, ""),
+        let (_, _, wanted) = self.row();
+        let fits = match wanted {
+            ANY => true,
+            ORDERED => value.is_number() || value.is_string(),
+            wanted => reduce::type_of(value) == wanted,
         };
         if fits { Ok(()) } else { Err(reduce::type_error(wanted, value)) }
     }

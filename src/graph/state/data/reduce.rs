@@ -2,16 +2,16 @@
 //! messages is parsed into changes that have ids; the typed reducer merges them.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use serde::Serialize;
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use crate::graph::state::reducers::{self, Change, Keyed};
 
 /// Reduces a write into a value, or returns the reason why not.
 pub(crate) type Reducer = fn(&mut Value, Value) -> Result<(), String>;
 
+pub(crate) const ANY: &str = "";
 pub(crate) const LIST: &str = "a list";
 pub(crate) const NUMBER: &str = "a number";
 pub(crate) const STRING: &str = "a string";
@@ -27,7 +27,7 @@ pub(crate) fn type_error(wanted: &str, given: &Value) -> String {
     format!("takes {wanted}, not {}", type_of(given))
 }
 
-fn type_of(value: &Value) -> &'static str {
+pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -174,15 +174,20 @@ struct Entry(Value);
 
 impl Keyed for Entry {
     fn id(&self) -> &str {
-        id_of(&self.0).unwrap_or_default()
+        self.0.get("id").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn set_id(&mut self, id: String) {
+        if let Some(fields) = self.0.as_object_mut().filter(|fields| !fields.get("id").is_some_and(Value::is_string)) {
+            fields.insert("id".into(), id.into());
+        }
     }
 }
 
 pub(crate) fn messages(list: &mut Value, write: Value) -> Result<(), String> {
     let Value::Array(list) = list else { return Err(type_error(MESSAGE, &write)) };
-    let mut incoming = if let Value::Array(many) = write { many } else { vec![write] };
+    let incoming = if let Value::Array(many) = write { many } else { vec![write] };
     incoming.iter().try_for_each(check_message)?;
-    give_ids(list, &mut incoming);
     let changes = incoming.into_iter().map(change).collect();
     let mut entries = std::mem::take(list).into_iter().map(Entry).collect();
     let merged = reducers::messages(&mut entries, changes);
@@ -192,13 +197,15 @@ pub(crate) fn messages(list: &mut Value, write: Value) -> Result<(), String> {
 
 /// Returns the messages of an overwrite, with ids assigned.
 pub(crate) fn normalize_messages(list: Value) -> Result<Value, String> {
-    let Value::Array(mut list) = list else { return Err(type_error("a list of messages", &list)) };
+    let Value::Array(list) = list else { return Err(type_error("a list of messages", &list)) };
     list.iter().try_for_each(check_message)?;
     if list.iter().any(|message| message.get(REMOVE).or(message.get(REMOVE_ALL)).is_some()) {
         return Err("cannot remove messages while all are replaced".into());
     }
-    give_ids(&[], &mut list);
-    Ok(Value::Array(list))
+    let mut entries: Vec<_> = list.into_iter().map(|message| Change::Put(Entry(message))).collect();
+    reducers::give_ids(&[], &mut entries);
+    let message = |entry| if let Change::Put(Entry(message)) = entry { Some(message) } else { None };
+    Ok(entries.into_iter().filter_map(message).collect())
 }
 
 fn check_message(message: &Value) -> Result<(), String> {
@@ -221,29 +228,5 @@ fn change(message: Value) -> Change<Entry> {
         (Some(_), _) => Change::RemoveAll,
         (None, Some(id)) => Change::remove(id),
         (None, None) => Change::Put(Entry(message)),
-    }
-}
-
-fn id_of(message: &Value) -> Option<&str> {
-    message.get("id")?.as_str()
-}
-
-fn has_no_id(fields: &Map<String, Value>) -> bool {
-    !fields.contains_key(REMOVE) && !fields.contains_key(REMOVE_ALL) && !fields.get("id").is_some_and(Value::is_string)
-}
-
-/// Assigns an id to each message without one. Applying a write again assigns the same ids.
-fn give_ids(list: &[Value], incoming: &mut [Value]) {
-    if !incoming.iter().filter_map(Value::as_object).any(has_no_id) {
-        return;
-    }
-    let known = list.iter().chain(incoming.iter()).filter_map(id_of).map(str::to_owned);
-    let mut taken: HashSet<String> = known.collect();
-    for (at, message) in incoming.iter_mut().enumerate() {
-        let content = crc32c::crc32c(message.to_string().as_bytes());
-        if let Some(fields) = message.as_object_mut().filter(|fields| has_no_id(fields)) {
-            let id = reducers::free_id(&mut taken, list.len() + at, content);
-            fields.insert("id".into(), id.into());
-        }
     }
 }
