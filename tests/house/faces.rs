@@ -136,7 +136,7 @@ fn module_path(inside: &str) -> Vec<String> {
 }
 
 /// Leaves out items under `#[cfg(test)]`.
-fn shipped(tokens: TokenStream) -> Vec<TokenTree> {
+pub(crate) fn shipped(tokens: TokenStream) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut skipping = false;
     for token in tokens {
