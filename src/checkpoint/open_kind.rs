@@ -1,5 +1,4 @@
-//! Stores whose kind is only known at run time, such as one that a command line names. Knows the type of each kind; must not
-//! know how that type works.
+//! Stores whose kind is only known at run time, such as one that a command line names. Must not know how a store works.
 
 use std::io;
 use std::path::Path;
@@ -7,29 +6,11 @@ use std::sync::Arc;
 
 use super::embedded::{Compacted, lock};
 use super::repair::Repaired;
+use super::store_kind::with_store;
 use super::{CheckpointError, Checkpointer, StoreKind};
+use crate::checkpoint;
 
 type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
-
-/// Evaluates `$call` with `$store` as the type of a kind's store; fails if the feature of the kind is off.
-macro_rules! with_store {
-    ($kind:expr, $path:expr, $store:ident => $call:expr) => {
-        match $kind {
-            #[cfg(feature = "sled")]
-            StoreKind::Sled => {
-                type $store = super::SledCheckpointer;
-                $call
-            }
-            #[cfg(feature = "fjall")]
-            StoreKind::Fjall => {
-                type $store = super::FjallCheckpointer;
-                $call
-            }
-            #[allow(unreachable_patterns, reason = "all features may be on")]
-            kind => Err(missing(kind, $path)),
-        }
-    };
-}
 
 impl StoreKind {
     /// Returns whether the directory `path` holds a store of any kind.
@@ -45,7 +26,7 @@ impl StoreKind {
     /// # Errors
     /// As `SledCheckpointer::open`; [`CheckpointError::Io`] if the feature of the kind is off, here and in the other methods.
     pub fn open(self, path: &Path) -> OpenResult {
-        with_store!(self, path, S => shared(S::open(path)))
+        with_store!(self, missing(path), S => shared(S::open(path)))
     }
 
     /// Opens the store for reading, as `SledCheckpointer::open_read_only` does.
@@ -53,7 +34,7 @@ impl StoreKind {
     /// # Errors
     /// As `SledCheckpointer::open_read_only`.
     pub fn open_read_only(self, path: &Path) -> OpenResult {
-        with_store!(self, path, S => shared(S::open_read_only(path)))
+        with_store!(self, missing(path), S => shared(S::open_read_only(path)))
     }
 
     /// Opens the store in order to remove records from it, which works on a full disk too.
@@ -61,7 +42,7 @@ impl StoreKind {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_to_remove(self, path: &Path) -> OpenResult {
-        with_store!(self, path, S => shared(S::open_to_remove(path)))
+        with_store!(self, missing(path), S => shared(S::open_to_remove(path)))
     }
 
     /// Gives disk space back that removed records used, as `SledCheckpointer::compact` does. Blocks.
@@ -69,7 +50,7 @@ impl StoreKind {
     /// # Errors
     /// As `SledCheckpointer::compact`.
     pub fn compact(self, path: &Path) -> Result<Compacted, CheckpointError> {
-        with_store!(self, path, S => S::compact(path))
+        with_store!(self, missing(path), S => S::compact(path))
     }
 
     /// Saves what is intact of a damaged store into a new one of the same kind, as `SledCheckpointer::repair` does.
@@ -77,7 +58,7 @@ impl StoreKind {
     /// # Errors
     /// As `SledCheckpointer::repair`.
     pub async fn repair(self, path: &Path, to: &Path) -> Result<Repaired, CheckpointError> {
-        with_store!(self, path, S => S::repair(path, to).await)
+        with_store!(self, missing(path), S => S::repair(path, to).await)
     }
 }
 
@@ -85,7 +66,9 @@ fn shared<S: Checkpointer>(opened: Result<S, CheckpointError>) -> OpenResult {
     opened.map(|store| Arc::new(store) as _)
 }
 
-fn missing(kind: StoreKind, path: &Path) -> CheckpointError {
-    let reason = format!("this program was built without the feature `{kind}` of superstep");
-    CheckpointError::io("open the store", path, io::Error::new(io::ErrorKind::Unsupported, reason))
+fn missing(path: &Path) -> impl FnOnce(StoreKind) -> CheckpointError {
+    move |kind| {
+        let reason = format!("this program was built without the feature `{kind}` of superstep");
+        CheckpointError::io("open the store", path, io::Error::new(io::ErrorKind::Unsupported, reason))
+    }
 }

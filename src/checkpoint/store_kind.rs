@@ -56,6 +56,27 @@ impl StoreKind {
     }
 }
 
+/// Evaluates `$call` with `$store` as the type of a kind's store; fails if the feature of the kind is off.
+macro_rules! with_store {
+    ($kind:expr, $missing:expr, $store:ident => $call:expr) => {
+        match $kind {
+            #[cfg(feature = "sled")]
+            checkpoint::StoreKind::Sled => {
+                type $store = checkpoint::SledCheckpointer;
+                $call
+            }
+            #[cfg(feature = "fjall")]
+            checkpoint::StoreKind::Fjall => {
+                type $store = checkpoint::FjallCheckpointer;
+                $call
+            }
+            #[allow(unreachable_patterns, reason = "all features may be on")]
+            kind => Err($missing(kind)),
+        }
+    };
+}
+pub(super) use with_store;
+
 impl fmt::Display for StoreKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

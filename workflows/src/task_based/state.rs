@@ -15,7 +15,7 @@ use superstep::nodes::{Base, Check};
 use superstep::plan::{Comment, FinalReview, Issue, TaskProgress};
 use superstep::workspace::{Head, TreeId};
 
-/// What a run was asked for.
+/// Request of a run.
 #[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// The name of the profile.
@@ -47,7 +47,7 @@ pub struct SourcePlan {
     pub key_files: Vec<String>,
 }
 
-/// How a plan came about: the architect's work on it, and a person's decision.
+/// Origin of a plan: the architect's work on it, and a person's decision.
 #[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Planning {
     /// The architect's proposal as JSON; empty if it was unreadable, `None` without an architect.
@@ -116,7 +116,7 @@ pub struct TaskAttempt {
     pub left_out: Vec<String>,
 }
 
-/// What became of the last attempt, and what is kept of earlier ones.
+/// Result of the last attempt, and what is kept of earlier ones.
 #[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TaskJudgement {
     /// A person's note to the developer.
@@ -198,7 +198,7 @@ pub struct ExecutionState {
     #[channel(group)]
     #[serde(flatten)]
     pub attempt: TaskAttempt,
-    /// What became of that attempt.
+    /// Result of that attempt.
     #[channel(group)]
     #[serde(flatten)]
     pub judgement: TaskJudgement,
