@@ -60,7 +60,7 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
         Whereabouts::Unmoved | Whereabouts::Moved(_) => Ok(None),
         Whereabouts::Gone if !is_begun => Ok(None), // the plan may still be rejected
         Whereabouts::Gone => Ok(Some(
-            Failure::new(format!("the repository of thread `{name}` is no longer at {place}"))
+            Failure::new(format!("the repository of thread `{name}` is not at {place} any more"))
                 .help("if it was moved, run this command in its new folder, with the same `--store`"),
         )),
         Whereabouts::Copied { copy } => {
@@ -106,7 +106,7 @@ fn mended(recorded: &Recorded) -> Result<Found, WorkspaceError> {
 fn unclear(name: &str, place: &str, places: &[std::path::PathBuf]) -> Failure {
     let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
     let all = places.join(", ");
-    let error = format!("the repository of thread `{name}` is no longer at {place}, and may be any of {all}");
+    let error = format!("the repository of thread `{name}` is not at {place} any more, and may be any of {all}");
     Failure::new(error).help("run this command inside the right one, with a store that is not in one of the others")
 }
 

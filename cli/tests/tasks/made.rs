@@ -126,7 +126,7 @@ fn a_finished_run_takes_no_second_plan() {
     assert_eq!(place.call(&["approve", "t"]).code(), 0);
     let again = place.run(&["--plan", "PLAN.md"]);
     assert_eq!(again.code(), 1, "{}", again.text());
-    assert!(again.text().contains("takes one input") && again.text().contains("name of its own"), "{}", again.text());
+    assert!(again.text().contains("takes one input") && again.text().contains("another name"), "{}", again.text());
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn endless_input_is_refused(#[case] file: &str) {
     assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
     for option in [["resume", "t", "--answer"], ["run", "approval", "--input"]] {
         let called = place.call(&[&option[..], &[&format!("@{file}")]].concat());
-        assert_eq!((called.code(), called.text().contains("it is no file")), (2, true), "{}", called.text());
+        assert_eq!((called.code(), called.text().contains("not a file")), (2, true), "{}", called.text());
     }
 }
 
