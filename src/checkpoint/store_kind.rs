@@ -57,6 +57,7 @@ impl StoreKind {
 }
 
 /// Evaluates `$call` with `$store` as the type of a kind's store; fails if the feature of the kind is off.
+#[cfg(feature = "_embedded")]
 macro_rules! with_store {
     ($kind:expr, $missing:expr, $store:ident => $call:expr) => {
         match $kind {
@@ -75,6 +76,7 @@ macro_rules! with_store {
         }
     };
 }
+#[cfg(feature = "_embedded")]
 pub(super) use with_store;
 
 impl fmt::Display for StoreKind {
