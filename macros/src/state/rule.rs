@@ -70,6 +70,7 @@ macro_rules! rules {
                 concat!($("| `", $name, "` | ", $field, " | ", $does, " |\n"),+)
             };
         }
+        pub(crate) use rules_as_text;
     };
 }
 
@@ -103,7 +104,6 @@ rules! {
     "untracked" | "any" | "sets it; no checkpoint keeps it" =>
         Rule { stored: "Never", setter: "Sets, in no checkpoint,", ..SET };
 }
-pub(crate) use rules_as_text;
 
 fn inner(value: &Type) -> Option<Type> {
     types::argument(value, "Option").cloned()
