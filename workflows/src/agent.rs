@@ -1,9 +1,9 @@
-//! Builds the agent of a role for nodes from a profile.
+//! Builds the agent of a role for nodes from a profile, and adds up what agents use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use superstep::drivers::{DriverName, RunLimits, Usage};
+use superstep::drivers::{DriverName, NewLimits, RunLimits, Usage};
 use superstep::nodes::{AgentSpec, Purse};
 
 use super::{AgentProfile, Endpoint, Profile, Role};
@@ -42,4 +42,14 @@ pub(crate) fn agent(profile: &Profile, role: Role, at: &Circumstances<'_>) -> Ag
         retry: profile.retry,
         pass: profile.tools.pass.clone(),
     }
+}
+
+/// Adds the usage of roles.
+pub(crate) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
+    more.into_iter().for_each(|(role, usage)| *all.entry(role).or_default() += usage);
+}
+
+/// Replaces each limit that has a new value.
+pub(crate) fn later(limits: &mut NewLimits, new: NewLimits) {
+    *limits = limits.later(new);
 }

@@ -3,7 +3,8 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `profile`, `agent` | the configuration of agents; the agent of a role, for nodes |
-//! | `attempt` | an attempt at a task, the same for all workflows |
+//! | `attempt`, `phases` | an attempt at a task, the same for all workflows; the phases of a plan as data |
+//! | `start` | what every start of a run needs |
 //! | `task_based`, `phased`, `code_task` | the workflows: a plan task by task, or phase by phase; one task |
 //! | `fork`, `texts` | the place of a fork; text that the workflows share |
 //! | `demo` | small graphs without models |
@@ -16,7 +17,9 @@ pub mod code_task;
 pub mod demo;
 mod fork;
 pub mod phased;
+mod phases;
 mod profile;
+mod start;
 pub mod task_based;
 pub(crate) mod texts;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::state::{Attempt, CodeTaskState, CodeTaskStateUpdate, ReadTask, Settings, Start, TaskPlace};
 use super::summary::DryRun;
 use crate::fork::{ForkPlace, ForkedWork};
-use crate::task_based::{StartError, blocking, ensure_programs, has_models, new_branch, origin, ready, with_scenarios};
+use crate::start::{StartError, blocking, ensure_programs, has_models, new_branch, origin, ready, with_scenarios};
 use crate::{Profile, Role};
 use superstep::decide::{Kind, Override};
 use superstep::drivers::{DriverName, Scripted};

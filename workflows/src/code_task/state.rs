@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::task_based::{add_up, later};
+use crate::agent::{add_up, later};
 use crate::{Profile, Role};
 use superstep::decide::{AttemptKind, DecisionRecord, Override};
 use superstep::drivers::{NewLimits, SessionRef, Usage};

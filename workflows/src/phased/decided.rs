@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::done::{PhaseRestart, restart, update};
-use super::state::{Omission, PhaseChange, PhaseState, PhaseStatus, SubtaskState};
-use super::view::aborted;
-use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
+use crate::phases::{
+    Omission, PhaseChange, PhaseStanding, PhaseState, PhaseStatus, PhaseWork, SubtaskState, SubtaskWork, WorkChange,
+    aborted,
+};
 use crate::task_based::decided::ended;
 use crate::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update};
 use superstep::nodes::{AfterHalt, HaltedPhase};

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
 use super::view::{dropped, not_approved, phases};
-use super::work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::Role;
 use crate::attempt::open_comments;
+use crate::phases::{
+    HaltCause, Omission, PhaseChange, PhaseReview, PhaseStanding, PhaseState, PhaseStatus, PhaseWork, PlanFileStanding,
+    SubtaskFailure, SubtaskState, SubtaskWork, WorkChange,
+};
 use crate::task_based::done::{cancelled, completed, spend};
 use crate::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine};
 use superstep::graph::overwrite;

@@ -1,9 +1,8 @@
 //! The graph of the workflow: its steps, edges, routers and their targets.
 
 use super::run_subtask::{run, run_subtask};
-use super::state::PhaseState;
-use super::work::{PhaseStanding, Subtask};
 use super::{decided, done, jobs, view};
+use crate::phases::{PhaseStanding, PhaseState, Subtask};
 use crate::task_based::{self, ExecutionState};
 use superstep::graph::{
     CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, Sends, StateGraph, Worker, targets, worker,

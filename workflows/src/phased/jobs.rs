@@ -1,8 +1,9 @@
 //! The job of each node, built from the state. Pure.
 
-use super::state::{PhaseStatus, SubtaskState};
-use super::work::{ENDED, HaltCause, PhaseStanding, PlanFileStanding, Subtask, SubtaskWork};
 use crate::attempt::{AttemptJob, brief, commands, worktree};
+use crate::phases::{
+    ENDED, HaltCause, PhaseStanding, PhaseStatus, PlanFileStanding, Subtask, SubtaskState, SubtaskWork,
+};
 use crate::task_based::{self, ExecutionState};
 use crate::{CommitSlots, OnSubtaskFailure, PlanContext, Role};
 use superstep::graph::NodeError;

@@ -12,11 +12,11 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `state`, `work`, `view` | the phases as people see them; the work on them; queries on both |
+//! | `view` | queries on the phases and the work on them |
 //! | `graph`, `parts` | nodes, edges, routers; parts of the workflow for custom graphs |
 //! | `jobs`; `done`, `decided` | each node's job from the state; an update from its result, or from a person's decision; pure |
 //! | `run_subtask`, `subtask_jobs`, `subtask_done` | the worker of a subtask and its graph; its jobs and updates; pure |
-//! | `progress` | a phase in progress, as a tree for people |
+//! | `progress` | a phase in progress, for people |
 
 mod decided;
 mod done;
@@ -25,24 +25,18 @@ mod jobs;
 mod parts;
 mod progress;
 mod run_subtask;
-mod state;
 mod subtask_done;
 mod subtask_jobs;
 mod view;
-mod work;
 
 pub use graph::{AfterPhasesApproval, PhaseStep, graph};
 pub use parts::{
     PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
 };
-pub(crate) use progress::tree as phase_tree;
 pub use progress::{board, label, progress};
 pub use run_subtask::{SubtaskStep, run_subtask};
-pub(crate) use state::change as change_phases;
-pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
-pub(crate) use view::ended_phase;
-pub(crate) use work::change as change_works;
-pub use work::{
-    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskWork,
-    WorkChange,
+
+pub use super::phases::{
+    HaltCause, Omission, PhaseChange, PhaseReview, PhaseStanding, PhaseState, PhaseStatus, PhaseWork, PlanFileStanding,
+    Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskState, SubtaskWork, WorkChange,
 };

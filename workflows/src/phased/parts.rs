@@ -3,8 +3,8 @@
 
 use super::graph::{after_halt, after_integration, after_plan, after_review};
 use super::run_subtask::{run, run_subtask};
-use super::work::Subtask;
 use super::{decided, done, jobs};
+use crate::phases::Subtask;
 use crate::task_based::{ExecutionState, done as tasks_done};
 use superstep::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, Worker, targets, worker};
 use superstep::nodes::{

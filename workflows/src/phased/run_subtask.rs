@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use super::state::{Omission, PhaseChange, PhaseStatus, SubtaskState};
-use super::work::{ENDED, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskWork, WorkChange};
 use super::{subtask_done, subtask_jobs};
 use crate::AttemptOutcome;
+use crate::phases::{
+    ENDED, Omission, PhaseChange, PhaseStatus, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskState,
+    SubtaskWork, WorkChange,
+};
 use crate::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 use superstep::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, NodeId, Route, START, StateGraph};
 use superstep::nodes::{

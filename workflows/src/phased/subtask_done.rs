@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::work::{Progress, SubtaskRun, SubtaskRunUpdate as Update};
 use crate::Role;
 use crate::attempt::{AttemptOutcome as Outcome, Checked, chosen_models, open_comments, work_notices};
+use crate::phases::{Progress, SubtaskRun, SubtaskRunUpdate as Update};
 use crate::texts::counted;
 use superstep::drivers::Usage;
 use superstep::nodes::{Base, Cut, Developed, Reviewed, Unready, Verdict, Verified, Worktree};

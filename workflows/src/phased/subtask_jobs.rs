@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::work::SubtaskRun;
 use crate::Role;
 use crate::agent::{Circumstances, agent};
 use crate::attempt::{AttemptJob, check_lines, worktree};
+use crate::phases::SubtaskRun;
 use superstep::graph::NodeError;
 use superstep::nodes::{AgentSpec, DeveloperJob, Feedback, ReviewerJob, VerifyJob, WorktreeJob};
 

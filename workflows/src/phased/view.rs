@@ -4,19 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::state::{Omission, PhaseChange, PhaseState, PhaseStatus, SubtaskState};
-use super::work::{ENDED, SubtaskWork};
-use crate::task_based::{self, ExecutionState, ExecutionStateUpdate as Update};
+use crate::phases::{Omission, PhaseState, PhaseStatus, SubtaskState, SubtaskWork};
+use crate::task_based::{self, ExecutionState};
 use superstep::graph::NodeError;
 use superstep::nodes::{ApprovalJob, Base, KeptPart, Place};
 use superstep::plan::{Plan, Task, TaskId};
 use superstep::workspace::branch_name;
 
 impl ExecutionState {
-    fn current_phase(&self) -> Option<&PhaseState> {
-        self.phased.phases.get(self.phased.phase_index as usize)
-    }
-
     /// Returns the current phase; an empty one if there is none.
     pub(super) fn this_phase(&self) -> PhaseState {
         self.current_phase().cloned().unwrap_or_default()
@@ -132,33 +127,6 @@ fn index(phase: &PhaseState) -> u32 {
     phase.phase_index
 }
 
-impl SubtaskState {
-    /// Returns whether it still has to run.
-    pub(super) fn is_open(&self) -> bool {
-        self.status != PhaseStatus::Completed && !self.is_left_out()
-    }
-
-    /// Returns it as left out by a person.
-    pub(super) fn left_out(self, why: Omission) -> Self {
-        Self { status: PhaseStatus::Failed, error: Some(why.error()), omitted: Some(why), commit: None, ..self }
-    }
-
-    /// Returns it as ended without a result.
-    pub(super) fn stopped(self, why: &str) -> Self {
-        Self { status: PhaseStatus::Failed, error: Some(why.to_owned()), ..self }
-    }
-
-    /// Returns it as not started.
-    pub(super) fn unstarted(self) -> Self {
-        Self { status: PhaseStatus::Pending, error: None, ..self }
-    }
-
-    /// Returns it as started again.
-    pub(super) fn again(self) -> Self {
-        Self { status: PhaseStatus::Retrying, error: None, commit: None, completed_at: None, ..self }
-    }
-}
-
 /// Returns the job of the approval. A plan that replaces another may come with work that is already integrated.
 pub(super) fn approval(state: &ExecutionState) -> Result<ApprovalJob, NodeError> {
     let reference = state.run.start.as_ref().map(|_| (state.integration_reference(), state.folder()));
@@ -226,19 +194,4 @@ pub(super) fn dropped(state: &ExecutionState, phases: &[PhaseState], before: &[P
 /// True if a completed phase has all these subtasks.
 fn holds(phase: &PhaseState, subtasks: &[SubtaskState]) -> bool {
     subtasks.iter().all(|subtask| phase.subtask(&subtask.subtask_id).is_some())
-}
-
-/// Adds the current phase to the update that ends the run.
-pub(crate) fn ended_phase(state: &ExecutionState, update: Update) -> Update {
-    let Some(phase) = state.current_phase() else { return update };
-    let (phase, lines) = aborted(phase);
-    update.phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines))
-}
-
-/// Returns a phase and its running subtasks after a person has ended the run.
-pub(super) fn aborted(phase: &PhaseState) -> (PhaseState, Vec<SubtaskState>) {
-    let status = if phase.status == PhaseStatus::Completed { phase.status } else { PhaseStatus::Failed };
-    let is_under_way = |line: &&SubtaskState| matches!(line.status, PhaseStatus::Running | PhaseStatus::Retrying);
-    let under_way = phase.subtasks.iter().filter(is_under_way).cloned();
-    (PhaseState { status, ..phase.clone() }, under_way.map(|line| line.stopped(ENDED)).collect())
 }

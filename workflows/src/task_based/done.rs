@@ -6,7 +6,7 @@ use super::state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionSta
 use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
 use super::view::take_notes;
 use crate::attempt::{AttemptOutcome, Checked, open_comments, work_notices};
-use crate::phased::ended_phase;
+use crate::phases::{PhaseChange, aborted};
 use crate::{Profile, Role};
 use superstep::drivers::{NewLimits, Usage};
 use superstep::graph::overwrite;
@@ -342,4 +342,11 @@ pub(crate) fn completed(update: Update, finalized: Finalized) -> Update {
         .notices(notices)
         .outcome(Some(RunOutcome::Completed))
         .agentic_status(AgenticStatus::Completed)
+}
+
+/// Adds the current phase to the update that ends the run.
+fn ended_phase(state: &ExecutionState, update: Update) -> Update {
+    let Some(phase) = state.current_phase() else { return update };
+    let (phase, lines) = aborted(phase);
+    update.phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines))
 }

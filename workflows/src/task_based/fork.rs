@@ -6,7 +6,7 @@ use superstep::workspace::WorkspaceError;
 
 use super::state::ExecutionState;
 use crate::fork::{ForkPlace, ForkedWork, NewPlace};
-use crate::phased::{PhaseWork, WorkChange};
+use crate::phases::{PhaseWork, WorkChange};
 
 /// Makes a place of its own for a fork of the thread: a work tree in `.superstep/forks` and a branch, with the files of the
 /// checkpoint. `newest` is the newest state of the forked thread, `thread` the name of the fork's, and `is_new_thread`

@@ -32,12 +32,12 @@ mod view;
 
 pub use fork::fork;
 pub use graph::{Step, graph};
-pub use start::{Start, StartError, ensure_programs};
-pub(crate) use start::{blocking, has_models, new_branch, origin, ready, with_scenarios};
+pub use start::Start;
 pub use state::{
     AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, PhasesWork, Planning, Request, RunOutcome,
     RunPosition, RunResult, SourcePlan, TaskAttempt, TaskJudgement,
 };
 pub use summary::{DryPlan, summary};
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
-pub(crate) use tasks::{add_up, later};
+
+pub use super::start::{StartError, ensure_programs};

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::tasks::{LastReview, TaskLine, Unfinished, add_up, later};
+use super::tasks::{LastReview, TaskLine, Unfinished};
+use crate::agent::{add_up, later};
 use crate::attempt::AttemptOutcome as Standing; // the name under which values of it are stored
-use crate::phased::{PhaseChange, PhaseState, PhaseWork, SubtaskWork, WorkChange, change_phases, change_works};
+use crate::phases::{PhaseChange, PhaseState, PhaseWork, SubtaskWork, WorkChange, change_phases, change_works};
 use crate::{Profile, Role};
 use superstep::drivers::{NewLimits, SessionRef, Usage};
 use superstep::graph::{Channels, State};

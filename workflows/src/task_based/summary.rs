@@ -12,7 +12,7 @@ use super::jobs::approval;
 use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
 use crate::Role;
-use crate::phased::phase_tree;
+use crate::phases::phase_tree;
 use crate::texts::{Made, budget_command, budget_lines, counted, describe_budget, usage_lines};
 use superstep::drivers::{Usage, dollars};
 use superstep::graph::{HumanQuestion, NodeError, Reply, ReplyKind};

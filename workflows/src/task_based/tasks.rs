@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Role;
-use superstep::drivers::{NewLimits, Usage};
+use superstep::drivers::Usage;
 use superstep::graph::reducers::Keyed;
 use superstep::plan::{Comment, Plan, Severity, TaskId};
 
@@ -120,16 +120,6 @@ pub(super) fn next_open(lines: &[TaskLine], from: usize) -> Option<usize> {
 /// plan may have added.
 pub(super) fn next_after(lines: &[TaskLine], current: usize) -> Option<usize> {
     next_open(lines, current + 1).or_else(|| next_open(lines, 0).filter(|&index| index < current))
-}
-
-/// Adds the usage of roles.
-pub(crate) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
-    more.into_iter().for_each(|(role, usage)| *all.entry(role).or_default() += usage);
-}
-
-/// Replaces each limit that has a new value.
-pub(crate) fn later(limits: &mut NewLimits, new: NewLimits) {
-    *limits = limits.later(new);
 }
 
 impl TaskLine {

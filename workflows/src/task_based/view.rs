@@ -16,6 +16,7 @@ use super::state::ExecutionState;
 use super::tasks::{Mark, TaskLine, Unfinished, next_after};
 use crate::agent::{Circumstances, agent};
 use crate::attempt::{AttemptOutcome, brief, chosen_models};
+use crate::phases::PhaseState;
 use crate::texts::counted;
 use crate::{PlanContext, Role};
 
@@ -23,6 +24,10 @@ use crate::{PlanContext, Role};
 static LAST: Mutex<Option<Arc<Plan>>> = Mutex::new(None);
 
 impl ExecutionState {
+    pub(crate) fn current_phase(&self) -> Option<&PhaseState> {
+        self.phased.phases.get(self.phased.phase_index as usize)
+    }
+
     /// Returns the progress of the tasks. Counts all other open tasks, before and after the current one.
     pub fn progress(&self) -> TaskProgress {
         let others =

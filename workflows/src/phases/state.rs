@@ -106,7 +106,7 @@ impl fmt::Display for Omission {
 
 impl Omission {
     /// Returns the error of a subtask that is left out.
-    pub(super) fn error(&self) -> String {
+    pub(crate) fn error(&self) -> String {
         format!("left out: {self}")
     }
 }
@@ -125,7 +125,7 @@ pub enum PhaseChange {
 
 impl PhaseChange {
     /// Returns the change of a phase without its subtasks.
-    pub(super) fn phase(phase: PhaseState) -> Self {
+    pub(crate) fn phase(phase: PhaseState) -> Self {
         Self::Phase(Box::new(PhaseState { subtasks: vec![], ..phase }))
     }
 }
@@ -149,8 +149,46 @@ impl SubtaskState {
     }
 }
 
+impl SubtaskState {
+    /// Returns whether it still has to run.
+    pub(crate) fn is_open(&self) -> bool {
+        self.status != PhaseStatus::Completed && !self.is_left_out()
+    }
+
+    /// Returns it as left out by a person.
+    pub(crate) fn left_out(self, why: Omission) -> Self {
+        Self { status: PhaseStatus::Failed, error: Some(why.error()), omitted: Some(why), commit: None, ..self }
+    }
+
+    /// Returns it as ended without a result.
+    pub(crate) fn stopped(self, why: &str) -> Self {
+        Self { status: PhaseStatus::Failed, error: Some(why.to_owned()), ..self }
+    }
+
+    /// Returns it as not started.
+    pub(crate) fn unstarted(self) -> Self {
+        Self { status: PhaseStatus::Pending, error: None, ..self }
+    }
+
+    /// Returns it as started again.
+    pub(crate) fn again(self) -> Self {
+        Self { status: PhaseStatus::Retrying, error: None, commit: None, completed_at: None, ..self }
+    }
+}
+
+/// The error of a subtask that was running when a person ended the run.
+pub(crate) const ENDED: &str = "the run was ended";
+
+/// Returns a phase and its running subtasks after a person has ended the run.
+pub(crate) fn aborted(phase: &PhaseState) -> (PhaseState, Vec<SubtaskState>) {
+    let status = if phase.status == PhaseStatus::Completed { phase.status } else { PhaseStatus::Failed };
+    let is_under_way = |line: &&SubtaskState| matches!(line.status, PhaseStatus::Running | PhaseStatus::Retrying);
+    let under_way = phase.subtasks.iter().filter(is_under_way).cloned();
+    (PhaseState { status, ..phase.clone() }, under_way.map(|line| line.stopped(ENDED)).collect())
+}
+
 /// Applies a change to the list of phases.
-pub(crate) fn change(phases: &mut Vec<PhaseState>, change: PhaseChange) {
+pub(crate) fn change_phases(phases: &mut Vec<PhaseState>, change: PhaseChange) {
     match change {
         PhaseChange::All(all) => *phases = all,
         PhaseChange::Phase(new) => {

@@ -6,17 +6,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::state::SubtaskState;
+use crate::agent::add_up;
 use crate::attempt::{AttemptOutcome, SubtaskWords};
-use crate::task_based::add_up;
 use crate::{Profile, Role};
 use superstep::drivers::{RunLimits, SessionRef, Usage};
 use superstep::graph::State;
 use superstep::nodes::{Base, Brief, Check, Collision, Content, CutOff, Folder, Lane};
 use superstep::plan::Comment;
 use superstep::workspace::{CommitId, Standing, TreeId};
-
-/// The error of a subtask that was running when a person ended the run.
-pub(super) const ENDED: &str = "the run was ended";
 
 /// The current phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,12 +77,12 @@ pub enum PlanFileStanding {
 
 impl PlanFileStanding {
     /// Returns the status after commits of the phase.
-    pub(super) fn after_commits(self, made: usize) -> Self {
+    pub(crate) fn after_commits(self, made: usize) -> Self {
         if self == Self::Waits && made > 0 { Self::Committed } else { self }
     }
 
     /// Returns the status after the commits of the phase entered the branch, or were dropped.
-    pub(super) fn after_phase(self, is_on_branch: bool) -> Self {
+    pub(crate) fn after_phase(self, is_on_branch: bool) -> Self {
         match self {
             Self::Committed if is_on_branch => Self::Settled,
             Self::Committed => Self::Waits,
@@ -190,21 +187,21 @@ pub struct SubtaskWork {
 
 impl PhaseWork {
     /// Returns the same work in another state.
-    pub(super) fn with(&self, standing: PhaseStanding) -> Self {
+    pub(crate) fn with(&self, standing: PhaseStanding) -> Self {
         Self { standing, ..self.clone() }
     }
 }
 
 impl SubtaskWork {
     /// Returns the parts that stay for the next attempt.
-    pub(super) fn for_next_attempt(&self) -> Self {
+    pub(crate) fn for_next_attempt(&self) -> Self {
         let commits = self.commits_to_keep();
         Self { turns: self.turns, without_needs: self.without_needs, commits, ..Self::default() }
     }
 
     /// Returns the commits of people that stay beneath the next attempt: not those that collided with others, after which
     /// a person decided.
-    pub(super) fn commits_to_keep(&self) -> Option<CommitId> {
+    pub(crate) fn commits_to_keep(&self) -> Option<CommitId> {
         let has_collided = matches!(self.collision, Some(Collision::Commits { .. }));
         self.commits.clone().filter(|_| !has_collided)
     }
@@ -214,7 +211,7 @@ impl SubtaskWork {
 pub type WorkChange = BTreeMap<String, Option<SubtaskWork>>;
 
 /// Applies changes to the work of subtasks.
-pub(crate) fn change(works: &mut BTreeMap<String, SubtaskWork>, changes: WorkChange) {
+pub(crate) fn change_works(works: &mut BTreeMap<String, SubtaskWork>, changes: WorkChange) {
     for (id, work) in changes {
         match work {
             Some(work) => drop(works.insert(id, work)),

@@ -1,0 +1,16 @@
+//! The phases of a plan, as data: what people see of them, and the work on them. Knows no node and no graph; pure.
+//!
+//! Small because it only lists the folder.
+
+mod state;
+mod tree;
+mod work;
+
+pub(crate) use state::{ENDED, aborted, change_phases};
+pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+pub(crate) use tree::tree as phase_tree;
+pub use work::{
+    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskWork,
+    WorkChange,
+};
+pub(crate) use work::{SubtaskRunUpdate, change_works};
