@@ -99,14 +99,7 @@ fn base(post: &Post) -> Result<Base, NodeError> {
 }
 
 fn what_to_prepare(post: &Post) -> Result<PrepareJob, NodeError> {
-    Ok(PrepareJob {
-        folder: post.folder.clone(),
-        branch: None,
-        named_after: None,
-        allow_dirty: false,
-        plan: None,
-        plan_waits: false,
-    })
+    Ok(PrepareJob::new(post.folder.clone()))
 }
 fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
     Post::update().base(Some(ready.base))
@@ -115,7 +108,7 @@ fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
 fn what_to_lint(post: &Post) -> Result<VerifyJob, NodeError> {
     let limit = std::time::Duration::from_secs(60);
     let (folder, commands) = (post.folder.clone(), post.lint.clone());
-    Ok(VerifyJob { folder, commands, limit, base: base(post)?, tree: None, pass: vec![], together: None })
+    Ok(VerifyJob::new(folder, base(post)?, commands, limit))
 }
 fn linted(post: &Post, ended: Verified) -> PostUpdate {
     let failed = ended.checks.iter().filter(|check| !check.passed()).map(Check::report);
@@ -140,7 +133,7 @@ fn decided(_: &Post, Approved { decision, .. }: Approved) -> PostUpdate {
 
 fn what_to_commit(post: &Post) -> Result<CommitJob, NodeError> {
     let (folder, tree, message) = (post.folder.clone(), post.tree.clone(), format!("Publish: {}", post.headline));
-    Ok(CommitJob { folder, base: base(post)?, tree, message, task: "article".into(), attempt: post.attempts })
+    Ok(CommitJob::new(folder, base(post)?, tree, message).task("article".into()).attempt(post.attempts))
 }
 fn published(_: &Post, moved: Moved) -> PostUpdate {
     Post::update().commit(moved.made.map(|commit| commit.to_string()))

@@ -11,6 +11,7 @@ use superstep_base::time::{now, rfc3339};
 
 use super::prompts::Parts;
 use crate::graph::Ctx;
+use crate::nodes::job::Context;
 
 /// An activity of a node; its JSON has one key, the kind.
 #[derive(Serialize)]
@@ -75,7 +76,7 @@ fn is_zero(number: &usize) -> bool {
 
 impl Activity<'_> {
     /// Emits the message to the event stream and the journal.
-    pub(super) async fn emit<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) {
+    pub(super) async fn emit<C: Context>(&self, ctx: &Ctx<C>) {
         ctx.emit_message(self).await;
     }
 }
@@ -131,7 +132,7 @@ impl PhaseEvent {
     }
 
     /// Emits the event with the current time, and returns that time.
-    pub(super) async fn emit<C: Send + Sync + 'static>(mut self, ctx: &Ctx<C>) -> String {
+    pub(super) async fn emit<C: Context>(mut self, ctx: &Ctx<C>) -> String {
         let time = rfc3339(now());
         self.place().time.clone_from(&time);
         ctx.keep_event(&self).await;
@@ -163,7 +164,7 @@ impl Notes {
 type Pending = Arc<Mutex<Vec<String>>>;
 
 /// Emits a notice for the log, once in a process: each arrival finds the same moves.
-pub(super) async fn note_once<C: Send + Sync + 'static>(ctx: &Ctx<C>, notice: String) {
+pub(super) async fn note_once<C: Context>(ctx: &Ctx<C>, notice: String) {
     let noted = ctx.kept("notes", || Arc::new(Mutex::new(BTreeSet::<String>::new()))).await;
     let is_new = noted.is_none_or(|noted| noted.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.clone()));
     if is_new {
@@ -172,7 +173,7 @@ pub(super) async fn note_once<C: Send + Sync + 'static>(ctx: &Ctx<C>, notice: St
 }
 
 /// Puts a notice into the log, and keeps it for the next step that returns notices.
-pub(super) async fn note_pending<C: Send + Sync + 'static>(ctx: &Ctx<C>, notice: String) {
+pub(super) async fn note_pending<C: Context>(ctx: &Ctx<C>, notice: String) {
     ctx.keep_event(&json!({ "note": notice })).await;
     if let Some(pending) = ctx.kept("pending notices", Pending::default).await {
         pending.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
@@ -180,7 +181,7 @@ pub(super) async fn note_pending<C: Send + Sync + 'static>(ctx: &Ctx<C>, notice:
 }
 
 /// Returns the notices that no step has returned yet.
-pub(super) async fn pending_notices<C: Send + Sync + 'static>(ctx: &Ctx<C>) -> Vec<String> {
+pub(super) async fn pending_notices<C: Context>(ctx: &Ctx<C>) -> Vec<String> {
     let pending = ctx.kept("pending notices", Pending::default).await;
     pending.map_or(vec![], |pending| std::mem::take(&mut *pending.lock().unwrap_or_else(PoisonError::into_inner)))
 }

@@ -4,7 +4,8 @@
 //!
 //! | folder or file | what it knows |
 //! |---|---|
-//! | `step`, `siblings`, `events` | the constructor of nodes, groups of parallel tasks, events of nodes at work |
+//! | `job`, `step` | jobs and the constructor of nodes, nodes that need neither git nor agents |
+//! | `siblings`, `events` | groups of parallel tasks, events of nodes at work |
 //! | `prompts` | the texts for agents |
 //! | `ask` | questions to people, as data |
 //! | `git` | the work tree of a run |
@@ -26,7 +27,8 @@
 //! | [`halt`] | saves work that did not pass | [`Halted`], [`PlanChanged`] |
 //! | [`next_task_node`], [`run_command`] | advance to the next task; run a command | |
 //!
-//! [`Turn`] is the building block for custom agent nodes.
+//! All of them are a [`node()`] over a [`Job`], and so are custom nodes. [`Turn`] is the building block for custom agent
+//! nodes.
 //!
 //! ```
 //! use superstep::nodes::next_task_node;
@@ -49,6 +51,7 @@ mod agent;
 mod ask;
 mod events;
 mod git;
+mod job;
 mod plan;
 mod prompts;
 mod siblings;
@@ -68,17 +71,17 @@ pub use ask::{
 pub use events::{Notes, PhaseEvent, Place};
 pub use git::{
     Advance, After, Base, CommitJob, DIFF_LIMIT, FinishJob, FinishedTask, Folder, Keep, Kept, KeptFiles, LeftFiles,
-    Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, commit_task, finish_task, keep_objects, record,
-    release_objects, snapshot, sweep_objects, tampering_message,
+    Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, commit_task, keep_objects, release_objects, sweep_objects,
+    tampering_message,
 };
+pub use job::{Context, Job, MakeUpdate, ReadJob, node};
 pub use plan::{
     Adopted, ApprovalJob, Approved, ArchitectJob, Architected, AskJob, Asking, BeginPhaseJob, BeginTaskJob, BegunPhase,
     BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask, EndedSubtask, FinalizeJob,
     Finalized, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, Integrated, JoinedChildren, KeptPart, Lane,
     Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases, PrepareJob, Prepared, Reply, RetryPhaseJob,
     ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Unready, Worktree, WorktreeJob, architect,
-    ask, begin_phase, begin_task, end_phases, finalize, halt, halt_phase, human_approval, integrate, join_children,
-    plan_phases, plan_validator, prepare_workspace, restore_worktree, retry_phase, review_phase, split, worktree,
+    finalize, halt, human_approval, plan_validator, prepare_workspace, restore_worktree,
 };
 pub use prompts::{
     Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Diff, Feedback, Prompt, Section, ToSplit, Work,

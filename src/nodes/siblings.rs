@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::graph::{Ctx, NodeError};
+use crate::nodes::job::Context;
 
 /// A group of parallel tasks, as one of them knows it. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ pub(super) struct Group {
 
 impl Siblings {
     /// Returns the group, which all its tasks in this run share.
-    pub(super) async fn join<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Group, NodeError> {
+    pub(super) async fn join<C: Context>(&self, ctx: &Ctx<C>) -> Result<Group, NodeError> {
         let group = ctx.kept(&format!("siblings {}", self.group), || Group::new(self)).await;
         group.ok_or_else(|| NodeError::permanent(format!("`{}` is the name of something else", self.group)))
     }

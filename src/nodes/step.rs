@@ -8,31 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, WithOptions, Writes};
+use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, node};
 use crate::plan::TaskProgress;
 use crate::process::{Output, Program};
-
-/// Returns a node that reads a job from the state, performs it, and creates the update from the result.
-pub(super) fn step<S, N, C, J, R, F, Fut, A, D, E, W>(job: A, perform: F, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    J: Send + 'static,
-    R: Send + 'static,
-    A: Fn(&S) -> Result<J, E> + Send + Sync + 'static,
-    F: Fn(J, Ctx<C>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<R, NodeError>> + Send + 'static,
-    D: Fn(&S, R) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    let done = Arc::new(done);
-    move |state: Arc<S>, ctx: Ctx<C>| {
-        let (performed, done) = (job(&state).map_err(E::into).map(|job| perform(job, ctx)), Arc::clone(&done));
-        async move { Ok::<Writes<S>, NodeError>(done(&state, performed?.await?).into()) }
-    }
-}
 
 /// A command line for `sh -c`, with its standard input.
 ///
@@ -129,23 +108,18 @@ impl ShellCommand {
 /// variables, its environment names the place it runs at: `SUPERSTEP_THREAD`, `SUPERSTEP_NODE`, and
 /// `SUPERSTEP_TASK_ID`, which stays the same when the node runs again after a crash. Output counts as activity for an
 /// idle timeout. If the run is cancelled or the node times out, the command's process group is killed.
-pub fn run_command<S, N, C, R, D, E, W>(command: R, ended: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    R: Fn(&S) -> Result<ShellCommand, E> + Send + Sync + 'static,
-    D: Fn(&S, CommandOutput) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    let ended = Arc::new(ended);
-    move |state: Arc<S>, ctx: Ctx<C>| {
-        let (command, ended) = (command(&state).map_err(E::into), Arc::clone(&ended));
-        async move {
-            let output = placed(command?, &ctx).run(|| ctx.heartbeat()).await?;
-            Ok::<Writes<S>, NodeError>(ended(&state, output).into())
-        }
+pub fn run_command<S: State, N: NodeId, C: Context>(
+    command: impl ReadJob<S, ShellCommand>,
+    ended: impl MakeUpdate<S, CommandOutput>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(command, ended)
+}
+
+impl<C: Context> Job<C> for ShellCommand {
+    type Done = CommandOutput;
+
+    async fn perform(self, ctx: &Ctx<C>) -> Result<CommandOutput, NodeError> {
+        Ok(placed(self, ctx).run(|| ctx.heartbeat()).await?)
     }
 }
 
@@ -160,15 +134,10 @@ fn placed<C>(command: ShellCommand, ctx: &Ctx<C>) -> ShellCommand {
 
 /// Returns a node that moves on to the next task: the index grows by one, attempts are reset to 0. `progress` reads the
 /// state, `moved` creates the update.
-pub fn next_task_node<S, N, C, P, M, W>(progress: P, moved: M) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    P: Fn(&S) -> TaskProgress + Send + Sync + 'static,
-    M: Fn(TaskProgress) -> W + Send + Sync + 'static,
-    W: Into<Writes<S>> + 'static,
-{
+pub fn next_task_node<S: State, N: NodeId, C: Context, W: Into<Writes<S>> + 'static>(
+    progress: impl Fn(&S) -> TaskProgress + Send + Sync + 'static,
+    moved: impl Fn(TaskProgress) -> W + Send + Sync + 'static,
+) -> impl Node<S, N, C> {
     move |state: Arc<S>, _: Ctx<C>| {
         let writes: Writes<S> = moved(progress(&state).next_task()).into();
         ready(Ok::<_, NodeError>(writes))

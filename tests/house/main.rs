@@ -127,16 +127,17 @@ const FOLDERS: [(&str, &[&str]); 20] = [
 ];
 
 /// Each entry of `src/nodes/`, a folder or a file, and what it may import beside itself: only entries above it.
-const NODES: [(&str, &[&str]); 9] = [
-    ("step", &[]),
-    ("siblings", &[]),
+const NODES: [(&str, &[&str]); 10] = [
+    ("job", &[]),
+    ("step", &["job"]),
+    ("siblings", &["job"]),
     ("prompts", &[]),
     ("ask", &[]),
-    ("events", &["prompts"]),
-    ("git", &["step", "siblings", "prompts", "ask", "events"]),
-    ("agent", &["step", "siblings", "prompts", "ask", "events", "git"]),
-    ("verify", &["step", "siblings", "prompts", "ask", "events", "git", "agent"]),
-    ("plan", &["step", "siblings", "prompts", "ask", "events", "git", "agent", "verify"]),
+    ("events", &["job", "prompts"]),
+    ("git", &["job", "step", "siblings", "prompts", "ask", "events"]),
+    ("agent", &["job", "step", "siblings", "prompts", "ask", "events", "git"]),
+    ("verify", &["job", "step", "siblings", "prompts", "ask", "events", "git", "agent"]),
+    ("plan", &["job", "step", "siblings", "prompts", "ask", "events", "git", "agent", "verify"]),
 ];
 
 type Table = [(&'static str, &'static [&'static str])];
@@ -424,7 +425,7 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
 #[case::up_in_the_nodes_from_a_file(
     "src/nodes/events.rs",
     "use super::git::Folder;",
-    "folder `events` of the nodes must not know `git`; it may import [\"prompts\"]"
+    "folder `events` of the nodes must not know `git`; it may import [\"job\", \"prompts\"]"
 )]
 #[case::through_the_face_of_the_nodes(
     "src/nodes/git/a.rs",

@@ -95,14 +95,14 @@ async fn judged(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> No
 
 fn to_prepare(letter: &Letter) -> Result<PrepareJob, NodeError> {
     let folder = letter.folder.clone();
-    Ok(PrepareJob { folder, branch: None, named_after: None, allow_dirty: false, plan: None, plan_waits: false })
+    Ok(PrepareJob::new(folder))
 }
 
 fn to_commit(letter: &Letter, change: Change) -> Result<CommitJob, NodeError> {
     let base = letter.base.clone().ok_or("not prepared")?;
     let message = if change == Message { "Post" } else { "Send" }.to_owned();
     let (folder, tree, attempt) = (letter.folder.clone(), letter.after.clone(), letter.attempts);
-    Ok(CommitJob { folder, base, tree, message, task: "letter".into(), attempt })
+    Ok(CommitJob::new(folder, base, tree, message).task("letter".into()).attempt(attempt))
 }
 
 fn graph(change: Change) -> Mail {

@@ -83,7 +83,7 @@ pub fn worker<F, S: State, N, C>(body: F) -> WithOptions<F, S, N, C> {
 }
 
 impl<F, S: State, N, C> WithOptions<F, S, N, C> {
-    fn with(self, change: impl FnOnce(NodeOptions<S, N, C>) -> NodeOptions<S, N, C>) -> Self {
+    pub(crate) fn with(self, change: impl FnOnce(NodeOptions<S, N, C>) -> NodeOptions<S, N, C>) -> Self {
         Self { body: self.body, options: change(self.options) }
     }
 }

@@ -58,6 +58,18 @@ pub struct AgentSpec {
     pub purse: Purse,
 }
 
+impl AgentSpec {
+    /// Returns the home of the agent, or the folder that is used without one.
+    pub(super) fn home(&self) -> &Path {
+        self.home.as_deref().unwrap_or(Path::new(".superstep"))
+    }
+
+    /// Returns the folder for diffs that are too long for a prompt.
+    pub(in crate::nodes) fn long_diffs(&self) -> PathBuf {
+        self.home().join("diffs")
+    }
+}
+
 /// The share of an agent in the budget of its run. All turns of a thread are in one ledger, a file in the `ledgers`
 /// folder of the agent's [`home`](AgentSpec::home), also those in subgraphs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,5 @@
 //! The node that has an agent work on a task. Knows turns and trees, must not know the review.
 
-use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::agents::{AgentSpec, Agents};
 use super::turn::{Answer, Cut, CutOff, NextStep, Turn, TurnOutcome, Turned};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
 use crate::nodes::ask::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
 use crate::nodes::events::Notes;
@@ -17,50 +16,53 @@ use crate::nodes::git::store;
 use crate::nodes::git::{After, TamperCheck};
 use crate::nodes::git::{Base, Folder, Kept};
 use crate::nodes::git::{diff, tree_now};
+use crate::nodes::job::{Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::{Brief, Feedback, Prompt};
 use crate::nodes::siblings::Siblings;
-use crate::nodes::step::step;
 use crate::plan::{WorkReport, WorkStatus};
 use crate::workspace::{Standing, TreeId};
 
 /// The maximum number of questions to a person in one attempt.
 const QUESTIONS: u32 = 20;
 
-/// A task to work on.
-#[derive(Clone, Debug)]
-pub struct DeveloperJob {
-    /// The agent that works.
-    pub agent: AgentSpec,
-    /// The folder of the work.
-    pub folder: Folder,
-    /// The tools and rights of the agent beside reading.
-    pub access: Access,
-    /// The task.
-    pub brief: Brief,
-    /// The attempt, from 1.
-    pub attempt: u32,
-    /// The reasons why the attempt before was not accepted.
-    pub feedback: Feedback,
-    /// The session of the previous attempt, to resume; none: a new one.
-    pub session: Option<SessionRef>,
-    /// The work of the previous attempt, which is kept in git before anything else; none: there is none to keep.
-    pub kept: Option<Kept>,
-    /// The commit of earlier work on the task that was reset, for the prompt; none: there is none.
-    pub taken_out: Option<String>,
-    /// The files to start with, if other than those of the previous attempt.
-    pub reset: Option<TreeId>,
-    /// The base of the task.
-    pub base: Base,
-    /// The folder for diffs that are too long for a prompt.
-    pub long_diffs: PathBuf,
-    /// The group of parallel tasks that it belongs to; none: it works alone.
-    pub together: Option<Siblings>,
-    /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
-    pub from: Option<CutOff>,
-    /// True if the turn ends when the budget of the run is used up; else a person is asked for more.
-    pub ends_with_budget: bool,
-    /// A file that gets the events of the agent, a line of JSON each.
-    pub transcript: Option<PathBuf>,
+job! {
+    /// A task to work on.
+    #[derive(Clone, Debug)]
+    pub struct DeveloperJob {
+        /// The agent that works.
+        agent: AgentSpec,
+        /// The folder of the work.
+        folder: Folder,
+        /// The base of the task.
+        base: Base,
+        /// The task.
+        brief: Brief,
+        ..
+        /// The tools and rights of the agent beside reading.
+        access: Access,
+        /// The attempt, from 1.
+        attempt: u32 = 1,
+        /// The reasons why the attempt before was not accepted.
+        feedback: Feedback,
+        /// The session of the previous attempt, to resume; none: a new one.
+        session: Option<SessionRef>,
+        /// The work of the previous attempt, which is kept in git before anything else; none: there is none to keep.
+        kept: Option<Kept>,
+        /// The commit of earlier work on the task that was reset, for the prompt; none: there is none.
+        taken_out: Option<String>,
+        /// The files to start with, if other than those of the previous attempt.
+        reset: Option<TreeId>,
+        /// The group of parallel tasks that it belongs to; none: it works alone.
+        together: Option<Siblings>,
+        /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
+        from: Option<CutOff>,
+        /// True if the turn ends when the budget of the run is used up; else a person is asked for more.
+        ends_with_budget: bool,
+        /// A file that gets the events of the agent, a line of JSON each.
+        transcript: Option<PathBuf>,
+        /// Notices of its turns.
+        notes: Notes,
+    }
 }
 
 /// Result of the work on a task.
@@ -116,99 +118,79 @@ impl GivenUp {
 /// the work. Questions of the agent are asked of a person, and it continues with the answer. Its own commits are
 /// undone, their changes kept in the files; changes to git's hooks and configuration are reported, and no git command
 /// is run after them.
-pub fn developer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<DeveloperJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Developed) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    let node = step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>().asks::<BudgetReached>();
-    node.asks::<BranchMoved>()
+pub fn developer<S: State, N: NodeId, C: Agents>(
+    job: impl ReadJob<S, DeveloperJob>,
+    done: impl MakeUpdate<S, Developed>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
 }
 
-/// A job with the notices of its turns.
-struct Work {
-    job: DeveloperJob,
-    notes: Notes,
-}
+impl<C: Agents> Job<C> for DeveloperJob {
+    type Done = Developed;
 
-impl Deref for Work {
-    type Target = DeveloperJob;
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Developed, NodeError> {
+        let start = self.base.at.clone();
+        let Some(arrival) = self.folder.arrive(ctx, "stand", &self.base).await? else {
+            return Ok(Developed::aborted());
+        };
+        self.arrive(&arrival, ctx).await?;
+        let salvaged = match &self.kept {
+            Some(kept) => Some(self.folder.keep(ctx, "keep", kept).await?),
+            None => None,
+        };
+        if let Some(tree) = &self.reset {
+            self.folder.reset(ctx, &self.base.at, tree).await?;
+        }
+        let kept = salvaged.clone().filter(|_| self.reset.is_some()).or_else(|| self.taken_out.clone());
+        let before = self.agent.model.clone();
+        let AttemptOutcome { turned, session_lost, then } = work(&mut self, kept.as_deref(), ctx).await?;
+        let model = self.agent.model.clone().filter(|model| before.as_ref() != Some(model));
+        let (usage, raised) = (turned.usage, turned.raised);
+        let base = turned.at.unwrap_or_else(|| self.base.clone());
+        let seen = TamperCheck { tampered: turned.tampered, is_shared: self.together.is_some() };
+        let mut after = self.folder.after_as(ctx, "after", &base, seen).await?;
+        self.notes.add(std::mem::take(&mut after.notices));
+        let base = self.folder.new_base(ctx, "after", &base, after.at.take()).await?.unwrap_or(base);
+        after.notices = self.notes.take();
+        let report = match turned.answer {
+            Answer::Given(report) => Ok(report),
+            Answer::Unusable(why) => Err(why),
+            Answer::SessionLost => Err("the session was lost".into()),
+        };
+        let unfolded = after.is_unfolded().then(|| base.at.clone());
+        let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
+        let base = (at != start).then_some(Base { at, tree: base.tree });
+        let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
+        let (session, given_up) = (turned.session, GivenUp::of(then));
+        Ok(Developed {
+            report,
+            session,
+            usage,
+            after,
+            salvaged,
+            session_lost,
+            model,
+            given_up,
+            raised,
+            cut,
+            base,
+            unfolded,
+        })
+    }
 
-    fn deref(&self) -> &DeveloperJob {
-        &self.job
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<AgentQuestion>().asks::<SessionRefused>().asks::<BudgetReached>().asks::<BranchMoved>()
     }
 }
 
-impl DerefMut for Work {
-    fn deref_mut(&mut self) -> &mut DeveloperJob {
-        &mut self.job
-    }
-}
-
-async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
-    let start = job.base.at.clone();
-    let mut job = Work { job, notes: Notes::default() };
-    let Some(arrival) = job.folder.arrive(&ctx, "stand", &job.base).await? else {
-        return Ok(Developed::aborted());
-    };
-    job.arrive(&arrival, &ctx).await?;
-    let salvaged = match &job.kept {
-        Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
-        None => None,
-    };
-    if let Some(tree) = &job.reset {
-        job.folder.reset(&ctx, &job.base.at, tree).await?;
-    }
-    let kept = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
-    let before = job.agent.model.clone();
-    let AttemptOutcome { turned, session_lost, then } = work(&mut job, kept.as_deref(), &ctx).await?;
-    let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
-    let (usage, raised) = (turned.usage, turned.raised);
-    let base = turned.at.unwrap_or_else(|| job.base.clone());
-    let seen = TamperCheck { tampered: turned.tampered, is_shared: job.together.is_some() };
-    let mut after = job.folder.after_as(&ctx, "after", &base, seen).await?;
-    job.notes.add(std::mem::take(&mut after.notices));
-    let base = job.folder.new_base(&ctx, "after", &base, after.at.take()).await?.unwrap_or(base);
-    after.notices = job.notes.take();
-    let report = match turned.answer {
-        Answer::Given(report) => Ok(report),
-        Answer::Unusable(why) => Err(why),
-        Answer::SessionLost => Err("the session was lost".into()),
-    };
-    let unfolded = after.is_unfolded().then(|| base.at.clone());
-    let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
-    let base = (at != start).then_some(Base { at, tree: base.tree });
-    let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
-    let (session, given_up) = (turned.session, GivenUp::of(then));
-    Ok(Developed {
-        report,
-        session,
-        usage,
-        after,
-        salvaged,
-        session_lost,
-        model,
-        given_up,
-        raised,
-        cut,
-        base,
-        unfolded,
-    })
-}
-
-impl Work {
+impl DeveloperJob {
     /// Puts the commits that people made beneath the work.
     async fn arrive<C: Agents>(&mut self, arrival: &Arrival, ctx: &Ctx<C>) -> Result<(), NodeError> {
         self.notes.add(arrival.notices.clone());
-        if let Some(reset) = self.job.reset.take() {
-            self.job.reset = Some(arrival.carry(ctx, "reset/commits", &self.job.folder, &reset).await?);
+        if let Some(reset) = self.reset.take() {
+            self.reset = Some(arrival.carry(ctx, "reset/commits", &self.folder, &reset).await?);
         }
-        self.job.base = arrival.base.clone();
+        self.base = arrival.base.clone();
         Ok(())
     }
 }
@@ -241,7 +223,11 @@ struct AttemptOutcome {
 }
 
 /// Takes turns until the work is submitted; questions in between are asked of a person.
-async fn work<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<AttemptOutcome, NodeError> {
+async fn work<C: Agents>(
+    job: &mut DeveloperJob,
+    salvaged: Option<&str>,
+    ctx: &Ctx<C>,
+) -> Result<AttemptOutcome, NodeError> {
     let mut worked = begin(job, salvaged, ctx).await?;
     let mut answers = String::new();
     for nth in 1..=QUESTIONS {
@@ -271,7 +257,7 @@ async fn work<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -
 
 /// Takes the turn with a person's answer: in the same session, or with the full prompt if that is lost.
 async fn reply<C: Agents>(
-    job: &mut Work,
+    job: &mut DeveloperJob,
     salvaged: Option<&str>,
     (nth, answer, answers): (u32, &str, &str),
     session: Option<SessionRef>,
@@ -296,9 +282,13 @@ async fn reply<C: Agents>(
 }
 
 /// Takes the first turn of an attempt: in the previous session, or with the full prompt.
-async fn begin<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<AttemptOutcome, NodeError> {
+async fn begin<C: Agents>(
+    job: &mut DeveloperJob,
+    salvaged: Option<&str>,
+    ctx: &Ctx<C>,
+) -> Result<AttemptOutcome, NodeError> {
     let anew = Prompt::developer(&job.brief, &job.feedback, salvaged);
-    let fresh = |job: &Work, key: &str| turn(job, key.into(), anew.clone(), Session::New);
+    let fresh = |job: &DeveloperJob, key: &str| turn(job, key.into(), anew.clone(), Session::New);
     let from = job.from.clone();
     let ended = from.as_ref().and_then(|from| from.session.clone());
     let Some(session) = ended.or_else(|| job.session.clone()) else {
@@ -326,7 +316,7 @@ async fn begin<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) 
 /// Takes a turn. If the server refuses its session, a person is asked; a new session gets the full prompt `anew` and
 /// the changes so far.
 async fn take<C: Agents>(
-    job: &mut Work,
+    job: &mut DeveloperJob,
     taken: Turn,
     anew: &Prompt,
     ctx: &Ctx<C>,
@@ -343,19 +333,19 @@ async fn take<C: Agents>(
 }
 
 /// Returns the turn that continues the work of an abandoned session.
-async fn continued<C: Agents>(job: &Work, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
+async fn continued<C: Agents>(job: &DeveloperJob, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
     let tree = tree_now(ctx, &format!("{key}/files"), &job.folder).await?;
     if tree == job.base.tree {
         return Ok(turn(job, key, anew.clone(), Session::New));
     }
     let between = [&job.base.tree, &tree];
-    let changes = diff(ctx, &format!("{key}/so far"), &job.folder, &job.long_diffs, between).await?;
+    let changes = diff(ctx, &format!("{key}/so far"), &job.folder, &job.agent.long_diffs(), between).await?;
     let mut turn = turn(job, key, anew.followed_by(&Prompt::so_far(&changes)), Session::New);
     turn.files.extend(changes.file());
     Ok(turn)
 }
 
-fn turn(job: &Work, key: String, prompt: Prompt, session: Session) -> Turn {
+fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Turn {
     Turn {
         session,
         access: job.access.clone(),

@@ -172,7 +172,7 @@ impl Turn {
     }
 
     fn contents(&self) -> Contents {
-        let home = self.agent.home.as_deref().unwrap_or(Path::new(".superstep"));
+        let home = self.agent.home();
         Contents::at(std::path::absolute(home).unwrap_or_else(|_| home.to_owned()))
     }
 

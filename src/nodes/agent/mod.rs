@@ -26,7 +26,6 @@ pub use agents::{AgentSpec, Agents, Crew, Purse};
 pub(super) use budget::{BudgetAnswer, Spent};
 pub use developer::{Developed, DeveloperJob, GivenUp, developer};
 pub use journal::{AgentCall, AgentTurn, AskedOfAgent, resolve_texts};
-pub(super) use reviewer::review_work;
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use submit::{Submit, submitted};
 pub use turn::{Answer, Cut, CutOff, Turn, TurnTask, Turned};

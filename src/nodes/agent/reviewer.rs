@@ -6,46 +6,47 @@ use super::agents::{AgentSpec, Agents};
 use super::developer::GivenUp;
 use super::turn::{Answer, Cut, Turn, TurnOutcome};
 use crate::drivers::{NewLimits, Usage};
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
 use crate::nodes::git::Folder;
 use crate::nodes::git::diff;
+use crate::nodes::job::{Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::{Brief, Diff, Prompt, Work};
 use crate::nodes::siblings::Siblings;
-use crate::nodes::step::step;
 use crate::plan::{Comment, Review, Severity};
 use crate::workspace::TreeId;
 
 /// The number of reviews before a person is asked.
 const TRIES: u32 = 2;
 
-/// Work to review.
-#[derive(Clone, Debug)]
-pub struct ReviewerJob {
-    /// The agent that judges.
-    pub agent: AgentSpec,
-    /// The folder of the work.
-    pub folder: Folder,
-    /// The task.
-    pub brief: Brief,
-    /// The attempt, from 1.
-    pub attempt: u32,
-    /// Kinds of review, each a turn: `general`, `security`.
-    pub kinds: Vec<String>,
-    /// The files at the start of the task.
-    pub base: TreeId,
-    /// The files now.
-    pub tree: TreeId,
-    /// The files at the last review.
-    pub last_reviewed: Option<TreeId>,
-    /// The results of the checks, a line each.
-    pub checks: Vec<String>,
-    /// Open comments.
-    pub open: Vec<Comment>,
-    /// The folder for diffs that are too long for a prompt.
-    pub long_diffs: PathBuf,
-    /// The group of parallel tasks that it belongs to; none: it works alone.
-    pub together: Option<Siblings>,
+job! {
+    /// Work to review.
+    #[derive(Clone, Debug)]
+    pub struct ReviewerJob {
+        /// The agent that judges.
+        agent: AgentSpec,
+        /// The folder of the work.
+        folder: Folder,
+        /// The task.
+        brief: Brief,
+        /// The files at the start of the task.
+        base: TreeId,
+        /// The files now.
+        tree: TreeId,
+        ..
+        /// The attempt, from 1.
+        attempt: u32 = 1,
+        /// Kinds of review, each a turn: `general`, `security`.
+        kinds: Vec<String> = vec!["general".into()],
+        /// The files at the last review.
+        last_reviewed: Option<TreeId>,
+        /// The results of the checks, a line each.
+        checks: Vec<String>,
+        /// Open comments.
+        open: Vec<Comment>,
+        /// The group of parallel tasks that it belongs to; none: it works alone.
+        together: Option<Siblings>,
+    }
 }
 
 /// Result of a review.
@@ -81,47 +82,49 @@ pub enum Verdict {
 /// Returns a node that has the work on a task reviewed by a read-only agent in a new session: `job` reads the work from
 /// the state, `done` creates the update from the review. An unreadable review is requested again; then a person is
 /// asked.
-pub fn reviewer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<ReviewerJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Reviewed) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, review_work, done).asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
+pub fn reviewer<S: State, N: NodeId, C: Agents>(
+    job: impl ReadJob<S, ReviewerJob>,
+    done: impl MakeUpdate<S, Reviewed>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
 }
 
-pub(in crate::nodes) async fn review_work<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
-    let changes = changes(&job, &ctx).await?;
-    let mut used = (Usage::default(), NewLimits::default());
-    let mut all: Option<Review> = None;
-    let mut said = vec![];
-    let before = job.agent.model.clone();
-    let mut ended = None;
-    for kind in job.kinds.clone() {
-        match judged(&mut job, &kind, &changes, &ctx, &mut used).await? {
-            Verdict::Judged(review) => {
-                let kind = if job.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
-                said.push(kind + &review_text(&review));
-                all = Some(together(all, review));
-            }
-            Verdict::Accepted => {}
-            verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_)) => {
-                ended = Some(verdict);
-                break;
+impl<C: Agents> Job<C> for ReviewerJob {
+    type Done = Reviewed;
+
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
+        let changes = changes(&self, ctx).await?;
+        let mut used = (Usage::default(), NewLimits::default());
+        let mut all: Option<Review> = None;
+        let mut said = vec![];
+        let before = self.agent.model.clone();
+        let mut ended = None;
+        for kind in self.kinds.clone() {
+            match judged(&mut self, &kind, &changes, ctx, &mut used).await? {
+                Verdict::Judged(review) => {
+                    let kind = if self.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
+                    said.push(kind + &review_text(&review));
+                    all = Some(together(all, review));
+                }
+                Verdict::Accepted => {}
+                verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_)) => {
+                    ended = Some(verdict);
+                    break;
+                }
             }
         }
+        for line in said.into_iter().filter(|_| ended.is_none()) {
+            ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
+        }
+        let verdict = ended.unwrap_or_else(|| all.map_or(Verdict::Accepted, Verdict::Judged));
+        let model = self.agent.model.filter(|model| before.as_ref() != Some(model));
+        let (usage, raised) = used;
+        Ok(Reviewed { verdict, usage, model, raised })
     }
-    for line in said.into_iter().filter(|_| ended.is_none()) {
-        ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
     }
-    let verdict = ended.unwrap_or_else(|| all.map_or(Verdict::Accepted, Verdict::Judged));
-    let model = job.agent.model.filter(|model| before.as_ref() != Some(model));
-    let (usage, raised) = used;
-    Ok(Reviewed { verdict, usage, model, raised })
 }
 
 /// Requests one kind of review until it can be read or a person decides.
@@ -235,10 +238,10 @@ struct Changes {
 }
 
 async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, NodeError> {
-    let all = diff(ctx, "diff", &job.folder, &job.long_diffs, [&job.base, &job.tree]).await?;
+    let all = diff(ctx, "diff", &job.folder, &job.agent.long_diffs(), [&job.base, &job.tree]).await?;
     let before = job.last_reviewed.as_ref().filter(|before| **before != job.base && **before != job.tree);
     let delta = match before {
-        Some(before) => Some(diff(ctx, "delta", &job.folder, &job.long_diffs, [before, &job.tree]).await?),
+        Some(before) => Some(diff(ctx, "delta", &job.folder, &job.agent.long_diffs(), [before, &job.tree]).await?),
         None => None,
     };
     let files = [Some(&all), delta.as_ref()].into_iter().flatten().filter_map(Diff::file).collect();

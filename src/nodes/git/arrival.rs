@@ -10,6 +10,7 @@ use super::on_top::{keep_detached, present};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::{AfterMove, BranchMoved};
 use crate::nodes::events::{note_once, pending_notices};
+use crate::nodes::job::Context;
 use crate::workspace::{BranchMove, CommitId, Folded, LeftOut, Standing, TreeId, Workspace, WorkspaceError};
 
 /// Result of an arrival; none: a person ended the run, because its branch was moved.
@@ -54,7 +55,7 @@ impl Arrival {
     }
 
     /// Returns files from before the arrival with the changes of people's commits.
-    pub(in crate::nodes) async fn carry<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn carry<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -70,7 +71,7 @@ impl Folder {
     /// Arrives for the work on a task: puts HEAD on the branch of the work, or detaches it at its commit. Commits that
     /// people made since `base` are not part of the task from now on. If the branch was moved in another way, a person is
     /// asked [`BranchMoved`].
-    pub(in crate::nodes) async fn arrive<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn arrive<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -81,7 +82,7 @@ impl Folder {
     }
 
     /// Arrives without a question: a branch that was moved is left to the next node that can ask.
-    pub(in crate::nodes) async fn arrive_without_asking<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn arrive_without_asking<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -92,7 +93,7 @@ impl Folder {
     }
 
     /// Arrives where the position was found by an effect of the node's own.
-    pub(in crate::nodes) async fn arrive_at<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn arrive_at<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -103,7 +104,7 @@ impl Folder {
         self.arrived(ctx, key, base, RecordedPosition { moved: moved.map(Into::into), ..at.into() }).await
     }
 
-    async fn arrived<C: Send + Sync + 'static>(
+    async fn arrived<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -123,7 +124,7 @@ impl Folder {
     }
 
     /// Puts the commits of people beneath the work.
-    async fn settled<C: Send + Sync + 'static>(
+    async fn settled<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -143,7 +144,7 @@ impl Folder {
 
     /// Puts the commits that people made since an arrival beneath the work; `at` is the position after the agent or the
     /// command, if its branch was not moved in another way.
-    pub(in crate::nodes) async fn settle<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn settle<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -160,7 +161,7 @@ impl Folder {
     }
 
     /// Returns files with the commits from one to another.
-    pub(in crate::nodes) async fn with_commits<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn with_commits<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -175,11 +176,7 @@ impl Folder {
     }
 
     /// Puts HEAD where the work continues, unless somebody else moved the branch.
-    async fn stand<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-        at: &Standing,
-    ) -> Result<RecordedPosition, NodeError> {
+    async fn stand<C: Context>(&self, ctx: &Ctx<C>, at: &Standing) -> Result<RecordedPosition, NodeError> {
         let workspace = self.hold(ctx).await?;
         if let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? {
             return Ok(RecordedPosition { moved: Some(moved.into()), ..at.clone().into() });
@@ -197,7 +194,7 @@ impl Folder {
     }
 
     /// Continues on top of a branch that was moved, if it has not been moved again.
-    async fn keep_moved<C: Send + Sync + 'static>(
+    async fn keep_moved<C: Context>(
         &self,
         ctx: &Ctx<C>,
         at: &Standing,
@@ -222,7 +219,7 @@ impl Folder {
     }
 
     /// Returns the base on top of commits that people made since; `at` is their position. None: there are none.
-    pub(in crate::nodes) async fn new_base<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn new_base<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -237,7 +234,7 @@ impl Folder {
 
     /// Puts back what the agents of this task moved during their turns; returns notices about it, and about branches that
     /// others moved.
-    pub(in crate::nodes) async fn fold<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn fold<C: Context>(
         &self,
         ctx: &Ctx<C>,
         workspace: &Workspace,
@@ -252,7 +249,7 @@ impl Folder {
     }
 
     /// Returns commits that the agents of this task made elsewhere during their turns, and left.
-    pub(super) async fn unseen_commits<C: Send + Sync + 'static>(
+    pub(super) async fn unseen_commits<C: Context>(
         &self,
         ctx: &Ctx<C>,
         workspace: &Workspace,
@@ -263,7 +260,7 @@ impl Folder {
 }
 
 /// Adds what was noted of the turns of this task.
-async fn with_turns<C: Send + Sync + 'static>(
+async fn with_turns<C: Context>(
     ctx: &Ctx<C>,
     workspace: &Workspace,
     at: &Standing,

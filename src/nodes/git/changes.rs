@@ -11,6 +11,7 @@ use super::folder::{Base, Folder, failed, thread};
 use super::on_top::{on_top, placed_files, without_turn};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::{note_pending, pending_notices};
+use crate::nodes::job::Context;
 use crate::nodes::prompts::Diff;
 use crate::workspace::{BranchMove, FileDiff, FileStatus, Fingerprint, LeftOut, Standing, TreeId, WorkspaceError};
 
@@ -81,39 +82,30 @@ pub(in crate::nodes) struct TamperCheck {
 
 impl Folder {
     /// Returns the fingerprint of git's hooks and configuration, before somebody may change them.
-    pub(in crate::nodes) async fn guard<C>(&self, ctx: &Ctx<C>, key: &str) -> Result<Fingerprint, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    pub(in crate::nodes) async fn guard<C: Context>(&self, ctx: &Ctx<C>, key: &str) -> Result<Fingerprint, NodeError> {
         let look = |_| async { self.hold(ctx).await?.fingerprint().await.map_err(failed) };
         ctx.effect(format!("{key}/before"), &(), look).await
     }
 
     /// Returns the changes since then.
-    pub(in crate::nodes) async fn tampered<C>(
+    pub(in crate::nodes) async fn tampered<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
         guard: &Fingerprint,
-    ) -> Result<Vec<String>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Vec<String>, NodeError> {
         ctx.effect(format!("{key}/after"), &guard.digest(), |_| self.differs(ctx, guard)).await
     }
 
     /// The same after a request of an agent that works at `at`: commits that it made are taken back at once, so that later
     /// ones are known to be a person's.
-    pub(in crate::nodes) async fn after_request<C>(
+    pub(in crate::nodes) async fn after_request<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
         guard: &Fingerprint,
         at: &Standing,
-    ) -> Result<AfterRequest, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<AfterRequest, NodeError> {
         let look = |_| async {
             let tampered = self.differs(ctx, guard).await?;
             if !tampered.is_empty() {
@@ -137,10 +129,11 @@ impl Folder {
     }
 
     /// Returns the present differences.
-    pub(in crate::nodes) async fn differs<C>(&self, ctx: &Ctx<C>, guard: &Fingerprint) -> Result<Vec<String>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    pub(in crate::nodes) async fn differs<C: Context>(
+        &self,
+        ctx: &Ctx<C>,
+        guard: &Fingerprint,
+    ) -> Result<Vec<String>, NodeError> {
         let now = self.hold(ctx).await?.fingerprint().await.map_err(failed)?;
         Ok(guard.changes(&now).iter().map(ToString::to_string).collect())
     }
@@ -151,24 +144,23 @@ impl Folder {
     ///
     /// # Errors
     /// If the repository cannot be read, or commits cannot be taken back.
-    pub async fn after<C>(&self, ctx: &Ctx<C>, tampered: Vec<String>, base: &Base) -> Result<After, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    pub async fn after<C: Context>(
+        &self,
+        ctx: &Ctx<C>,
+        tampered: Vec<String>,
+        base: &Base,
+    ) -> Result<After, NodeError> {
         self.after_as(ctx, "after", base, TamperCheck { tampered, is_shared: false }).await
     }
 
     /// The same with another key, for nodes that call it more than once, and for those with siblings.
-    pub(in crate::nodes) async fn after_as<C>(
+    pub(in crate::nodes) async fn after_as<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
         seen: TamperCheck,
-    ) -> Result<After, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<After, NodeError> {
         let TamperCheck { tampered, is_shared } = seen;
         if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
@@ -192,7 +184,7 @@ impl Folder {
     }
 
     /// Ends an operation of git that the agent of a turn left unfinished; one that began after its turn is a person's.
-    async fn quits<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<bool, NodeError> {
+    async fn quits<C: Context>(&self, ctx: &Ctx<C>, base: &Base) -> Result<bool, NodeError> {
         let Some(since) = base.at.started else { return Ok(false) };
         let Some(what) = self.hold(ctx).await?.quit_left(since).await.map_err(failed)? else { return Ok(false) };
         let notice = format!("a {what} that was left unfinished was ended; the files are as it left them");
@@ -202,7 +194,7 @@ impl Folder {
 
     /// Takes a snapshot of the files after a person has decided: they may hold the person's changes, and traces of an agent
     /// after which git could not be run. `at` is the position of HEAD then, on top of commits of people.
-    pub(in crate::nodes) async fn snapshot_after_decision<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn snapshot_after_decision<C: Context>(
         &self,
         ctx: &Ctx<C>,
         base: &Base,
@@ -212,11 +204,7 @@ impl Folder {
         ctx.effect("settle", &at, look).await
     }
 
-    async fn settled_files<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-        at: &Standing,
-    ) -> Result<After, WorkspaceError> {
+    async fn settled_files<C: Context>(&self, ctx: &Ctx<C>, at: &Standing) -> Result<After, WorkspaceError> {
         let workspace = self.hold_workspace(ctx).await?;
         workspace.ensure_ready().await?;
         let moved = workspace.foreign_move(at).await?;
@@ -230,11 +218,7 @@ impl Folder {
         Ok(After { tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved, ..After::default() })
     }
 
-    async fn effects_since<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-        base: &Base,
-    ) -> Result<After, WorkspaceError> {
+    async fn effects_since<C: Context>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, WorkspaceError> {
         let workspace = self.hold_workspace(ctx).await?;
         let folded = self.fold(ctx, &workspace, &base.at).await?;
         if workspace.foreign_move(&base.at).await?.is_none() {
@@ -269,7 +253,7 @@ const SHOWN: usize = 50;
 pub(in crate::nodes) const NAMED: usize = 500;
 
 /// Lists the files that differ between two trees, a line each. Journalled as [`diff`] is.
-pub(in crate::nodes) async fn listed<C: Send + Sync + 'static>(
+pub(in crate::nodes) async fn listed<C: Context>(
     ctx: &Ctx<C>,
     key: &str,
     folder: &Folder,
@@ -306,7 +290,7 @@ fn line(file: &FileDiff) -> String {
 }
 
 /// Takes a snapshot of the files.
-pub(in crate::nodes) async fn tree_now<C: Send + Sync + 'static>(
+pub(in crate::nodes) async fn tree_now<C: Context>(
     ctx: &Ctx<C>,
     key: &str,
     folder: &Folder,
@@ -317,7 +301,7 @@ pub(in crate::nodes) async fn tree_now<C: Send + Sync + 'static>(
 
 /// Returns the changes between two trees; long ones in a file named after both. Journalled, so that a replay needs no
 /// repository.
-pub(in crate::nodes) async fn diff<C: Send + Sync + 'static>(
+pub(in crate::nodes) async fn diff<C: Context>(
     ctx: &Ctx<C>,
     key: &str,
     folder: &Folder,

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::folder::{Base, Folder, failed, lost_race, thread};
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::{AfterMove, BranchMoved};
 use crate::nodes::events::{Activity, PhaseEvent};
-use crate::nodes::step::step;
+use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::workspace::{
     BranchMove, CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace, WorkspaceError,
 };
@@ -15,22 +15,25 @@ use crate::workspace::{
 /// The number of times that a commit is tried while people commit at the same moment.
 const TRIES: u32 = 5;
 
-/// Work to commit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CommitJob {
-    /// The repository and its folder.
-    #[serde(skip)]
-    pub folder: Folder,
-    /// The base of the task.
-    pub base: Base,
-    /// The reviewed files; none: nothing is committed.
-    pub tree: Option<TreeId>,
-    /// The message, subject first.
-    pub message: String,
-    /// The task's number.
-    pub task: String,
-    /// The attempt, from 1.
-    pub attempt: u32,
+job! {
+    /// Work to commit.
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    pub struct CommitJob {
+        /// The repository and its folder.
+        #[serde(skip)]
+        folder: Folder,
+        /// The base of the task.
+        base: Base,
+        /// The reviewed files; none: nothing is committed.
+        tree: Option<TreeId>,
+        /// The message, subject first.
+        message: String,
+        ..
+        /// The task's number.
+        task: String,
+        /// The attempt, from 1.
+        attempt: u32 = 1,
+    }
 }
 
 /// Result of a commit.
@@ -53,24 +56,27 @@ pub struct Moved {
 /// stay beneath it.
 ///
 /// The node fails if a hook refuses the commit; run again, it commits again.
-pub fn commit_task<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<CommitJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Moved) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, |job: CommitJob, ctx: Ctx<C>| async move { commit(&job, &ctx).await }, done).asks::<BranchMoved>()
+pub fn commit_task<S: State, N: NodeId, C: Context>(
+    job: impl ReadJob<S, CommitJob>,
+    done: impl MakeUpdate<S, Moved>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
+}
+
+impl<C: Context> Job<C> for CommitJob {
+    type Done = Moved;
+
+    async fn perform(self, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+        commit(&self, ctx).await
+    }
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<BranchMoved>()
+    }
 }
 
 /// Commits, unless the commit exists. If the branch was moved, a person is asked first.
-pub(in crate::nodes) async fn commit<C: Send + Sync + 'static>(
-    job: &CommitJob,
-    ctx: &Ctx<C>,
-) -> Result<Moved, NodeError> {
+pub(in crate::nodes) async fn commit<C: Context>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let mut job = job.clone();
     let mut moved = commit_once(&job, "commit", ctx).await?;
     for nth in 1.. {
@@ -88,7 +94,7 @@ pub(in crate::nodes) async fn commit<C: Send + Sync + 'static>(
 }
 
 /// Commits work whose base gets the files of `start` with all commits that were made since.
-pub(super) async fn commit_since<C: Send + Sync + 'static>(
+pub(super) async fn commit_since<C: Context>(
     start: Option<&Base>,
     job: &CommitJob,
     ctx: &Ctx<C>,
@@ -100,10 +106,7 @@ pub(super) async fn commit_since<C: Send + Sync + 'static>(
     commit(&job, ctx).await
 }
 
-async fn commit_once<C>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Result<Moved, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+async fn commit_once<C: Context>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let commit = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
     let probe = |_| async {
         let workspace = job.folder.hold(ctx).await?;
@@ -121,7 +124,7 @@ async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Resul
 
 /// Creates the commit, or finishes one that was interrupted by a kill. A person may commit at the same moment: then it
 /// comes after theirs.
-async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+async fn make<C: Context>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     for _ in 1..TRIES {
         let at = workspace.head().await.map_err(failed)?;
@@ -135,7 +138,7 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
     make_once(&workspace, job, key, ctx).await
 }
 
-async fn make_once<C: Send + Sync + 'static>(
+async fn make_once<C: Context>(
     workspace: &Workspace,
     job: &CommitJob,
     key: &CommitKey,
@@ -233,14 +236,11 @@ enum KeptBranch {
 }
 
 /// Moves the run's branch forward, and updates the files of the work tree.
-pub(in crate::nodes) async fn advanced<C>(
+pub(in crate::nodes) async fn advanced<C: Context>(
     advance: Option<&Advance>,
     repository: &Folder,
     ctx: &Ctx<C>,
-) -> Result<Advanced, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+) -> Result<Advanced, NodeError> {
     let Some(advance) = advance else { return Ok(Advanced::To(None)) };
     let go = |_| async { advance.go(repository, ctx).await };
     let mut away: Option<BranchMoved> = ctx.effect("advance", advance, go).await?;
@@ -261,10 +261,7 @@ where
 
 impl Advance {
     /// Advances, unless somebody else moved the branch; returns how.
-    async fn go<C>(&self, repository: &Folder, ctx: &Ctx<C>) -> Result<Option<BranchMoved>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn go<C: Context>(&self, repository: &Folder, ctx: &Ctx<C>) -> Result<Option<BranchMoved>, NodeError> {
         let workspace = repository.hold(ctx).await?;
         let now = workspace.branch_at(&self.branch).await.map_err(failed)?;
         if now.as_ref() != Some(&self.from) && now.as_ref() != Some(&self.to) {
@@ -277,10 +274,12 @@ impl Advance {
     }
 
     /// Puts the work on top of the branch where it is now, unless it was moved again.
-    async fn keep<C>(&self, question: &BranchMoved, repository: &Folder, ctx: &Ctx<C>) -> Result<KeptBranch, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn keep<C: Context>(
+        &self,
+        question: &BranchMoved,
+        repository: &Folder,
+        ctx: &Ctx<C>,
+    ) -> Result<KeptBranch, NodeError> {
         let workspace = repository.hold(ctx).await?;
         let onto = question.new.as_ref().unwrap_or(&self.from);
         let now = workspace.branch_at(&self.branch).await.map_err(failed)?;
@@ -305,16 +304,13 @@ impl Advance {
         Ok(KeptBranch::To(to))
     }
 
-    async fn advance<C>(
+    async fn advance<C: Context>(
         &self,
         workspace: &Workspace,
         from: &CommitId,
         to: &CommitId,
         ctx: &Ctx<C>,
-    ) -> Result<(), NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<(), NodeError> {
         workspace.advance(&self.branch, from, to).await.map_err(failed)?;
         if let Some(event) = self.event.clone() {
             event.emit(ctx).await;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{Checkpointer, ThreadId, hex_ids};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::note_pending;
+use crate::nodes::job::Context;
 use crate::process::Key;
 use crate::workspace::{
     CommitId, Head, KeptTree, SalvageKey, Standing, TreeId, Workspace, WorkspaceError, WorkspaceOptions, reference_name,
@@ -86,15 +87,12 @@ impl Folder {
     ///
     /// # Errors
     /// As [`Workspace::lock`], which names who works there, and as [`open`](Self::open).
-    pub async fn hold<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
+    pub async fn hold<C: Context>(&self, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
         self.hold_workspace(ctx).await.map_err(failed)
     }
 
     /// The same, with git's error.
-    pub(in crate::nodes) async fn hold_workspace<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-    ) -> Result<Workspace, WorkspaceError> {
+    pub(in crate::nodes) async fn hold_workspace<C: Context>(&self, ctx: &Ctx<C>) -> Result<Workspace, WorkspaceError> {
         let workspace = self.open_for(ctx).await?;
         let name = format!("work tree {}", workspace.git_dir().display());
         ctx.keep(&name, workspace.lock(&thread(ctx))).await?;
@@ -106,22 +104,19 @@ impl Folder {
     }
 
     /// Ends the work on the branch of a run: the checkout goes back to where it was before. Returns a notice if it cannot.
-    pub(in crate::nodes) async fn go_back<C>(
+    pub(in crate::nodes) async fn go_back<C: Context>(
         &self,
         ctx: &Ctx<C>,
         own: &str,
         to: &Head,
-    ) -> Result<Option<String>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Option<String>, NodeError> {
         let back = |_| async { self.hold(ctx).await?.go_back(own, to).await.map_err(failed) };
         let stays: Option<String> = ctx.effect("back", &(own, to), back).await?;
         Ok(stays.map(|why| format!("the checkout stays on `{own}`: {why}")))
     }
 
     /// Keeps the work of an attempt and returns its reference; `effect` is the key within the node.
-    pub(in crate::nodes) async fn keep<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn keep<C: Context>(
         &self,
         ctx: &Ctx<C>,
         effect: &str,
@@ -139,7 +134,7 @@ impl Folder {
     /// Puts HEAD on the branch of the work again, or detaches it at its commit: a person may have been elsewhere after a
     /// kill, which may have left an operation of git unfinished that was begun since `started`. A branch that somebody else
     /// moved is left to the next arrival.
-    pub(in crate::nodes) async fn checkout_head<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn checkout_head<C: Context>(
         &self,
         ctx: &Ctx<C>,
         base: &Base,

@@ -28,6 +28,5 @@ pub use folder::{Base, Folder, Kept, keep_objects, release_objects, sweep_object
 pub(super) use folder::{Stop, failed, reference_of, safely, store, thread, unstore};
 pub(super) use on_top::{keep_detached, on_top, reset_on_top};
 pub use record::{
-    FinishJob, FinishedTask, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, SnapshotJob, TakenSnapshot, finish_task,
-    record, snapshot,
+    FinishJob, FinishedTask, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, SnapshotJob, TakenSnapshot,
 };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::folder::{Folder, failed, thread};
 use crate::graph::{Ctx, NodeError};
+use crate::nodes::job::Context;
 use crate::workspace::{HeadMove, Reset, Snapshot, Standing, TreeId, Workspace, WorkspaceError, reference_name};
 
 /// Returns the position on top of the commits that people made since `at`; none if HEAD or its branch were moved in
@@ -93,7 +94,7 @@ pub(super) fn without_turn(at: Standing) -> Standing {
 
 impl Folder {
     /// Resets the files to the reviewed ones, and returns those that differed. `base` is the position of both.
-    pub(in crate::nodes) async fn undo<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn undo<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -108,7 +109,7 @@ impl Folder {
     }
 
     /// Resets the files to those of a position.
-    pub(in crate::nodes) async fn reset<C: Send + Sync + 'static>(
+    pub(in crate::nodes) async fn reset<C: Context>(
         &self,
         ctx: &Ctx<C>,
         base: &Standing,

@@ -11,19 +11,23 @@ use super::commit::{CommitJob, Moved, commit, commit_since};
 use super::folder::{Base, Folder, failed, refusal, store, tampering, thread};
 use super::on_top::placed_files;
 use crate::drivers::tools::mark_records;
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, NodeError, NodeId, NodeOptions, State};
 use crate::nodes::ask::BranchMoved;
+use crate::nodes::job::{Context, Job, job};
 use crate::nodes::siblings::write_whole;
-use crate::nodes::step::step;
 use crate::workspace::{CommitId, Head, KeptTree, Standing, TreeId};
 
-/// Snapshot to take.
-#[derive(Clone, Debug)]
-pub struct SnapshotJob {
-    /// The folder.
-    pub folder: Folder,
-    /// The position and files at which the task began.
-    pub base: Base,
+job! {
+    /// Snapshot to take.
+    ///
+    /// Its node fails if git fails.
+    #[derive(Clone, Debug)]
+    pub struct SnapshotJob {
+        /// The folder.
+        folder: Folder,
+        /// The position and files at which the task began.
+        base: Base,
+    }
 }
 
 /// A snapshot.
@@ -48,23 +52,15 @@ struct PlacedSnapshot {
     at: Option<Standing>,
 }
 
-/// Returns a node that takes a snapshot of the files: `job` reads the folder from the state, `done` creates the update.
-///
-/// The node fails if git fails.
-pub fn snapshot<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<SnapshotJob, E> + Send + Sync + 'static,
-    D: Fn(&S, TakenSnapshot) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, |job: SnapshotJob, ctx: Ctx<C>| async move { taken(&job, &ctx).await }, done)
+impl<C: Context> Job<C> for SnapshotJob {
+    type Done = TakenSnapshot;
+
+    async fn perform(self, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
+        taken(&self, ctx).await
+    }
 }
 
-async fn taken<C: Send + Sync + 'static>(job: &SnapshotJob, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
+async fn taken<C: Context>(job: &SnapshotJob, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
     let take = |_| async {
         let workspace = job.folder.hold(ctx).await?;
         let (found, at) = placed_files(&thread(ctx), &workspace, &job.base.at).await.map_err(failed)?;
@@ -79,25 +75,30 @@ async fn taken<C: Send + Sync + 'static>(job: &SnapshotJob, ctx: &Ctx<C>) -> Res
     Ok(TakenSnapshot { base, ..taken })
 }
 
-/// An attempt to record.
-#[derive(Clone, Debug)]
-pub struct RecordJob {
-    /// The work tree.
-    pub folder: Folder,
-    /// The position and files at which the task began.
-    pub base: Base,
-    /// The files of the attempt.
-    pub tree: TreeId,
-    /// Target of its commit.
-    pub keep: Keep,
-    /// Folder of its record: an absolute path.
-    pub directory: PathBuf,
-    /// The decision; the id of the commit is added as `commit`.
-    pub decision: Value,
-    /// The reports of the verifiers.
-    pub outputs: Value,
-    /// The task.
-    pub spec: String,
+job! {
+    /// An attempt to record.
+    ///
+    /// Its node fails if a hook refuses the commit, or a file cannot be written; run again, it tries again.
+    #[derive(Clone, Debug)]
+    pub struct RecordJob {
+        /// The work tree.
+        folder: Folder,
+        /// The position and files at which the task began.
+        base: Base,
+        /// The files of the attempt.
+        tree: TreeId,
+        /// Folder of its record: an absolute path.
+        directory: PathBuf,
+        ..
+        /// Target of its commit.
+        keep: Keep = Keep::Nowhere,
+        /// The decision; the id of the commit is added as `commit`.
+        decision: Value,
+        /// The reports of the verifiers.
+        outputs: Value,
+        /// The task.
+        spec: String,
+    }
 }
 
 /// Target of an attempt's commit.
@@ -141,38 +142,30 @@ pub struct Recorded {
     pub has_digest: bool,
 }
 
-/// Returns a node that records an attempt: `job` reads it from the state, `done` creates the update from its commit.
-///
-/// The node fails if a hook refuses the commit, or a file cannot be written; run again, it tries again.
-pub fn record<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<RecordJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Recorded) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, record_attempt, done).asks::<BranchMoved>()
-}
+impl<C: Context> Job<C> for RecordJob {
+    type Done = Recorded;
 
-async fn record_attempt<C: Send + Sync + 'static>(mut job: RecordJob, ctx: Ctx<C>) -> Result<Recorded, NodeError> {
-    let mut recorded = job.kept(&ctx).await?;
-    job.decision["commit"] = recorded.commit.as_ref().map_or(Value::Null, |commit| commit.to_string().into());
-    let message = serde_json::json!({ "decision": job.decision });
-    let write = |_| async {
-        ctx.keep_event(&message).await;
-        job.write().await.map(|()| Some(true))
-    };
-    // The effect of an earlier version had no result.
-    let written: Option<bool> = ctx.effect("artifacts", &job.decision, write).await?;
-    recorded.has_digest = written.unwrap_or_default();
-    Ok(recorded)
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+        let mut recorded = self.kept(ctx).await?;
+        self.decision["commit"] = recorded.commit.as_ref().map_or(Value::Null, |commit| commit.to_string().into());
+        let message = serde_json::json!({ "decision": self.decision });
+        let write = |_| async {
+            ctx.keep_event(&message).await;
+            self.write().await.map(|()| Some(true))
+        };
+        // The effect of an earlier version had no result.
+        let written: Option<bool> = ctx.effect("artifacts", &self.decision, write).await?;
+        recorded.has_digest = written.unwrap_or_default();
+        Ok(recorded)
+    }
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<BranchMoved>()
+    }
 }
 
 impl RecordJob {
-    async fn kept<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn kept<C: Context>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         match &self.keep {
             Keep::Nowhere => Ok(Recorded::default()),
             Keep::Reference(kept) => self.referenced(kept, ctx).await,
@@ -192,7 +185,7 @@ impl RecordJob {
         }
     }
 
-    async fn referenced<C: Send + Sync + 'static>(&self, kept: &KeptTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn referenced<C: Context>(&self, kept: &KeptTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         let commit = keep_tree(&self.folder, kept, ctx).await?;
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
@@ -215,11 +208,7 @@ impl RecordJob {
 }
 
 /// Commits a tree with the current time.
-async fn keep_tree<C: Send + Sync + 'static>(
-    folder: &Folder,
-    kept: &KeptTree,
-    ctx: &Ctx<C>,
-) -> Result<CommitId, NodeError> {
+async fn keep_tree<C: Context>(folder: &Folder, kept: &KeptTree, ctx: &Ctx<C>) -> Result<CommitId, NodeError> {
     let at = superstep_base::time::millis(ctx.now().await?);
     let kept = KeptTree { at, ..kept.clone() };
     let arguments = (&kept.reference, &kept.parent, &kept.tree);
@@ -231,15 +220,20 @@ fn pretty(value: &Value) -> Result<String, NodeError> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(NodeError::permanent)
 }
 
-/// A task to end.
-#[derive(Clone, Debug)]
-pub struct FinishJob {
-    /// The commit on the branch.
-    pub commit: CommitJob,
-    /// Files of a turn that did not finish; none: they are recorded already.
-    pub left: Option<LeftFiles>,
-    /// The position to which the checkout goes back once the work is committed; none: it stays.
-    pub back: Option<Head>,
+job! {
+    /// A task to end.
+    ///
+    /// Its node fails if a hook refuses the commit; run again, it commits again.
+    #[derive(Clone, Debug)]
+    pub struct FinishJob {
+        /// The commit on the branch.
+        commit: CommitJob,
+        ..
+        /// Files of a turn that did not finish; none: they are recorded already.
+        left: Option<LeftFiles>,
+        /// The position to which the checkout goes back once the work is committed; none: it stays.
+        back: Option<Head>,
+    }
 }
 
 /// Files that are not recorded yet.
@@ -271,31 +265,23 @@ pub struct KeptFiles {
     pub commit: Option<CommitId>,
 }
 
-/// Returns a node that ends a task: `job` reads the task from the state, `done` creates the update.
-///
-/// The node fails if a hook refuses the commit; run again, it commits again.
-pub fn finish_task<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<FinishJob, E> + Send + Sync + 'static,
-    D: Fn(&S, FinishedTask) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, finish, done).asks::<BranchMoved>()
-}
+impl<C: Context> Job<C> for FinishJob {
+    type Done = FinishedTask;
 
-async fn finish<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
-    let finished = finished(&job, &ctx).await?;
-    if ctx.namespace().is_empty() {
-        job.commit.folder.worktrees_unneeded(&ctx).await?;
+    async fn perform(self, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
+        let finished = finished(&self, ctx).await?;
+        if ctx.namespace().is_empty() {
+            self.commit.folder.worktrees_unneeded(ctx).await?;
+        }
+        Ok(finished)
     }
-    Ok(finished)
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<BranchMoved>()
+    }
 }
 
-async fn finished<C: Send + Sync + 'static>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
+async fn finished<C: Context>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
     match &job.left {
         None => {
             let back = job.back.as_ref().filter(|_| job.commit.tree.is_some()); // what is in no commit stays in the files
@@ -320,7 +306,7 @@ async fn finished<C: Send + Sync + 'static>(job: &FinishJob, ctx: &Ctx<C>) -> Re
 }
 
 impl LeftFiles {
-    async fn keep<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<KeptFiles, NodeError> {
+    async fn keep<C: Context>(&self, ctx: &Ctx<C>) -> Result<KeptFiles, NodeError> {
         let files = match taken(&self.snapshot, ctx).await {
             Ok(files) => files,
             Err(error) if tampering(&error).is_some() => return Ok(KeptFiles { files: None, commit: None }),

@@ -10,29 +10,32 @@ use superstep_base::moved::here;
 
 use super::phase::forgotten;
 use crate::drivers::{NewLimits, Session, SessionRef, Usage};
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::agent::{AgentSpec, Agents, Answer, NextStep, Turn, TurnOutcome, Turned};
 use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, SessionRefused, WhichPlan};
 use crate::nodes::git::{Folder, tampering_message};
+use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::Prompt;
-use crate::nodes::step::step;
 use crate::plan::{Decision, Issue, Plan, PlanError, PlanProposal};
 
-/// A plan to be written.
-#[derive(Clone, Debug)]
-pub struct ArchitectJob {
-    /// The agent that writes it.
-    pub agent: AgentSpec,
-    /// The folder that the plan is about.
-    pub directory: PathBuf,
-    /// The issue that the plan is for.
-    pub issue: Issue,
-    /// The previous plan.
-    pub former: Option<String>,
-    /// Problems of the plan before, and remarks on it.
-    pub issues: Vec<String>,
-    /// The session of the previous plan.
-    pub session: Option<SessionRef>,
+job! {
+    /// A plan to be written.
+    #[derive(Clone, Debug)]
+    pub struct ArchitectJob {
+        /// The agent that writes it.
+        agent: AgentSpec,
+        /// The folder that the plan is about.
+        directory: PathBuf,
+        /// The issue that the plan is for.
+        issue: Issue,
+        ..
+        /// The previous plan.
+        former: Option<String>,
+        /// Problems of the plan before, and remarks on it.
+        issues: Vec<String>,
+        /// The session of the previous plan.
+        session: Option<SessionRef>,
+    }
 }
 
 /// Result of writing a plan.
@@ -56,47 +59,49 @@ pub struct Architected {
 
 /// Returns a node that has an agent read the folder and write a plan: `job` reads the issue from the state, `done`
 /// creates the update from the plan or its problems.
-pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<ArchitectJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Architected) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, write_plan, done).asks::<SessionRefused>().asks::<BudgetReached>()
+pub fn architect<S: State, N: NodeId, C: Agents>(
+    job: impl ReadJob<S, ArchitectJob>,
+    done: impl MakeUpdate<S, Architected>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
 }
 
-async fn write_plan<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
-    let ArchitectJob { agent, directory, issue, former, issues, session } = job;
-    let prompt = Prompt::architect(&issue, former.as_deref(), &issues);
-    let folder = Folder { directory, apart: vec![] };
-    let turn = Turn {
-        session: session.map_or(Session::New, Session::Resume),
-        ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
-    };
-    let (mut turned, mut model) = take(turn.clone(), &ctx).await?;
-    if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
-        let before = (turned.usage, turned.raised);
-        let mut fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn.clone() };
-        fresh.agent.model = model.clone().or(fresh.agent.model);
-        let (again, chosen) = take(fresh, &ctx).await?;
-        (turned, model) = (again.after(before), chosen.or(model));
+impl<C: Agents> Job<C> for ArchitectJob {
+    type Done = Architected;
+
+    async fn perform(self, ctx: &Ctx<C>) -> Result<Architected, NodeError> {
+        let ArchitectJob { agent, directory, issue, former, issues, session } = self;
+        let prompt = Prompt::architect(&issue, former.as_deref(), &issues);
+        let folder = Folder { directory, apart: vec![] };
+        let turn = Turn {
+            session: session.map_or(Session::New, Session::Resume),
+            ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
+        };
+        let (mut turned, mut model) = take(turn.clone(), ctx).await?;
+        if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
+            let before = (turned.usage, turned.raised);
+            let mut fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn.clone() };
+            fresh.agent.model = model.clone().or(fresh.agent.model);
+            let (again, chosen) = take(fresh, ctx).await?;
+            (turned, model) = (again.after(before), chosen.or(model));
+        }
+        if !turned.tampered.is_empty() {
+            untampered(&folder, &turn.key, ctx).await?;
+        }
+        let proposal = match turned.answer {
+            Answer::Given(proposal) => Ok(proposal),
+            Answer::Unusable(why) => Err(vec![format!("the architect handed over no plan: {why}")]),
+            Answer::SessionLost => Err(vec!["the architect lost a session that had just begun".to_owned()]),
+        };
+        let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
+        let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
+        let Turned { session, usage, raised, is_aborted, .. } = turned;
+        Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
     }
-    if !turned.tampered.is_empty() {
-        untampered(&folder, &turn.key, &ctx).await?;
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<SessionRefused>().asks::<BudgetReached>()
     }
-    let proposal = match turned.answer {
-        Answer::Given(proposal) => Ok(proposal),
-        Answer::Unusable(why) => Err(vec![format!("the architect handed over no plan: {why}")]),
-        Answer::SessionLost => Err(vec!["the architect lost a session that had just begun".to_owned()]),
-    };
-    let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
-    let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
-    let Turned { session, usage, raised, is_aborted, .. } = turned;
-    Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
 }
 
 /// Takes a turn. If the server refuses its session, a person is asked.
@@ -163,17 +168,22 @@ impl PlanReviewed {
 
 /// Returns a node that parses a plan: `markdown` reads it from the state, `done` creates the update from the result. A
 /// missing plan is a problem.
-pub fn plan_validator<S, N, C, A, D, W>(markdown: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Option<String> + Send + Sync + 'static,
-    D: Fn(&S, PlanReviewed) -> W + Send + Sync + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    let job = move |state: &S| Ok::<_, NodeError>(markdown(state).unwrap_or_default());
-    step(job, |markdown: String, _: Ctx<C>| async move { Ok(PlanReviewed::of(&markdown)) }, done)
+pub fn plan_validator<S: State, N: NodeId, C: Context>(
+    markdown: impl Fn(&S) -> Option<String> + Send + Sync + 'static,
+    done: impl MakeUpdate<S, PlanReviewed>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(move |state: &S| Ok::<_, NodeError>(ParseJob(markdown(state).unwrap_or_default())), done)
+}
+
+/// A plan to parse.
+struct ParseJob(String);
+
+impl<C: Context> Job<C> for ParseJob {
+    type Done = PlanReviewed;
+
+    async fn perform(self, _: &Ctx<C>) -> Result<PlanReviewed, NodeError> {
+        Ok(PlanReviewed::of(&self.0))
+    }
 }
 
 /// The number of files that are named.
@@ -198,21 +208,24 @@ fn looks_like_a_file(code: &str) -> bool {
     is_plain && !code.ends_with('.') && !path.is_absolute() && has_name(path.extension()) && has_name(path.file_stem())
 }
 
-/// A plan to approve.
-#[derive(Clone, Debug)]
-pub struct ApprovalJob {
-    /// The question.
-    pub question: ApprovePlan,
-    /// The file of the plan, if it has one: a person may have changed it meanwhile.
-    pub file: Option<PlanFile>,
-    /// The folder below which the file is written first, so that a person can read and edit the plan there; none: it
-    /// exists.
-    pub draft: Option<PathBuf>,
-    /// Decision without asking a person.
-    pub decided: Option<Decision>,
-    /// Private reference that earlier versions used for the integration, which is removed with today's if the plan is
-    /// rejected, and the work tree of the run.
-    pub reference: Option<(String, Folder)>,
+job! {
+    /// A plan to approve.
+    #[derive(Clone, Debug)]
+    pub struct ApprovalJob {
+        /// The question.
+        question: ApprovePlan,
+        ..
+        /// The file of the plan, if it has one: a person may have changed it meanwhile.
+        file: Option<PlanFile>,
+        /// The folder below which the file is written first, so that a person can read and edit the plan there; none: it
+        /// exists.
+        draft: Option<PathBuf>,
+        /// Decision without asking a person.
+        decided: Option<Decision>,
+        /// Private reference that earlier versions used for the integration, which is removed with today's if the plan is
+        /// rejected, and the work tree of the run.
+        reference: Option<(String, Folder)>,
+    }
 }
 
 /// A person's decision on a plan.
@@ -236,30 +249,31 @@ impl From<ApprovePlan> for ApprovalJob {
 /// `thread.resume::<ApprovePlan>(Decision::approve())`.
 ///
 /// The node fails if `ask` fails.
-pub fn human_approval<S, N, C, A, J, D, E, W>(ask: A, decided: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    J: Into<ApprovalJob>,
-    A: Fn(&S) -> Result<J, E> + Send + Sync + 'static,
-    D: Fn(&S, Approved) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(move |state: &S| ask(state).map(Into::into), approve, decided).asks::<ApprovePlan>().asks::<PlanChanged>()
+pub fn human_approval<S: State, N: NodeId, C: Context, J: Into<ApprovalJob>>(
+    ask: impl ReadJob<S, J>,
+    decided: impl MakeUpdate<S, Approved>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(move |state: &S| ask(state).map(Into::into), decided)
 }
 
-async fn approve<C: Send + Sync + 'static>(mut job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
-    let reference = job.reference.take();
-    let approved = approved(job, &ctx).await?;
-    if let (Decision::Reject { .. }, Some((reference, repository))) = (&approved.decision, &reference) {
-        forgotten(reference, repository, &ctx).await?;
+impl<C: Context> Job<C> for ApprovalJob {
+    type Done = Approved;
+
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+        let reference = self.reference.take();
+        let approved = approved(self, ctx).await?;
+        if let (Decision::Reject { .. }, Some((reference, repository))) = (&approved.decision, &reference) {
+            forgotten(reference, repository, ctx).await?;
+        }
+        Ok(approved)
     }
-    Ok(approved)
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<ApprovePlan>().asks::<PlanChanged>()
+    }
 }
 
-async fn approved<C: Send + Sync + 'static>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+async fn approved<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
     let ApprovalJob { mut question, mut file, draft, decided, .. } = job;
     if let Some(decision) = decided {
         return Ok(Approved { decision, adopted: None });
@@ -333,21 +347,13 @@ pub(super) struct FileChange {
 
 impl PlanFile {
     /// Writes the plan below a folder.
-    pub(in crate::nodes) async fn write<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-        root: &Path,
-    ) -> Result<(), NodeError> {
+    pub(in crate::nodes) async fn write<C: Context>(&self, ctx: &Ctx<C>, root: &Path) -> Result<(), NodeError> {
         let write = |_| async { write(root, &self.path, &self.plan).map_err(NodeError::permanent) };
         ctx.effect("draft", self, write).await
     }
 
     /// Asks which plan to use, if the file has changed. A missing file has not, nor one with the same plan.
-    pub(super) async fn changed<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-        key: &str,
-    ) -> Result<Option<FileChange>, NodeError> {
+    pub(super) async fn changed<C: Context>(&self, ctx: &Ctx<C>, key: &str) -> Result<Option<FileChange>, NodeError> {
         let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&here(&self.path)).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
         let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;

@@ -7,36 +7,39 @@ use super::draft::{Adopted, FileChange, PlanFile};
 use super::phase::{forgotten, swept};
 use super::subtask::{KeptPart, keep};
 use crate::drivers::NewLimits;
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::agent::{AgentSpec, Agents, BudgetAnswer, Spent, budget};
 use crate::nodes::ask::{
     AfterGivingUp, AfterHalt, BranchMoved, BudgetReached, DecideTask, GaveUp, Halted, PlanChanged, Salvage,
     WrittenOverride,
 };
 use crate::nodes::git::{After, Base, Folder, Kept, listed, tree_now};
-use crate::nodes::step::step;
+use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::plan::Plan;
 use crate::workspace::{Head, TreeId};
 
-/// A task that did not pass.
-#[derive(Clone, Debug)]
-pub struct HaltJob {
-    /// The question.
-    pub question: Halted,
-    /// Its work, which is kept in git before the question; none: there is none to keep.
-    pub kept: Option<Kept>,
-    /// The folder of the work.
-    pub folder: Folder,
-    /// The base of the task.
-    pub base: Base,
-    /// The plan's file, if it has one.
-    pub file: Option<PlanFile>,
-    /// The tasks that are finished or skipped.
-    pub closed: Vec<String>,
-    /// The decision where nobody is asked.
-    pub unattended: Option<AfterHalt>,
-    /// The position to which the checkout goes back if the run ends; none: it stays, with the files of the task.
-    pub back: Option<Head>,
+job! {
+    /// A task that did not pass.
+    #[derive(Clone, Debug)]
+    pub struct HaltJob {
+        /// The question.
+        question: Halted,
+        /// The folder of the work.
+        folder: Folder,
+        /// The base of the task.
+        base: Base,
+        ..
+        /// Its work, which is kept in git before the question; none: there is none to keep.
+        kept: Option<Kept>,
+        /// The plan's file, if it has one.
+        file: Option<PlanFile>,
+        /// The tasks that are finished or skipped.
+        closed: Vec<String>,
+        /// The decision where nobody is asked.
+        unattended: Option<AfterHalt>,
+        /// The position to which the checkout goes back if the run ends; none: it stays, with the files of the task.
+        back: Option<Head>,
+    }
 }
 
 /// The decision on a task.
@@ -61,56 +64,53 @@ pub struct Halting {
 /// Returns a node that asks about a task that did not pass: `job` reads the question from the state, `done` creates the
 /// update from the answer. The work is kept in git before. The files are reset with `skip`, and if another task is next
 /// in the plan; changes that a person made meanwhile are kept too.
-pub fn halt<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<HaltJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Halting) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, halt_task, done).asks::<Halted>().asks::<PlanChanged>().asks::<BranchMoved>()
+pub fn halt<S: State, N: NodeId, C: Context>(
+    job: impl ReadJob<S, HaltJob>,
+    done: impl MakeUpdate<S, Halting>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
 }
 
-async fn halt_task<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Result<Halting, NodeError> {
-    let salvaged = match &job.kept {
-        Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
-        None => None,
-    };
-    let decision = match &job.unattended {
-        Some(decision) => decision.clone(),
-        None => {
-            job.question.salvage = Salvage::One(salvaged.clone());
-            if let Some(kept) = &job.kept {
-                job.question.changes = listed(&ctx, "changes", &job.folder, [&job.base.tree, &kept.tree]).await?;
+impl<C: Context> Job<C> for HaltJob {
+    type Done = Halting;
+
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Halting, NodeError> {
+        let salvaged = match &self.kept {
+            Some(kept) => Some(self.folder.keep(ctx, "keep", kept).await?),
+            None => None,
+        };
+        let decision = match &self.unattended {
+            Some(decision) => decision.clone(),
+            None => {
+                self.question.salvage = Salvage::One(salvaged.clone());
+                if let Some(kept) = &self.kept {
+                    self.question.changes = listed(ctx, "changes", &self.folder, [&self.base.tree, &kept.tree]).await?;
+                }
+                decide(&self.question, |nth| leak(&self, ctx, nth), ctx).await?
             }
-            decide(&job.question, |nth| leak(&job, &ctx, nth), &ctx).await?
+        };
+        let adopted = match &self.file {
+            Some(file) if decision != AfterHalt::Abort => adopt(file, ctx).await?,
+            _ => None,
+        };
+        let was_asked = self.unattended.is_none();
+        let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![], base: None };
+        match (&halting.decision, &self.back) {
+            (AfterHalt::Abort, None) => {}
+            (AfterHalt::Abort, Some(back)) => leave(&self, back, &mut halting, ctx).await?,
+            _ => prepare_files(&self, &mut halting, ctx).await?,
         }
-    };
-    let adopted = match &job.file {
-        Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
-        _ => None,
-    };
-    let was_asked = job.unattended.is_none();
-    let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![], base: None };
-    match (&halting.decision, &job.back) {
-        (AfterHalt::Abort, None) => {}
-        (AfterHalt::Abort, Some(back)) => leave(&job, back, &mut halting, &ctx).await?,
-        _ => prepare_files(&job, &mut halting, &ctx).await?,
+        Ok(halting)
     }
-    Ok(halting)
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<Halted>().asks::<PlanChanged>().asks::<BranchMoved>()
+    }
 }
 
 /// Ends the run: the files of the task, which git keeps, are reset, and the checkout goes back to where it was before. It
 /// stays where somebody moved the branch or changed the files since.
-async fn leave<C: Send + Sync + 'static>(
-    job: &HaltJob,
-    back: &Head,
-    halting: &mut Halting,
-    ctx: &Ctx<C>,
-) -> Result<(), NodeError> {
+async fn leave<C: Context>(job: &HaltJob, back: &Head, halting: &mut Halting, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let After { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
     halting.notices = notices;
     let (None, Some(tree), Some(own)) = (moved, tree, &job.base.at.branch) else { return Ok(()) };
@@ -130,11 +130,7 @@ async fn leave<C: Send + Sync + 'static>(
 }
 
 /// Prepares the files for what comes next.
-async fn prepare_files<C: Send + Sync + 'static>(
-    job: &HaltJob,
-    halting: &mut Halting,
-    ctx: &Ctx<C>,
-) -> Result<(), NodeError> {
+async fn prepare_files<C: Context>(job: &HaltJob, halting: &mut Halting, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let After { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
     let (at, was_moved) = (at.unwrap_or_else(|| job.base.at.clone()), moved.is_some());
     let Some(arrival) = job.folder.arrive_at(ctx, "settle", &job.base, moved, at).await? else {
@@ -171,7 +167,7 @@ impl HaltJob {
     }
 }
 
-async fn adopt<C: Send + Sync + 'static>(file: &PlanFile, ctx: &Ctx<C>) -> Result<Option<Adopted>, NodeError> {
+async fn adopt<C: Context>(file: &PlanFile, ctx: &Ctx<C>) -> Result<Option<Adopted>, NodeError> {
     let Some(FileChange { hash, adopted }) = file.changed(ctx, "plan file").await? else { return Ok(None) };
     let plan = adopted.map_or_else(|| file.plan.clone(), |plan| plan.markdown().to_owned());
     Ok(Some(Adopted { hash, plan }))
@@ -180,7 +176,7 @@ async fn adopt<C: Send + Sync + 'static>(file: &PlanFile, ctx: &Ctx<C>) -> Resul
 /// Asks until the answer is valid; `refuses` returns why the work cannot be accepted, for the `nth` answer.
 async fn decide<C, F, Fut>(question: &Halted, refuses: F, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError>
 where
-    C: Send + Sync + 'static,
+    C: Context,
     F: Fn(u32) -> Fut + Send + Sync,
     Fut: Future<Output = Result<Option<String>, NodeError>> + Send,
 {
@@ -209,40 +205,43 @@ fn problem_of(decision: &AfterHalt) -> Option<String> {
 }
 
 /// Returns the keys of this process that the files contain: such work is not committed.
-async fn leak<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
+async fn leak<C: Context>(job: &HaltJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
     let look = |_| async { job.folder.leaks_now(&job.base.tree).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &job.base.tree, look).await?;
     let message = format!("{}; take the value out of the file, then accept again", leaked.join(", "));
     Ok((!leaked.is_empty()).then_some(message))
 }
 
-/// A phase that did not pass.
-#[derive(Clone, Debug)]
-pub struct HaltPhaseJob {
-    /// The question; none: the budget of the run is used up.
-    pub question: Option<Halted>,
-    /// The agent whose turn the budget stopped.
-    pub agent: AgentSpec,
-    /// The work tree of the run.
-    pub repository: Folder,
-    /// Work of subtasks, which is kept in git before the question.
-    pub kept: Vec<KeptPart>,
-    /// References of work that is already kept.
-    pub salvage: Vec<String>,
-    /// The folder of the worktrees.
-    pub sweep: PathBuf,
-    /// Private reference that earlier versions used for the integration; both are removed if the run ends.
-    pub reference: String,
-    /// The plan's file, if it has one.
-    pub file: Option<PlanFile>,
-    /// The work that is accepted: the files before and after.
-    pub accepted: Option<[TreeId; 2]>,
-    /// The reason why that work cannot be accepted; none: it can.
-    pub unfit: Option<String>,
-    /// Answer without asking a person.
-    pub unattended: Option<AfterHalt>,
-    /// The branch of the run, and the position to which the checkout goes back if the run ends; none: it stays.
-    pub back: Option<(String, Head)>,
+job! {
+    /// A phase that did not pass: its work is kept in git and the worktrees are removed before a person is asked.
+    #[derive(Clone, Debug)]
+    pub struct HaltPhaseJob {
+        /// The agent whose turn the budget stopped.
+        agent: AgentSpec,
+        /// The work tree of the run.
+        repository: Folder,
+        /// The folder of the worktrees.
+        sweep: PathBuf,
+        /// Private reference that earlier versions used for the integration; both are removed if the run ends.
+        reference: String,
+        ..
+        /// The question; none: the budget of the run is used up.
+        question: Option<Halted>,
+        /// Work of subtasks, which is kept in git before the question.
+        kept: Vec<KeptPart>,
+        /// References of work that is already kept.
+        salvage: Vec<String>,
+        /// The plan's file, if it has one.
+        file: Option<PlanFile>,
+        /// The work that is accepted: the files before and after.
+        accepted: Option<[TreeId; 2]>,
+        /// The reason why that work cannot be accepted; none: it can.
+        unfit: Option<String>,
+        /// Answer without asking a person.
+        unattended: Option<AfterHalt>,
+        /// The branch of the run, and the position to which the checkout goes back if the run ends; none: it stays.
+        back: Option<(String, Head)>,
+    }
 }
 
 /// The decision on a phase.
@@ -262,43 +261,36 @@ pub struct HaltedPhase {
     pub stays: Option<String>,
 }
 
-/// Returns a node that asks about a phase: `job` reads the question from the state, `done` creates the update from the
-/// answer. The work is kept in git and the worktrees are removed before a person is asked.
-pub fn halt_phase<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<HaltPhaseJob, E> + Send + Sync + 'static,
-    D: Fn(&S, HaltedPhase) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, ask_about_phase, done).asks::<Halted>().asks::<PlanChanged>().asks::<BudgetReached>()
-}
+impl<C: Agents> Job<C> for HaltPhaseJob {
+    type Done = HaltedPhase;
 
-async fn ask_about_phase<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhase, NodeError> {
-    let Some(question) = &job.question else { return raise_budget(&job, &ctx).await };
-    let mut salvage = job.salvage.clone();
-    salvage.extend(keep(&job.kept, &job.repository, &ctx).await?);
-    salvage.sort();
-    salvage.dedup();
-    swept(Some(&job.sweep), &job.repository, &ctx).await?;
-    let question = Halted { salvage: Salvage::All(salvage.clone()), ..question.clone() };
-    let decision = match &job.unattended {
-        Some(decision) => decision.clone(),
-        None => decide(&question, |nth| phase_leak(&job, &ctx, nth), &ctx).await?,
-    };
-    let adopted = match &job.file {
-        Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
-        _ => None,
-    };
-    let mut stays = None;
-    if decision == AfterHalt::Abort {
-        stays = leave_phase(&job, &ctx).await?;
+    async fn perform(self, ctx: &Ctx<C>) -> Result<HaltedPhase, NodeError> {
+        let Some(question) = &self.question else { return raise_budget(&self, ctx).await };
+        let mut salvage = self.salvage.clone();
+        salvage.extend(keep(&self.kept, &self.repository, ctx).await?);
+        salvage.sort();
+        salvage.dedup();
+        swept(Some(&self.sweep), &self.repository, ctx).await?;
+        let question = Halted { salvage: Salvage::All(salvage.clone()), ..question.clone() };
+        let decision = match &self.unattended {
+            Some(decision) => decision.clone(),
+            None => decide(&question, |nth| phase_leak(&self, ctx, nth), ctx).await?,
+        };
+        let adopted = match &self.file {
+            Some(file) if decision != AfterHalt::Abort => adopt(file, ctx).await?,
+            _ => None,
+        };
+        let mut stays = None;
+        if decision == AfterHalt::Abort {
+            stays = leave_phase(&self, ctx).await?;
+        }
+        let (was_asked, raised) = (self.unattended.is_none(), NewLimits::default());
+        Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised, stays })
     }
-    let (was_asked, raised) = (job.unattended.is_none(), NewLimits::default());
-    Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised, stays })
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<Halted>().asks::<PlanChanged>().asks::<BudgetReached>()
+    }
 }
 
 /// Ends the run: nothing refers to the integration any more, and the checkout goes back to where it was before.
@@ -341,13 +333,15 @@ async fn raise_budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<Hal
     Ok(HaltedPhase { decision, was_asked: true, adopted: None, salvage, raised: raised.unwrap_or_default(), stays })
 }
 
-/// A question to ask.
-#[derive(Clone, Debug)]
-pub struct AskJob {
-    /// The question.
-    pub question: GaveUp,
-    /// The reason for it.
-    pub asking: Asking,
+job! {
+    /// A question to ask. An invalid answer is asked for again, with the reason.
+    #[derive(Clone, Debug)]
+    pub struct AskJob {
+        /// The question.
+        question: GaveUp,
+        /// The reason for it.
+        asking: Asking,
+    }
 }
 
 /// The reason for which a person is asked.
@@ -370,40 +364,33 @@ pub enum Reply {
     Raised(NewLimits),
 }
 
-/// Returns a node that asks: `job` reads the question from the state, `done` creates the update from the answer. An
-/// invalid answer is asked for again, with the reason.
-pub fn ask<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<AskJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Reply) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, ask_about_task, done).asks::<GaveUp>().asks::<DecideTask>().asks::<BudgetReached>()
-}
+impl<C: Agents> Job<C> for AskJob {
+    type Done = Reply;
 
-async fn ask_about_task<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeError> {
-    if let Asking::Budget(agent) = &job.asking {
-        let account = budget::account(&ctx, "budget/account", agent).await?;
-        let spent = Spent { agent, task: &job.question.task, key: "budget", account };
-        let problem_of = |given: &WrittenOverride| job.question.problem_of_override(given);
-        return Ok(match budget::asked(&ctx, spent, problem_of).await? {
-            BudgetAnswer::Raised(limits) => Reply::Raised(limits),
-            BudgetAnswer::Aborted => Reply::Task(AfterGivingUp::Abort),
-            BudgetAnswer::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
-        });
-    }
-    loop {
-        let reply = match job.asking {
-            Asking::Decide => ctx.interrupt(DecideTask { about: job.question.clone() })?,
-            Asking::GaveUp | Asking::Budget(_) => ctx.interrupt(job.question.clone())?,
-        };
-        match job.question.problem_of(&reply) {
-            None => return Ok(Reply::Task(reply)),
-            problem => job.question.problem = problem,
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reply, NodeError> {
+        if let Asking::Budget(agent) = &self.asking {
+            let account = budget::account(ctx, "budget/account", agent).await?;
+            let spent = Spent { agent, task: &self.question.task, key: "budget", account };
+            let problem_of = |given: &WrittenOverride| self.question.problem_of_override(given);
+            return Ok(match budget::asked(ctx, spent, problem_of).await? {
+                BudgetAnswer::Raised(limits) => Reply::Raised(limits),
+                BudgetAnswer::Aborted => Reply::Task(AfterGivingUp::Abort),
+                BudgetAnswer::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
+            });
         }
+        loop {
+            let reply = match self.asking {
+                Asking::Decide => ctx.interrupt(DecideTask { about: self.question.clone() })?,
+                Asking::GaveUp | Asking::Budget(_) => ctx.interrupt(self.question.clone())?,
+            };
+            match self.question.problem_of(&reply) {
+                None => return Ok(Reply::Task(reply)),
+                problem => self.question.problem = problem,
+            }
+        }
+    }
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<GaveUp>().asks::<DecideTask>().asks::<BudgetReached>()
     }
 }

@@ -11,31 +11,38 @@ use super::subtask::Part;
 use super::subtask::keep_one;
 use super::subtask::{Collision, undeclared};
 use super::worktree::{WorktreeJob, prepared, reopened};
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::Activity;
 use crate::nodes::events::PhaseEvent;
 use crate::nodes::git::{Base, failed, thread};
 use crate::nodes::git::{Stop, safely};
 use crate::nodes::git::{keep_detached, on_top};
-use crate::nodes::step::step;
+use crate::nodes::job::{Context, Job, job};
 use crate::nodes::verify::{Verified, VerifyJob, verified};
 use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
 
-/// Work to integrate.
-#[derive(Clone, Debug)]
-pub struct IntegrateJob {
-    /// The worktree for it, at the commit to start at.
-    pub worktree: WorktreeJob,
-    /// Files of the commit to start at.
-    pub tree: TreeId,
-    /// The plan and its path, if the first commit adds it to the repository.
-    pub plan: Option<(PathBuf, String)>,
-    /// Commands of the subtasks that are already integrated.
-    pub verify: Vec<String>,
-    /// The work, in the order of the plan.
-    pub parts: Vec<Part>,
-    /// True if a file that is not declared is a collision.
-    pub is_strict: bool,
+job! {
+    /// Work to integrate: the work of subtasks is committed, one after the other, each on top of the earlier ones. After each
+    /// commit, the commands of all subtasks so far run, in a worktree that is prepared like those of subtasks. It ends at a
+    /// conflict or a failing command, and undoes that subtask's commit.
+    ///
+    /// Its node fails if the worktree cannot be prepared or a hook refuses a commit; run again, it tries again.
+    #[derive(Clone, Debug)]
+    pub struct IntegrateJob {
+        /// The worktree for it, at the commit to start at.
+        worktree: WorktreeJob,
+        /// Files of the commit to start at.
+        tree: TreeId,
+        /// The work, in the order of the plan.
+        parts: Vec<Part>,
+        ..
+        /// The plan and its path, if the first commit adds it to the repository.
+        plan: Option<(PathBuf, String)>,
+        /// Commands of the subtasks that are already integrated.
+        verify: Vec<String>,
+        /// True if a file that is not declared is a collision.
+        is_strict: bool,
+    }
 }
 
 /// An integrated subtask.
@@ -70,54 +77,39 @@ pub struct Integrated {
     pub notices: Vec<String>,
 }
 
-/// Returns a node that commits the work of subtasks one after the other, each on top of the earlier ones: `job` reads
-/// it from the state, `done` creates the update from the commits. After each commit, the commands of all subtasks so
-/// far run, in a worktree that is prepared like those of subtasks. The node stops at a conflict or a failing command,
-/// and undoes that subtask's commit.
-///
-/// The node fails if the worktree cannot be prepared or a hook refuses a commit; run again, it tries again.
-pub fn integrate<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<IntegrateJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Integrated) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, perform, done)
-}
+impl<C: Context> Job<C> for IntegrateJob {
+    type Done = Integrated;
 
-async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Result<Integrated, NodeError> {
-    let mut all = Integrated {
-        commits: vec![],
-        tip: job.worktree.at.clone(),
-        tree: job.tree.clone(),
-        collision: None,
-        salvage: None,
-        waived: vec![],
-        notices: vec![],
-    };
-    if job.parts.is_empty() {
-        return Ok(all);
+    async fn perform(self, ctx: &Ctx<C>) -> Result<Integrated, NodeError> {
+        let mut all = Integrated {
+            commits: vec![],
+            tip: self.worktree.at.clone(),
+            tree: self.tree.clone(),
+            collision: None,
+            salvage: None,
+            waived: vec![],
+            notices: vec![],
+        };
+        if self.parts.is_empty() {
+            return Ok(all);
+        }
+        let collision = match self.add_all(&mut all, ctx).await {
+            Ok(None) => return Ok(all),
+            Ok(Some(collision)) => collision,
+            Err(Stop::Tampered(what)) => Collision::Tampered { what },
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        let Some(part) = self.parts.get(all.commits.len()) else { return Ok(all) };
+        let kept = part.kept();
+        let keep = |_| async {
+            let reference = keep_one(&kept, &self.worktree.repository, ctx).await?;
+            PhaseEvent::SubtaskFailed(part.place(&collision)).emit(ctx).await;
+            Ok::<_, NodeError>(reference)
+        };
+        all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
+        all.collision = Some((part.id.clone(), collision));
+        Ok(all)
     }
-    let collision = match job.add_all(&mut all, &ctx).await {
-        Ok(None) => return Ok(all),
-        Ok(Some(collision)) => collision,
-        Err(Stop::Tampered(what)) => Collision::Tampered { what },
-        Err(Stop::Failed(error)) => return Err(error),
-    };
-    let Some(part) = job.parts.get(all.commits.len()) else { return Ok(all) };
-    let kept = part.kept();
-    let keep = |_| async {
-        let reference = keep_one(&kept, &job.worktree.repository, &ctx).await?;
-        PhaseEvent::SubtaskFailed(part.place(&collision)).emit(&ctx).await;
-        Ok::<_, NodeError>(reference)
-    };
-    all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
-    all.collision = Some((part.id.clone(), collision));
-    Ok(all)
 }
 
 /// State of the worktree and the commands while parts are added.
@@ -155,11 +147,7 @@ struct Made {
 
 impl IntegrateJob {
     /// Adds the parts until one collides: the one after the last commit.
-    async fn add_all<C: Send + Sync + 'static>(
-        &self,
-        all: &mut Integrated,
-        ctx: &Ctx<C>,
-    ) -> Result<Option<Collision>, Stop> {
+    async fn add_all<C: Context>(&self, all: &mut Integrated, ctx: &Ctx<C>) -> Result<Option<Collision>, Stop> {
         let WorktreeJob { path, at, furnishings, setup, .. } = &self.worktree;
         let prepare = |_| safely(prepared(&self.worktree, ctx));
         let ready = ctx.effect("worktree", &(path, at, furnishings, setup), prepare).await?.done()?;
@@ -178,7 +166,7 @@ impl IntegrateJob {
         Ok(None)
     }
 
-    async fn add<C: Send + Sync + 'static>(
+    async fn add<C: Context>(
         &self,
         part: &Part,
         all: &mut Integrated,
@@ -227,7 +215,7 @@ impl IntegrateJob {
     }
 
     /// Adds the commits that people made in the worktree of a part, as they are.
-    async fn add_commits<C: Send + Sync + 'static>(
+    async fn add_commits<C: Context>(
         &self,
         part: &Part,
         all: &mut Integrated,
@@ -245,7 +233,7 @@ impl IntegrateJob {
         Ok(())
     }
 
-    async fn join_commits<C: Send + Sync + 'static>(
+    async fn join_commits<C: Context>(
         &self,
         part: &Part,
         tip: &CommitId,
@@ -288,13 +276,7 @@ impl IntegrateJob {
         }
     }
 
-    async fn commit<C: Send + Sync + 'static>(
-        &self,
-        part: &Part,
-        tip: &CommitId,
-        tree: &TreeId,
-        ctx: &Ctx<C>,
-    ) -> Result<Made, Stop> {
+    async fn commit<C: Context>(&self, part: &Part, tip: &CommitId, tree: &TreeId, ctx: &Ctx<C>) -> Result<Made, Stop> {
         let key =
             CommitKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(part.phase) };
         let made = || safely(self.make(part, &key, (tip, tree), ctx));
@@ -308,7 +290,7 @@ impl IntegrateJob {
         ctx.effect(format!("{}/commit", part.id), &(&key, tip, tree), |_| made()).probe(probe).await?.done()
     }
 
-    async fn make<C: Send + Sync + 'static>(
+    async fn make<C: Context>(
         &self,
         part: &Part,
         key: &CommitKey,
@@ -340,7 +322,7 @@ impl IntegrateJob {
     }
 
     /// Returns commit and files of the work, on top of the commits that people made in the worktree meanwhile.
-    async fn on_commits<C: Send + Sync + 'static>(
+    async fn on_commits<C: Context>(
         &self,
         workspace: &Workspace,
         (tip, tree): (&CommitId, &TreeId),
@@ -354,18 +336,14 @@ impl IntegrateJob {
     }
 
     /// Opens and locks the worktree of the integration.
-    async fn hold_workspace<C: Send + Sync + 'static>(
-        &self,
-        tip: &CommitId,
-        ctx: &Ctx<C>,
-    ) -> Result<Workspace, NodeError> {
+    async fn hold_workspace<C: Context>(&self, tip: &CommitId, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
         reopened(&self.worktree.repository, &self.worktree.path, tip).await?;
         self.worktree.folder().hold(ctx).await
     }
 
     /// Runs the commands so far. Accepted work may break those of others, which are ignored then. Commits that people make
     /// in the worktree meanwhile come after that of the part.
-    async fn check<C: Send + Sync + 'static>(
+    async fn check<C: Context>(
         &self,
         part: &Part,
         (tip, tree): (&mut CommitId, &mut TreeId),
@@ -391,7 +369,7 @@ impl IntegrateJob {
         Ok(None)
     }
 
-    async fn verified<C: Send + Sync + 'static>(
+    async fn verified<C: Context>(
         &self,
         key: &str,
         (tip, tree): (&CommitId, &TreeId),
@@ -402,15 +380,10 @@ impl IntegrateJob {
         let between = (&so_far.ready, tree);
         let set_up = |_| safely(self.set_up(tree, &so_far.ready, &commands, ctx));
         let files = ctx.effect(format!("{key}files"), &between, set_up).await?.done()?;
-        let job = VerifyJob {
-            folder: self.worktree.folder(),
-            commands,
-            limit: self.worktree.limit,
-            base: Base { at: detached(tip), tree: tree.clone() },
-            tree: Some(files),
-            pass: self.worktree.pass.clone(),
-            together: None,
-        };
+        let base = Base { at: detached(tip), tree: tree.clone() };
+        let job = VerifyJob::new(self.worktree.folder(), base, commands, self.worktree.limit)
+            .tree(Some(files))
+            .pass(self.worktree.pass.clone());
         Ok(verified(&job, key, ctx).await?)
     }
 
@@ -436,12 +409,7 @@ impl IntegrateJob {
     }
 
     /// Checks out the files of a commit, unless they are.
-    async fn bring<C: Send + Sync + 'static>(
-        &self,
-        tree: &TreeId,
-        so_far: &IntegrationState,
-        ctx: &Ctx<C>,
-    ) -> Result<(), Stop> {
+    async fn bring<C: Context>(&self, tree: &TreeId, so_far: &IntegrationState, ctx: &Ctx<C>) -> Result<(), Stop> {
         if so_far.has_files {
             return Ok(());
         }
@@ -450,7 +418,7 @@ impl IntegrateJob {
     }
 
     /// Undoes a commit: resets HEAD and the files to the earlier commits. What a person committed on top is kept.
-    async fn back<C: Send + Sync + 'static>(
+    async fn back<C: Context>(
         &self,
         (own, to): (&CommitId, &CommitId),
         tree: &TreeId,

@@ -24,15 +24,13 @@ pub use draft::{
     Adopted, ApprovalJob, Approved, ArchitectJob, Architected, PlanFile, PlanReviewed, architect, human_approval,
     plan_validator,
 };
-pub use halt::{AskJob, Asking, HaltJob, HaltPhaseJob, HaltedPhase, Halting, Reply, ask, halt, halt_phase};
-pub use integrate::{Commit, IntegrateJob, Integrated, integrate};
+pub use halt::{AskJob, Asking, HaltJob, HaltPhaseJob, HaltedPhase, Halting, Reply, halt};
+pub use integrate::{Commit, IntegrateJob, Integrated};
 pub use phase::{
     BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, Finalized, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
-    ReviewPhaseJob, begin_phase, end_phases, finalize, plan_phases, retry_phase, review_phase,
+    ReviewPhaseJob, finalize,
 };
-pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, Prepared, begin_task, prepare_workspace};
-pub use split::{
-    ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask, join_children, split,
-};
+pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, Prepared, prepare_workspace};
+pub use split::{ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask};
 pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part, Turnstile};
-pub use worktree::{Unready, Worktree, WorktreeJob, restore_worktree, worktree};
+pub use worktree::{Unready, Worktree, WorktreeJob, restore_worktree};

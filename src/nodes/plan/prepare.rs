@@ -6,31 +6,34 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use superstep_base::moved::here;
 
-use super::worktree::{Unready, WorktreeJob, made_ready};
+use super::worktree::{Unready, Worktree, WorktreeJob};
 use crate::drivers::tools::mark_records;
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, WithOptions};
 use crate::nodes::events::pending_notices;
 use crate::nodes::git::{Base, Folder, failed, thread};
-use crate::nodes::step::step;
+use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::workspace::{Head, LeftOut, Workspace, branch_name, escaped};
 
-/// A repository to prepare.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PrepareJob {
-    /// The folder of the work.
-    pub folder: Folder,
-    /// Full name of the branch of the work.
-    pub branch: Option<String>,
-    /// Otherwise, the issue to name the branch after; none: the thread.
-    pub named_after: Option<String>,
-    /// True if changes of the user's own may be in the files.
-    pub allow_dirty: bool,
-    /// A plan to write into the repository, and its path there; none: it is not written.
-    #[serde(default)]
-    pub plan: Option<(PathBuf, String)>,
-    /// True if the plan comes into the files later, with the first commit.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub plan_waits: bool,
+job! {
+    /// A repository to prepare.
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    pub struct PrepareJob {
+        /// The folder of the work.
+        folder: Folder,
+        ..
+        /// Full name of the branch of the work.
+        branch: Option<String>,
+        /// Otherwise, the issue to name the branch after; none: the thread.
+        named_after: Option<String>,
+        /// True if changes of the user's own may be in the files.
+        allow_dirty: bool,
+        /// A plan to write into the repository, and its path there; none: it is not written.
+        #[serde(default)]
+        plan: Option<(PathBuf, String)>,
+        /// True if the plan comes into the files later, with the first commit.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        plan_waits: bool,
+    }
 }
 
 /// A prepared repository.
@@ -51,31 +54,27 @@ pub struct Prepared {
 /// branch. The user's branches never move.
 ///
 /// The node fails if there are uncommitted changes, a merge is in progress, or the branch has other work.
-pub fn prepare_workspace<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<PrepareJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Prepared) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, |job: PrepareJob, ctx: Ctx<C>| async move { prepare(&job, &ctx).await }, done)
+pub fn prepare_workspace<S: State, N: NodeId, C: Context>(
+    job: impl ReadJob<S, PrepareJob>,
+    done: impl MakeUpdate<S, Prepared>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
 }
 
-async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
-    let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
-    // Recorded before HEAD moves to the branch of the work.
-    let look = |_| async { job.folder.hold(ctx).await?.head().await.map_err(failed) };
-    let before: Head = ctx.effect("head", &job.folder, look).await?;
-    ctx.effect("prepare", job, |_| ready(job, name, &before, ctx)).await
+impl<C: Context> Job<C> for PrepareJob {
+    type Done = Prepared;
+
+    async fn perform(self, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
+        let name =
+            self.branch.clone().unwrap_or_else(|| branch_name(self.named_after.as_deref().unwrap_or(&thread(ctx))));
+        // Recorded before HEAD moves to the branch of the work.
+        let look = |_| async { self.folder.hold(ctx).await?.head().await.map_err(failed) };
+        let before: Head = ctx.effect("head", &self.folder, look).await?;
+        ctx.effect("prepare", &self, |_| ready(&self, name, &before, ctx)).await
+    }
 }
 
-async fn ready<C>(job: &PrepareJob, name: String, before: &Head, ctx: &Ctx<C>) -> Result<Prepared, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+async fn ready<C: Context>(job: &PrepareJob, name: String, before: &Head, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let mut without = job.folder.clone();
     if let Some((path, text)) = &job.plan {
         without.apart.extend(may_write(job, path, text)?.then(|| path.clone()));
@@ -128,7 +127,9 @@ fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeErro
     }
 }
 
-/// A task to start.
+/// A task to start: its folder is prepared.
+///
+/// Its node fails if git fails, or the repository is not ready.
 #[derive(Clone, Debug)]
 pub enum BeginTaskJob {
     /// In the user's checkout, on a new branch.
@@ -161,50 +162,31 @@ pub struct BegunTask {
     pub before: Option<Head>,
 }
 
-/// Returns a node that prepares the folder of a task: `job` reads the task from the state, `done` creates the update.
-///
-/// The node fails if git fails, or the repository is not ready.
-pub fn begin_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<BeginTaskJob, E> + Send + Sync + 'static,
-    D: Fn(&S, BegunTask) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, begin, done)
-}
+impl<C: Context> Job<C> for BeginTaskJob {
+    type Done = BegunTask;
 
-async fn begin<C: Send + Sync + 'static>(job: BeginTaskJob, ctx: Ctx<C>) -> Result<BegunTask, NodeError> {
-    let run = thread(&ctx);
-    match job {
-        BeginTaskJob::Checkout { prepare: job, records } => {
-            let of_run = records.join(escaped(&run));
-            let ignore = |_| async {
-                ignored(&job.folder, &records).await?;
-                Ok::<_, NodeError>(mark_records(&here(&job.folder.directory), &of_run)?)
-            };
-            ctx.effect("ignore", &records, ignore).await?;
-            let prepared = prepare(&job, &ctx).await?;
-            let base = Some(prepared.base);
-            Ok(BegunTask {
-                run,
-                folder: job.folder,
-                base,
-                problem: None,
-                notices: prepared.notices,
-                before: prepared.before,
-            })
-        }
-        BeginTaskJob::Worktree(job) => {
-            let made = made_ready(*job, ctx).await?;
-            let problem = made.problem.map(Unready::into_words);
-            Ok(BegunTask { run, folder: made.folder, base: made.base, problem, notices: made.notices, before: None })
-        }
-        BeginTaskJob::Here(folder, base) => {
-            Ok(BegunTask { run, folder, base: Some(*base), problem: None, notices: vec![], before: None })
+    async fn perform(self, ctx: &Ctx<C>) -> Result<BegunTask, NodeError> {
+        let run = thread(ctx);
+        match self {
+            Self::Checkout { prepare: job, records } => {
+                let of_run = records.join(escaped(&run));
+                let ignore = |_| async {
+                    ignored(&job.folder, &records).await?;
+                    Ok::<_, NodeError>(mark_records(&here(&job.folder.directory), &of_run)?)
+                };
+                ctx.effect("ignore", &records, ignore).await?;
+                let folder = job.folder.clone();
+                let Prepared { base, notices, before, .. } = job.perform(ctx).await?;
+                Ok(BegunTask { run, folder, base: Some(base), problem: None, notices, before })
+            }
+            Self::Worktree(job) => {
+                let Worktree { folder, base, problem, notices } = job.perform(ctx).await?;
+                let problem = problem.map(Unready::into_words);
+                Ok(BegunTask { run, folder, base, problem, notices, before: None })
+            }
+            Self::Here(folder, base) => {
+                Ok(BegunTask { run, folder, base: Some(*base), problem: None, notices: vec![], before: None })
+            }
         }
     }
 }

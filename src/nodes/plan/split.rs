@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::worktree::sweep;
 use crate::drivers::{NewLimits, Usage};
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::{AgentSpec, Agents, Answer, Submit, Turn};
 use crate::nodes::git::{Folder, failed, reset_on_top, thread};
+use crate::nodes::job::{Context, Job, job};
 use crate::nodes::prompts::Prompt;
-use crate::nodes::step::step;
 use crate::spec::SplitProposal;
 use crate::workspace::{Standing, TreeId, WorkspaceError};
 
@@ -22,19 +22,22 @@ pub type SplitPrompt = dyn Fn(&[String]) -> Prompt + Send + Sync;
 /// Returns the problems of a proposal.
 pub type SplitCheck = dyn Fn(&SplitProposal) -> Vec<String> + Send + Sync;
 
-/// A task to be split.
-#[derive(Clone)]
-pub struct SplitJob {
-    /// The agent that proposes the children; none: nobody is asked.
-    pub agent: Option<AgentSpec>,
-    /// The folder.
-    pub folder: Folder,
-    /// The task's id.
-    pub task: String,
-    /// Creates the prompt, given the problems of the previous proposal.
-    pub prompt: Arc<SplitPrompt>,
-    /// Returns the problems of a proposal; empty if it is valid.
-    pub check: Arc<SplitCheck>,
+job! {
+    /// A task to be split by an agent. An invalid proposal is asked for once more, with its problems.
+    #[derive(Clone)]
+    pub struct SplitJob {
+        /// The folder.
+        folder: Folder,
+        /// The task's id.
+        task: String,
+        /// Creates the prompt, given the problems of the previous proposal.
+        prompt: Arc<SplitPrompt>,
+        /// Returns the problems of a proposal; empty if it is valid.
+        check: Arc<SplitCheck>,
+        ..
+        /// The agent that proposes the children; none: nobody is asked.
+        agent: Option<AgentSpec>,
+    }
 }
 
 impl Submit for SplitProposal {
@@ -57,66 +60,60 @@ pub struct SplitTask {
     pub tampered: Vec<String>,
 }
 
-/// Returns a node that has a task split: `job` reads the task from the state, `done` creates the update from the
-/// proposal. An invalid proposal is asked for once more, with its problems.
-pub fn split<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Agents,
-    A: Fn(&S) -> Result<SplitJob, E> + Send + Sync + 'static,
-    D: Fn(&S, SplitTask) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, propose, done)
-}
+impl<C: Agents> Job<C> for SplitJob {
+    type Done = SplitTask;
 
-async fn propose<C: Agents>(job: SplitJob, ctx: Ctx<C>) -> Result<SplitTask, NodeError> {
-    let (usage, raised) = (Usage::default(), NewLimits::default());
-    let mut split = SplitTask { proposal: None, refused: vec![], usage, raised, tampered: vec![] };
-    let Some(agent) = &job.agent else { return Ok(split) };
-    for key in ["split", "split/again"] {
-        let prompt = (job.prompt)(&split.refused);
-        let turn = Turn::new::<SplitProposal>(key, agent.clone(), prompt, &job.folder);
-        let turn = Turn { task: job.task.clone(), is_optional: true, ..turn };
-        let turned = turn.take::<SplitProposal, C>(&ctx).await?;
-        split.usage += turned.usage;
-        split.raised = turned.raised.later(split.raised);
-        if !turned.tampered.is_empty() {
-            return Ok(SplitTask { tampered: turned.tampered, ..split });
-        }
-        match turned.answer {
-            Answer::Given(proposal) => {
-                split.refused = (job.check)(&proposal);
-                if split.refused.is_empty() {
-                    split.proposal = Some(proposal);
+    async fn perform(self, ctx: &Ctx<C>) -> Result<SplitTask, NodeError> {
+        let (usage, raised) = (Usage::default(), NewLimits::default());
+        let mut split = SplitTask { proposal: None, refused: vec![], usage, raised, tampered: vec![] };
+        let Some(agent) = &self.agent else { return Ok(split) };
+        for key in ["split", "split/again"] {
+            let prompt = (self.prompt)(&split.refused);
+            let turn = Turn::new::<SplitProposal>(key, agent.clone(), prompt, &self.folder);
+            let turn = Turn { task: self.task.clone(), is_optional: true, ..turn };
+            let turned = turn.take::<SplitProposal, C>(ctx).await?;
+            split.usage += turned.usage;
+            split.raised = turned.raised.later(split.raised);
+            if !turned.tampered.is_empty() {
+                return Ok(SplitTask { tampered: turned.tampered, ..split });
+            }
+            match turned.answer {
+                Answer::Given(proposal) => {
+                    split.refused = (self.check)(&proposal);
+                    if split.refused.is_empty() {
+                        split.proposal = Some(proposal);
+                        break;
+                    }
+                }
+                Answer::Unusable(why) => {
+                    split.refused = vec![why];
                     break;
                 }
+                Answer::SessionLost => break,
             }
-            Answer::Unusable(why) => {
-                split.refused = vec![why];
-                break;
-            }
-            Answer::SessionLost => break,
         }
+        Ok(split)
     }
-    Ok(split)
 }
 
-/// Children to merge.
-#[derive(Clone, Debug)]
-pub struct ChildrenJob {
-    /// The work tree that gets the result.
-    pub folder: Folder,
-    /// Its files.
-    pub tree: TreeId,
-    /// The position that these files belong to: commits that people made on top of it since stay in the work tree.
-    pub at: Standing,
-    /// The results, in order.
-    pub works: Vec<ChildWork>,
-    /// Folder of the children's worktrees, which is removed; none: they worked in the work tree itself.
-    pub worktrees: Option<PathBuf>,
+job! {
+    /// Children to merge: their changes are applied to the files, one after the other.
+    ///
+    /// Its node fails if git fails.
+    #[derive(Clone, Debug)]
+    pub struct ChildrenJob {
+        /// The work tree that gets the result.
+        folder: Folder,
+        /// Its files.
+        tree: TreeId,
+        /// The position that these files belong to: commits that people made on top of it since stay in the work tree.
+        at: Standing,
+        ..
+        /// The results, in order.
+        works: Vec<ChildWork>,
+        /// Folder of the children's worktrees, which is removed; none: they worked in the work tree itself.
+        worktrees: Option<PathBuf>,
+    }
 }
 
 /// The result of a child.
@@ -139,30 +136,17 @@ pub struct JoinedChildren {
     pub conflicts: Vec<(String, Vec<String>)>,
 }
 
-/// Returns a node that applies the changes of children to the files, one after the other: `job` reads them from the
-/// state, `done` creates the update from the files.
-///
-/// The node fails if git fails.
-pub fn join_children<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<ChildrenJob, E> + Send + Sync + 'static,
-    D: Fn(&S, JoinedChildren) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, join_works, done)
-}
+impl<C: Context> Job<C> for ChildrenJob {
+    type Done = JoinedChildren;
 
-async fn join_works<C: Send + Sync + 'static>(job: ChildrenJob, ctx: Ctx<C>) -> Result<JoinedChildren, NodeError> {
-    let arguments = (&job.tree, &job.works, &job.worktrees);
-    ctx.effect("join", &arguments, |_| job.join(&ctx)).await
+    async fn perform(self, ctx: &Ctx<C>) -> Result<JoinedChildren, NodeError> {
+        let arguments = (&self.tree, &self.works, &self.worktrees);
+        ctx.effect("join", &arguments, |_| self.join(ctx)).await
+    }
 }
 
 impl ChildrenJob {
-    async fn join<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<JoinedChildren, NodeError> {
+    async fn join<C: Context>(&self, ctx: &Ctx<C>) -> Result<JoinedChildren, NodeError> {
         let workspace = self.folder.hold(ctx).await?;
         let mut joined = JoinedChildren { tree: self.tree.clone(), conflicts: vec![] };
         for work in &self.works {

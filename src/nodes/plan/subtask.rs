@@ -10,6 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::{PhaseEvent, Place};
 use crate::nodes::git::{Folder, failed, store, tampering_message, thread, unstore};
+use crate::nodes::job::Context;
 use crate::nodes::siblings::Siblings;
 use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId, Workspace, WorkspaceError};
 
@@ -75,7 +76,7 @@ impl Lane {
     ///
     /// # Errors
     /// None but a defect of this library.
-    pub async fn enter<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Turnstile, NodeError> {
+    pub async fn enter<C: Context>(&self, ctx: &Ctx<C>) -> Result<Turnstile, NodeError> {
         Ok(self.siblings.join(ctx).await?.enter().await)
     }
 
@@ -83,7 +84,7 @@ impl Lane {
     ///
     /// # Errors
     /// Those of the run.
-    pub async fn begin<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<String, NodeError> {
+    pub async fn begin<C: Context>(&self, ctx: &Ctx<C>) -> Result<String, NodeError> {
         let begin = |_| async { Ok::<_, NodeError>(PhaseEvent::SubtaskStarted(self.place.clone()).emit(ctx).await) };
         ctx.effect("begin", &self.place, begin).await
     }
@@ -92,7 +93,7 @@ impl Lane {
     ///
     /// # Errors
     /// Those of the run.
-    pub async fn stopped<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
+    pub async fn stopped<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
         let look = |_| async { Ok::<_, NodeError>(self.siblings.join(ctx).await?.stopped()) };
         ctx.effect("stopped", &self.siblings, look).await
     }
@@ -101,10 +102,7 @@ impl Lane {
     ///
     /// # Errors
     /// If git fails.
-    pub async fn end<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<EndedSubtask, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    pub async fn end<C: Context>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<EndedSubtask, NodeError> {
         let tree = match (&end.tree, &end.from) {
             // Stored before the worktree is removed: a process that resumes after a kill may not find it.
             (None, Some(from)) => ctx.effect("end/files", &(&end.worktree, from), |_| self.files(end, ctx)).await?,
@@ -115,19 +113,13 @@ impl Lane {
     }
 
     /// Takes a snapshot of the subtask's files, once its siblings are stopped.
-    async fn files<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<Option<TreeId>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn files<C: Context>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<Option<TreeId>, NodeError> {
         self.stop_others(end, ctx).await?;
         end.files_now(ctx).await
     }
 
     /// Stops the siblings of a failed subtask.
-    async fn stop_others<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<(), NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn stop_others<C: Context>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<(), NodeError> {
         let Some(error) = end.error.as_ref().filter(|_| self.stops_others && !end.is_cancelled) else { return Ok(()) };
         let id = self.place.subtask_id.as_deref().unwrap_or_default();
         self.siblings.join(ctx).await?.stop(&format!("cancelled: subtask {id} failed"))?;
@@ -135,10 +127,12 @@ impl Lane {
         Ok(())
     }
 
-    async fn ended<C>(&self, end: &EndSubtask, tree: Option<TreeId>, ctx: &Ctx<C>) -> Result<EndedSubtask, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn ended<C: Context>(
+        &self,
+        end: &EndSubtask,
+        tree: Option<TreeId>,
+        ctx: &Ctx<C>,
+    ) -> Result<EndedSubtask, NodeError> {
         self.stop_others(end, ctx).await?;
         let repository = end.repository.open().await?;
         let files = match (&end.from, &tree) {
@@ -174,16 +168,13 @@ impl Lane {
 
     /// Removes the branches that agents created in a worktree, keeps the commits that people made there on no branch, and
     /// names what remains.
-    async fn left_by_people<C>(
+    async fn left_by_people<C: Context>(
         &self,
         end: &EndSubtask,
         worktree: &Path,
         repository: &Workspace,
         ctx: &Ctx<C>,
-    ) -> Result<Vec<String>, WorkspaceError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<Vec<String>, WorkspaceError> {
         let id = self.place.subtask_id.as_deref().unwrap_or_default();
         if let Some(turn) = &end.unfolded {
             repository.remove_branches_of(worktree, turn, &thread(ctx)).await?;
@@ -372,10 +363,11 @@ pub struct KeptPart {
 }
 
 /// Keeps the work of subtasks in git; returns the references.
-pub(super) async fn keep<C>(parts: &[KeptPart], repository: &Folder, ctx: &Ctx<C>) -> Result<Vec<String>, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+pub(super) async fn keep<C: Context>(
+    parts: &[KeptPart],
+    repository: &Folder,
+    ctx: &Ctx<C>,
+) -> Result<Vec<String>, NodeError> {
     if parts.is_empty() {
         return Ok(vec![]);
     }
@@ -389,10 +381,11 @@ where
     ctx.effect("keep", parts, keep).await
 }
 
-pub(super) async fn keep_one<C>(part: &KeptPart, repository: &Folder, ctx: &Ctx<C>) -> Result<String, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+pub(super) async fn keep_one<C: Context>(
+    part: &KeptPart,
+    repository: &Folder,
+    ctx: &Ctx<C>,
+) -> Result<String, NodeError> {
     let phase = SalvagePhase { phase: part.phase, nth: 1 + u32::from(part.second) };
     let key = SalvageKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(phase) };
     let workspace = repository.open().await?;

@@ -8,36 +8,42 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use superstep_base::moved::here;
 
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::Activity;
 use crate::nodes::git::{Base, Folder, failed, tampering_message, thread};
 use crate::nodes::git::{reference_of, store};
+use crate::nodes::job::{Context, Job, job};
 use crate::nodes::siblings::Siblings;
-use crate::nodes::step::step;
 use crate::nodes::verify::{Check, Checks};
 use crate::workspace::{CommitId, Furnishings, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError};
 
-/// A worktree to prepare.
-#[derive(Clone, Debug)]
-pub struct WorktreeJob {
-    /// The work tree of the run, from which files are copied.
-    pub repository: Folder,
-    /// The folder of the worktree: an absolute path.
-    pub path: PathBuf,
-    /// The commit to start at.
-    pub at: CommitId,
-    /// Files to copy or link into it; paths are relative to the top of the work tree.
-    pub furnishings: Furnishings,
-    /// Setup commands, in order.
-    pub setup: Vec<String>,
-    /// The time limit of each.
-    pub limit: Duration,
-    /// Variables of this process that the commands get besides the usual ones.
-    pub pass: Vec<String>,
-    /// Branches that must not move: the run's, and the user's.
-    pub others: Vec<String>,
-    /// The group of tasks that stops them.
-    pub together: Option<Siblings>,
+job! {
+    /// A worktree to prepare, with a detached HEAD. Files are copied and linked, then the setup commands run; the work starts
+    /// with the files after them.
+    ///
+    /// Its node fails if git fails; a failing command is a problem of the worktree.
+    #[derive(Clone, Debug)]
+    pub struct WorktreeJob {
+        /// The work tree of the run, from which files are copied.
+        repository: Folder,
+        /// The folder of the worktree: an absolute path.
+        path: PathBuf,
+        /// The commit to start at.
+        at: CommitId,
+        /// The time limit of each.
+        limit: Duration,
+        ..
+        /// Files to copy or link into it; paths are relative to the top of the work tree.
+        furnishings: Furnishings,
+        /// Setup commands, in order.
+        setup: Vec<String>,
+        /// Variables of this process that the commands get besides the usual ones.
+        pass: Vec<String>,
+        /// Branches that must not move: the run's, and the user's.
+        others: Vec<String>,
+        /// The group of tasks that stops them.
+        together: Option<Siblings>,
+    }
 }
 
 /// Result of preparing a worktree.
@@ -65,40 +71,27 @@ pub enum Unready {
     Tampered(String),
 }
 
-/// Returns a node that creates a worktree with a detached HEAD: `job` reads it from the state, `done` creates the
-/// update. Files are copied and linked, then the setup commands run; the work starts with the files after them.
-///
-/// The node fails if git fails; a failing command is a problem of the worktree.
-pub fn worktree<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<WorktreeJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Worktree) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, made_ready, done)
-}
+impl<C: Context> Job<C> for WorktreeJob {
+    type Done = Worktree;
 
-/// Prepares a worktree; a failing command is a problem of it.
-pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Result<Worktree, NodeError> {
-    let folder = job.folder();
-    let unready = |problem| Worktree { folder: folder.clone(), base: None, problem: Some(problem), notices: vec![] };
-    let arguments = (&job.path, &job.at, &job.furnishings);
-    if let Some(problem) = ctx.effect("worktree", &arguments, |_| job.make(&ctx)).await? {
-        return Ok(unready(problem));
+    async fn perform(self, ctx: &Ctx<C>) -> Result<Worktree, NodeError> {
+        let folder = self.folder();
+        let unready =
+            |problem| Worktree { folder: folder.clone(), base: None, problem: Some(problem), notices: vec![] };
+        let arguments = (&self.path, &self.at, &self.furnishings);
+        if let Some(problem) = ctx.effect("worktree", &arguments, |_| self.make(ctx)).await? {
+            return Ok(unready(problem));
+        }
+        let checks = self.checks(&folder).run("setup", ctx).await?;
+        if let Some(check) = checks.iter().find(|check| !check.passed()) {
+            return Ok(unready(check.into()));
+        }
+        let look = |_| async { base(&self, &folder, ctx).await };
+        Ok(match ctx.effect("base", &self.at, look).await? {
+            WorktreeStart::Base(base, notices) => Worktree { folder, base: Some(*base), problem: None, notices },
+            WorktreeStart::Tampered(problem) => unready(Unready::Tampered(problem)),
+        })
     }
-    let checks = job.checks(&folder).run("setup", &ctx).await?;
-    if let Some(check) = checks.iter().find(|check| !check.passed()) {
-        return Ok(unready(check.into()));
-    }
-    let look = |_| async { base(&job, &folder, &ctx).await };
-    Ok(match ctx.effect("base", &job.at, look).await? {
-        WorktreeStart::Base(base, notices) => Worktree { folder, base: Some(*base), problem: None, notices },
-        WorktreeStart::Tampered(problem) => unready(Unready::Tampered(problem)),
-    })
 }
 
 /// The base of the work in a worktree.
@@ -131,10 +124,7 @@ impl Unready {
 }
 
 /// Returns the start of the work in a prepared worktree.
-async fn base<C>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<WorktreeStart, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+async fn base<C: Context>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<WorktreeStart, NodeError> {
     let workspace = folder.hold(ctx).await?;
     let at = workspace.standing(&job.others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
     let snapshot = match job.files(&workspace, ctx).await {
@@ -157,10 +147,7 @@ impl WorktreeJob {
 
     /// Returns the files of a prepared worktree: those of its commit, unless there are setup commands. The worktree's
     /// lock guards its hooks and configuration only from then on; earlier changes show in the run's own work tree.
-    async fn files<C>(&self, workspace: &Workspace, ctx: &Ctx<C>) -> Result<Snapshot, WorkspaceError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn files<C: Context>(&self, workspace: &Workspace, ctx: &Ctx<C>) -> Result<Snapshot, WorkspaceError> {
         self.repository.hold_workspace(ctx).await?.ensure_untampered().await?;
         if self.setup.is_empty() {
             return Ok(Snapshot { tree: workspace.tree_of(&self.at).await?, left_out: vec![] });
@@ -173,7 +160,7 @@ impl WorktreeJob {
     }
 
     /// Creates the worktree; returns the problem of files to copy or link.
-    async fn make<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Option<Unready>, NodeError> {
+    async fn make<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<Unready>, NodeError> {
         match self.made(ctx).await {
             Ok(()) => Ok(None),
             Err(error @ (WorkspaceError::Io { .. } | WorkspaceError::Unfurnished { .. })) => {
@@ -186,7 +173,7 @@ impl WorktreeJob {
         }
     }
 
-    async fn made<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<(), WorkspaceError> {
+    async fn made<C: Context>(&self, ctx: &Ctx<C>) -> Result<(), WorkspaceError> {
         let repository = self.repository.hold_workspace(ctx).await?; // so that siblings cannot change what git runs meanwhile
         let made = repository.detached_worktree(&self.path, &self.at).await?;
         repository.furnish(&made, &self.furnishings).await
@@ -194,10 +181,7 @@ impl WorktreeJob {
 }
 
 /// Prepares a worktree, and returns its files. A failing command is an error.
-pub(super) async fn prepared<C>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeId, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+pub(super) async fn prepared<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeId, NodeError> {
     job.made(ctx).await.map_err(failed)?;
     let folder = job.folder();
     let checks = job.checks(&folder);
@@ -215,7 +199,7 @@ where
 ///
 /// # Errors
 /// Those of git and of the store.
-pub async fn restore_worktree<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
+pub async fn restore_worktree<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let Some((_, thread)) = ctx.store() else { return Ok(()) };
     let repository = job.repository.open_for(ctx).await.map_err(failed)?;
     let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;
@@ -295,10 +279,7 @@ pub(super) async fn reopened(repository: &Folder, path: &Path, at: &CommitId) ->
 }
 
 /// Removes all worktrees below a folder, and the folder. Commits that people made there on no branch are kept.
-pub(super) async fn sweep<C>(repository: &Folder, folder: &Path, ctx: &Ctx<C>) -> Result<(), NodeError>
-where
-    C: Send + Sync + 'static,
-{
+pub(super) async fn sweep<C: Context>(repository: &Folder, folder: &Path, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let workspace = repository.open().await?;
     for path in workspace.worktrees_below(folder).await.map_err(failed)? {
         if let Some(kept) = workspace.keep_head_of(&path, &thread(ctx)).await.map_err(failed)? {

@@ -7,35 +7,38 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
 use crate::nodes::events::Activity;
 use crate::nodes::git::{After, Base, Folder, TamperCheck};
+use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::siblings::{Group, Siblings};
-use crate::nodes::step::step;
 use crate::process::{Environment, Program, Redactor, RunEnd};
 use crate::workspace::{Standing, TreeId};
 
 /// The number of changed files that are named.
 const SHOWN: usize = 10;
 
-/// Commands to run.
-#[derive(Clone, Debug)]
-pub struct VerifyJob {
-    /// The folder of the work.
-    pub folder: Folder,
-    /// Command lines, in order; each in a separate shell.
-    pub commands: Vec<String>,
-    /// The time limit of each.
-    pub limit: Duration,
-    /// The base of the task.
-    pub base: Base,
-    /// The files under review: changes that the commands make to them are undone. None: they are kept.
-    pub tree: Option<TreeId>,
-    /// Variables of this process that the commands get besides the usual ones.
-    pub pass: Vec<String>,
-    /// The group of tasks that stops them; none: nothing does.
-    pub together: Option<Siblings>,
+job! {
+    /// Commands to run.
+    #[derive(Clone, Debug)]
+    pub struct VerifyJob {
+        /// The folder of the work.
+        folder: Folder,
+        /// The base of the task.
+        base: Base,
+        /// Command lines, in order; each in a separate shell.
+        commands: Vec<String>,
+        /// The time limit of each.
+        limit: Duration,
+        ..
+        /// The files under review: changes that the commands make to them are undone. None: they are kept.
+        tree: Option<TreeId>,
+        /// Variables of this process that the commands get besides the usual ones.
+        pass: Vec<String>,
+        /// The group of tasks that stops them; none: nothing does.
+        together: Option<Siblings>,
+    }
 }
 
 /// Result of the commands.
@@ -61,28 +64,31 @@ pub struct Verified {
 /// They get only the usual variables of this process.
 ///
 /// The node fails if a command cannot be started; a failing command is a result.
-pub fn verify<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
-where
-    S: State,
-    N: NodeId,
-    C: Send + Sync + 'static,
-    A: Fn(&S) -> Result<VerifyJob, E> + Send + Sync + 'static,
-    D: Fn(&S, Verified) -> W + Send + Sync + 'static,
-    E: Into<NodeError> + 'static,
-    W: Into<Writes<S>> + 'static,
-{
-    step(job, perform, done).asks::<BranchMoved>()
+pub fn verify<S: State, N: NodeId, C: Context>(
+    job: impl ReadJob<S, VerifyJob>,
+    done: impl MakeUpdate<S, Verified>,
+) -> WithOptions<impl Node<S, N, C>, S, N, C> {
+    node(job, done)
 }
 
-async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Result<Verified, NodeError> {
-    verified(&job, "", &ctx).await
+impl<C: Context> Job<C> for VerifyJob {
+    type Done = Verified;
+
+    async fn perform(self, ctx: &Ctx<C>) -> Result<Verified, NodeError> {
+        verified(&self, "", ctx).await
+    }
+
+    fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
+        options.asks::<BranchMoved>()
+    }
 }
 
 /// Runs the commands of a job; `prefix` distinguishes its effects from those of other jobs of the node.
-pub(in crate::nodes) async fn verified<C>(job: &VerifyJob, prefix: &str, ctx: &Ctx<C>) -> Result<Verified, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+pub(in crate::nodes) async fn verified<C: Context>(
+    job: &VerifyJob,
+    prefix: &str,
+    ctx: &Ctx<C>,
+) -> Result<Verified, NodeError> {
     if let Some(leak) = leak(job, prefix, ctx).await? {
         ctx.emit(leak.line()).await;
         return Ok(Verified { checks: vec![leak], ..Verified::default() });
@@ -153,11 +159,7 @@ impl VerifyJob {
 }
 
 /// Returns a failed check if the files contain a key of this process, as nobody may see them then.
-async fn leak<C: Send + Sync + 'static>(
-    job: &VerifyJob,
-    prefix: &str,
-    ctx: &Ctx<C>,
-) -> Result<Option<Check>, NodeError> {
+async fn leak<C: Context>(job: &VerifyJob, prefix: &str, ctx: &Ctx<C>) -> Result<Option<Check>, NodeError> {
     let Some(tree) = job.tree.as_ref().filter(|tree| **tree != job.base.tree) else { return Ok(None) };
     let between = [&job.base.tree, tree];
     let leaked = ctx.effect(format!("{prefix}keys"), &between, |_| job.folder.leaked(between[0], between[1])).await?;
@@ -262,10 +264,7 @@ impl Stop {
 
 impl Checks<'_> {
     /// Runs the commands until one fails; each is an effect named `key` and its number.
-    pub(in crate::nodes) async fn run<C>(&self, key: &str, ctx: &Ctx<C>) -> Result<Vec<Check>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    pub(in crate::nodes) async fn run<C: Context>(&self, key: &str, ctx: &Ctx<C>) -> Result<Vec<Check>, NodeError> {
         let mut checks = vec![];
         for (nth, command) in self.commands.iter().enumerate() {
             let check = ctx.effect(format!("{key}/{nth}"), command, |_| self.one(command, ctx)).await?;
@@ -282,10 +281,11 @@ impl Checks<'_> {
     }
 
     /// Runs the commands until one fails, all as one effect, and returns the one that failed.
-    pub(in crate::nodes) async fn failure<C>(&self, key: &str, ctx: &Ctx<C>) -> Result<Option<Check>, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    pub(in crate::nodes) async fn failure<C: Context>(
+        &self,
+        key: &str,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Check>, NodeError> {
         let failure = |_| async {
             for command in self.commands {
                 let check = self.one(command, ctx).await?;
@@ -300,11 +300,7 @@ impl Checks<'_> {
         ctx.effect(key, &commands, failure).await
     }
 
-    pub(in crate::nodes) async fn one<C: Send + Sync + 'static>(
-        &self,
-        command: &str,
-        ctx: &Ctx<C>,
-    ) -> Result<Check, NodeError> {
+    pub(in crate::nodes) async fn one<C: Context>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
         self.folder.hold(ctx).await?;
         let group = match self.together {
             Some(siblings) => Some(siblings.join(ctx).await?),
@@ -335,10 +331,7 @@ impl Checks<'_> {
     }
 
     /// Runs the command to its end, or until it must be stopped.
-    async fn ended<C>(&self, command: &str, group: Option<&Group>, ctx: &Ctx<C>) -> Result<Check, NodeError>
-    where
-        C: Send + Sync + 'static,
-    {
+    async fn ended<C: Context>(&self, command: &str, group: Option<&Group>, ctx: &Ctx<C>) -> Result<Check, NodeError> {
         let environment = CheckCommand::environment(self.pass);
         let program = CheckCommand { line: command, directory: &self.folder.directory, environment, kept: [0, KEPT] };
         let redactor = program.redactor();

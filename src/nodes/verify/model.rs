@@ -14,6 +14,7 @@ use crate::findings::{Finding, FindingKind, Severity, Verdict, VerifierReport};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::{AgentSpec, Agents, Answer, Cut, Submit, Turn};
 use crate::nodes::git::{DIFF_LIMIT, NAMED, failed, lines};
+use crate::nodes::job::Context;
 use crate::nodes::prompts::{Diff, Prompt, Verification};
 use crate::spec::VerifierEntry;
 use crate::verifiers::{Neighbour, TaskView};
@@ -219,7 +220,7 @@ async fn found(job: &RunVerifier, quotes: &[(String, String)]) -> Result<Vec<boo
 }
 
 /// Returns the changes, limited by the verifier's settings.
-async fn shown_changes<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Diff, NodeError> {
+async fn shown_changes<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Diff, NodeError> {
     ctx.effect(job.key("diff"), &[&job.base.tree, &job.tree], |_| read(job)).await
 }
 

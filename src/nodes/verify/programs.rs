@@ -18,6 +18,7 @@ use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::Agents;
 use crate::nodes::events::Activity;
 use crate::nodes::git::failed;
+use crate::nodes::job::Context;
 use crate::process::{Environment, Key, Redactor, RunEnd};
 use crate::spec::VerifierEntry;
 use crate::verifiers::{Changes, DynVerifier, KnownKey, VerifierJob};
@@ -43,15 +44,12 @@ impl Shell {
     }
 }
 
-pub(super) async fn run_shell<C: Send + Sync + 'static>(
-    job: &RunVerifier,
-    ctx: &Ctx<C>,
-) -> Result<VerifierResult, NodeError> {
+pub(super) async fn run_shell<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
     let asked = (&job.entry.config.command, &job.tree);
     Ok(ctx.effect(job.key("command"), &asked, |_| shell(job, ctx)).await?.result(job))
 }
 
-async fn shell<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Shell, NodeError> {
+async fn shell<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Shell, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     match command(&job.entry, &job.tree, &workspace).await? {
         Some(command) => Ok(Shell { has_command: true, timed: Timed::of(shell_report(job, &command, ctx)).await? }),
@@ -90,10 +88,7 @@ fn without(job: &RunVerifier) -> VerifierReport {
     VerifierReport::of([Finding::info(FindingKind::Other("NO_COMMAND".into()), why)])
 }
 
-async fn shell_report<C>(job: &RunVerifier, command: &str, ctx: &Ctx<C>) -> Result<VerifierReport, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+async fn shell_report<C: Context>(job: &RunVerifier, command: &str, ctx: &Ctx<C>) -> Result<VerifierReport, NodeError> {
     Activity::Check { command }.emit(ctx).await;
     let environment = environment(job);
     let program = CheckCommand { line: command, directory: &job.folder.directory, environment, kept: [KEPT; 2] };

@@ -14,6 +14,7 @@ use crate::findings::{Finding, FindingKind};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::Agents;
 use crate::nodes::git::{After, Base, Folder, TamperCheck, failed, tampering_message};
+use crate::nodes::job::Context;
 use crate::spec::{Mode, VerifierEntry};
 use crate::verifiers::TaskView;
 use crate::workspace::{FileDiff, FileStatus, TreeId};
@@ -89,15 +90,12 @@ struct Undone {
 
 /// Resets the files; `left` is the tree after the verifier. The differences are read first, as a run may be killed in
 /// between.
-async fn put_back<C>(
+async fn put_back<C: Context>(
     job: &RunVerifier,
     left: &TreeId,
     has_found_command: bool,
     ctx: &Ctx<C>,
-) -> Result<Finding, NodeError>
-where
-    C: Send + Sync + 'static,
-{
+) -> Result<Finding, NodeError> {
     let trees = [&job.tree, left];
     let undone = ctx.effect(job.key("changed"), &trees, |_| differing(job, trees)).await?;
     job.folder.undo(ctx, &job.key("undo"), (&job.base.at, &job.tree)).await?;

@@ -1,7 +1,7 @@
 //! The jobs of an attempt's steps, and what its checks come to. Pure.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use superstep::drivers::{Access, SessionRef};
 use superstep::nodes::{
@@ -17,8 +17,6 @@ use crate::{PlanContext, Profile, RetrySession, Role};
 /// An attempt at a task: what the jobs of its steps have in common.
 pub(crate) struct AttemptJob<'a> {
     pub(crate) profile: &'a Profile,
-    /// The folder of sessions and long diffs.
-    pub(crate) home: &'a Path,
     pub(crate) folder: Folder,
     pub(crate) brief: Brief,
     /// The number of the attempt, from 1.
@@ -39,38 +37,23 @@ impl AttemptJob<'_> {
     ) -> DeveloperJob {
         let how = self.profile.retry_session;
         let reset = (is_retry && how == RetrySession::FreshReset).then(|| self.base.tree.clone());
-        DeveloperJob {
-            agent,
-            long_diffs: self.long_diffs(),
-            folder: self.folder,
-            access: Access { write: true, shell: self.profile.tools.shell() },
-            brief: self.brief,
-            attempt: self.number,
-            feedback,
-            session: session.filter(|_| is_retry && how == RetrySession::Resume),
-            kept: None,
-            taken_out: None,
-            reset,
-            base: self.base,
-            together: self.together,
-            from: None,
-            ends_with_budget: false,
-            transcript: None,
-        }
+        DeveloperJob::new(agent, self.folder, self.base, self.brief)
+            .access(Access { write: true, shell: self.profile.tools.shell() })
+            .attempt(self.number)
+            .feedback(feedback)
+            .session(session.filter(|_| is_retry && how == RetrySession::Resume))
+            .reset(reset)
+            .together(self.together)
     }
 
     /// Returns the job of the checks of these files, which are not run if nothing was changed that should have been.
     pub(crate) fn verify(self, tree: Option<&TreeId>, changes_nothing: bool) -> VerifyJob {
         let is_empty = tree == Some(&self.base.tree) && !changes_nothing;
-        VerifyJob {
-            folder: self.folder,
-            commands: if is_empty { vec![] } else { self.brief.verify },
-            limit: self.profile.verify_timeout,
-            tree: tree.cloned(),
-            base: self.base,
-            pass: self.profile.tools.pass.clone(),
-            together: self.together,
-        }
+        let commands = if is_empty { vec![] } else { self.brief.verify };
+        VerifyJob::new(self.folder, self.base, commands, self.profile.verify_timeout)
+            .tree(tree.cloned())
+            .pass(self.profile.tools.pass.clone())
+            .together(self.together)
     }
 
     /// Returns the job of the reviewer of these files.
@@ -81,24 +64,14 @@ impl AttemptJob<'_> {
         checks: Vec<String>,
         open: &[Comment],
     ) -> ReviewerJob {
-        ReviewerJob {
-            agent,
-            long_diffs: self.long_diffs(),
-            folder: self.folder,
-            brief: self.brief,
-            attempt: self.number,
-            kinds: self.profile.review_types.clone(),
-            tree: tree.unwrap_or(&self.base.tree).clone(),
-            base: self.base.tree,
-            last_reviewed: last_reviewed.cloned(),
-            checks,
-            open: open.to_vec(),
-            together: self.together,
-        }
-    }
-
-    fn long_diffs(&self) -> PathBuf {
-        self.home.join("diffs")
+        let tree = tree.unwrap_or(&self.base.tree).clone();
+        ReviewerJob::new(agent, self.folder, self.brief, self.base.tree, tree)
+            .attempt(self.number)
+            .kinds(self.profile.review_types.clone())
+            .last_reviewed(last_reviewed.cloned())
+            .checks(checks)
+            .open(open.to_vec())
+            .together(self.together)
     }
 }
 
@@ -167,17 +140,10 @@ pub(crate) fn commands(task: &Task<'_>) -> Vec<String> {
 /// Returns the worktree at a commit, prepared as the profile says.
 pub(crate) fn worktree(profile: &Profile, repository: Folder, path: PathBuf, at: CommitId) -> WorktreeJob {
     let settings = profile.phased.worktree.clone();
-    WorktreeJob {
-        repository,
-        path,
-        at,
-        furnishings: settings.furnishings,
-        setup: settings.setup,
-        limit: profile.verify_timeout,
-        pass: profile.tools.pass.clone(),
-        others: vec![],
-        together: None,
-    }
+    WorktreeJob::new(repository, path, at, profile.verify_timeout)
+        .furnishings(settings.furnishings)
+        .setup(settings.setup)
+        .pass(profile.tools.pass.clone())
 }
 
 /// Returns the models that a person chose, including one that was just chosen.

@@ -9,12 +9,9 @@ use super::step::{AfterExecute, AfterInput, AfterLoad, CodeStep};
 use super::verifying::{self, VERIFIER, verifier};
 use super::{decided, done, jobs, records};
 use superstep::graph::{
-    CompileError, CompiledGraph, Ctx, END, Node, NodeError, NodeExt, NodeId, START, Sends, State, StateGraph, Writes,
-    worker,
+    CompileError, CompiledGraph, Ctx, END, Node, NodeError, NodeId, START, Sends, State, StateGraph, Writes, worker,
 };
-use superstep::nodes::{
-    Agents, ask, begin_task, developer, finish_task, join_children, record, restore_worktree, snapshot, split,
-};
+use superstep::nodes::{Agents, developer, node, restore_worktree};
 
 type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
 
@@ -24,9 +21,9 @@ type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileErro
 /// Only if the graph is invalid, which is a bug.
 pub fn graph<C: Agents>() -> Compiled<C> {
     children::<C>(attempts(StateGraph::new()))
-        .add_node(CodeStep::LoadSpec, begin_task(jobs::begin, done::begin).replayable())
-        .add_node(CodeStep::Ask, ask(jobs::ask, done::ask).replayable())
-        .add_node(CodeStep::Finish, finish_task(jobs::finish, done::finish).replayable())
+        .add_node(CodeStep::LoadSpec, node(jobs::begin, done::begin).replayable())
+        .add_node(CodeStep::Ask, node(jobs::ask, done::ask).replayable())
+        .add_node(CodeStep::Finish, node(jobs::finish, done::finish).replayable())
         .add_conditional_edges(START, after_input)
         .add_conditional_edges(CodeStep::LoadSpec, after_load)
         .add_conditional_edges_to(
@@ -45,11 +42,11 @@ type Graph<C> = StateGraph<CodeTaskState, CodeStep, C>;
 fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
     graph
         .add_node(CodeStep::Execute, developer(jobs::execute, done::execute).replayable())
-        .add_node(CodeStep::Snapshot, snapshot(jobs::snapshot, done::snapshot).replayable())
+        .add_node(CodeStep::Snapshot, node(jobs::snapshot, done::snapshot).replayable())
         .add_node(CodeStep::VerifyStage, verifying::stage)
         .add_worker(VERIFIER, worker(verifier::<C>).replayable())
         .add_node(CodeStep::Decide, decided::decide::<C>)
-        .add_node(CodeStep::Record, record(records::record, done::record).replayable())
+        .add_node(CodeStep::Record, node(records::record, done::record).replayable())
         .add_conditional_edges(CodeStep::Execute, after_execute)
         .add_edge(CodeStep::Snapshot, CodeStep::VerifyStage)
         .add_conditional_edges_to(CodeStep::VerifyStage, verifiers, (VERIFIER, CodeStep::Decide, CodeStep::Ask))
@@ -61,9 +58,9 @@ fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
 /// Adds the nodes of a split.
 fn children<C: Agents>(graph: Graph<C>) -> Graph<C> {
     graph
-        .add_node(CodeStep::MakeChildren, split(jobs::split, done::split).replayable())
+        .add_node(CodeStep::MakeChildren, node(jobs::split, done::split).replayable())
         .add_worker(CHILD, worker(run::<C>).replayable())
-        .add_node(CodeStep::AggregateChildren, join_children(jobs::join, done::join).replayable())
+        .add_node(CodeStep::AggregateChildren, node(jobs::join, done::join).replayable())
         .add_conditional_edges_to(CodeStep::MakeChildren, next_children, (CHILD, CodeStep::Decide, CodeStep::Ask))
         .add_edge(CodeStep::Child, CodeStep::AggregateChildren)
         .add_conditional_edges_to(

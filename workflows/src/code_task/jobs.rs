@@ -21,14 +21,9 @@ pub(super) fn begin(state: &CodeTaskState) -> Job<BeginTaskJob> {
     let repository = state.checkout();
     Ok(match &state.place.at {
         WorkPlace::Checkout => BeginTaskJob::Checkout {
-            prepare: Box::new(PrepareJob {
-                folder: repository,
-                branch: spec.git.branch.clone(),
-                named_after: None,
-                allow_dirty: settings.allow_dirty,
-                plan: None,
-                plan_waits: false,
-            }),
+            prepare: Box::new(
+                PrepareJob::new(repository).branch(spec.git.branch.clone()).allow_dirty(settings.allow_dirty),
+            ),
             records: settings.records.clone(),
         },
         WorkPlace::Here(start) => BeginTaskJob::Here(start.folder.clone(), Box::new(start.base.clone())),
@@ -43,14 +38,13 @@ pub(super) fn begin(state: &CodeTaskState) -> Job<BeginTaskJob> {
 pub(super) fn worktree(place: &TaskPlace, settings: &Settings) -> Option<WorktreeJob> {
     let WorkPlace::Worktree { path, at, others } = &place.at else { return None };
     let job = attempt::worktree(&settings.profile, settings.checkout(), path.clone(), at.clone());
-    Some(WorktreeJob { others: others.clone(), ..job })
+    Some(job.others(others.clone()))
 }
 
 pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
-    let (attempt, home) = (&state.attempt, state.home());
+    let attempt = &state.attempt;
     let job = AttemptJob {
         profile: &state.settings.profile,
-        home: &home,
         folder: state.start()?.folder.clone(),
         brief: state.brief()?,
         number: state.number(),
@@ -60,14 +54,13 @@ pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
     let before = (attempt.turns > 0, attempt.session.clone());
     let job = job.developer(state.developer()?, feedback(state), before);
     let joined = state.children.as_ref().and_then(|children| children.tree.clone());
-    Ok(DeveloperJob {
-        access: access(state)?,
-        reset: job.reset.map(|tree| joined.unwrap_or(tree)),
-        from: attempt.cut.clone(),
-        ends_with_budget: true,
-        transcript: Some(records::directory(state, state.number()).join("agent.ndjson")),
-        ..job
-    })
+    let reset = job.reset.clone().map(|tree| joined.unwrap_or(tree));
+    Ok(job
+        .access(access(state)?)
+        .reset(reset)
+        .from(attempt.cut.clone())
+        .ends_with_budget(true)
+        .transcript(Some(records::directory(state, state.number()).join("agent.ndjson"))))
 }
 
 /// The names of tools that read, write, and run commands, in lower case.
@@ -109,7 +102,7 @@ pub(super) fn findings(state: &CodeTaskState) -> Vec<String> {
 }
 
 pub(super) fn snapshot(state: &CodeTaskState) -> Job<SnapshotJob> {
-    Ok(SnapshotJob { folder: state.start()?.folder.clone(), base: state.base()? })
+    Ok(SnapshotJob::new(state.start()?.folder.clone(), state.base()?))
 }
 
 pub(super) fn split(state: &CodeTaskState) -> Job<SplitJob> {
@@ -117,13 +110,8 @@ pub(super) fn split(state: &CodeTaskState) -> Job<SplitJob> {
     let (for_prompt, for_check) = (state.clone(), state.clone());
     let prompt = move |refused: &[String]| -> Prompt { splitting::prompt(&for_prompt, refused) };
     let check = move |proposal: &SplitProposal| splitting::problems(&for_check, proposal);
-    Ok(SplitJob {
-        agent: Some(agent),
-        folder: state.start()?.folder.clone(),
-        task: state.spec()?.id.to_string(),
-        prompt: Arc::new(prompt),
-        check: Arc::new(check),
-    })
+    let (folder, task) = (state.start()?.folder.clone(), state.spec()?.id.to_string());
+    Ok(SplitJob::new(folder, task, Arc::new(prompt), Arc::new(check)).agent(Some(agent)))
 }
 
 /// Returns the job that joins the last batch of children.
@@ -136,13 +124,10 @@ pub(super) fn join(state: &CodeTaskState) -> Job<ChildrenJob> {
     };
     let ends = |child: &super::state::ChildResult| child.is_spent || child.outcome == TaskOutcome::Cancelled;
     let is_last = state.results.len() >= children.specs.len() || state.results.iter().any(ends);
-    Ok(ChildrenJob {
-        folder: state.start()?.folder.clone(),
-        tree: here(state, &children)?,
-        at: state.base()?.at,
-        works: new.filter_map(work).collect(),
-        worktrees: (children.at_once > 1 && is_last).then(|| state.worktrees()),
-    })
+    let (folder, tree) = (state.start()?.folder.clone(), here(state, &children)?);
+    Ok(ChildrenJob::new(folder, tree, state.base()?.at)
+        .works(new.filter_map(work).collect())
+        .worktrees((children.at_once > 1 && is_last).then(|| state.worktrees())))
 }
 
 /// Returns the files of the task while its children are joined.
@@ -177,7 +162,7 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
         Some(made) if is_current && super::decided::is_left_to_a_person(made) => Asking::Decide,
         _ => Asking::GaveUp,
     };
-    Ok(AskJob { question, asking })
+    Ok(AskJob::new(question, asking))
 }
 
 /// Returns the last job of a task: commits the first task if it is done, and saves files that were not recorded.
@@ -189,17 +174,11 @@ pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
     let is_wanted = state.is_first() && state.is_done() && spec.git.commit_on_success;
     let is_there = spec.git.attempts == Attempts::Branch;
     let tree = state.attempt.files.as_ref().filter(|_| is_wanted && !is_there).map(|files| files.tree.clone());
-    let commit = CommitJob {
-        folder: folder.clone(),
-        tree,
-        base: state.base()?,
-        message: records::message(state)?,
-        task: spec.id.to_string(),
-        attempt: state.attempt.number,
-    };
+    let commit = CommitJob::new(folder.clone(), state.base()?, tree, records::message(state)?);
+    let commit = commit.task(spec.id.to_string()).attempt(state.attempt.number);
     let goes_back = state.is_first() && state.settings.profile.stay_on_branch == Some(false);
     let back = state.start.as_ref().and_then(|start| start.came_from.clone()).filter(|_| goes_back);
-    Ok(FinishJob { commit, left: left(state, folder)?, back })
+    Ok(FinishJob::new(commit).left(left(state, folder)?).back(back))
 }
 
 /// Returns the files of a turn that no decision followed.
@@ -210,5 +189,5 @@ fn left(state: &CodeTaskState, folder: Folder) -> Job<Option<LeftFiles>> {
     }
     let base = state.base()?;
     let kept = records::kept(state, base.tree.clone())?;
-    Ok(Some(LeftFiles { snapshot: SnapshotJob { folder, base }, kept }))
+    Ok(Some(LeftFiles { snapshot: SnapshotJob::new(folder, base), kept }))
 }

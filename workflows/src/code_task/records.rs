@@ -138,24 +138,19 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     let keep = if !files.leaked.is_empty() {
         Keep::Nowhere
     } else if spec.git.attempts == Attempts::Branch && state.is_first() && !has_secrets(&state.outputs) {
-        let (folder, base, task) = (start.folder.clone(), state.position()?, spec.id.to_string());
-        let commit = CommitJob { folder, tree: Some(files.tree.clone()), base, message, task, attempt: number };
+        let commit = CommitJob::new(start.folder.clone(), state.position()?, Some(files.tree.clone()), message);
+        let commit = commit.task(spec.id.to_string()).attempt(number);
         let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == Kind::Done);
         let start = state.attempt.is_behind.then(|| Box::new(start.base.clone()));
         Keep::Branch { commit: Box::new(commit), start, or: kept(state, files.tree.clone())?, is_last }
     } else {
         Keep::Reference(kept(state, files.tree.clone())?)
     };
-    Ok(RecordJob {
-        folder: state.checkout(),
-        base: state.base()?,
-        tree: files.tree,
-        keep,
-        directory: directory(state, number),
-        decision: to_json(&state.decision)?,
-        outputs: to_json(&state.outputs)?,
-        spec: spec.render(),
-    })
+    Ok(RecordJob::new(state.checkout(), state.base()?, files.tree, directory(state, number))
+        .keep(keep)
+        .decision(to_json(&state.decision)?)
+        .outputs(to_json(&state.outputs)?)
+        .spec(spec.render()))
 }
 
 /// True if verifiers found secrets. Such an attempt enters no branch, unless a person decides that it is done.

@@ -5,12 +5,9 @@ use super::{decided, done, jobs, view};
 use crate::phases::{PhaseStanding, PhaseState, Subtask};
 use crate::task_based::{self, ExecutionState};
 use superstep::graph::{
-    CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, Sends, StateGraph, Worker, targets, worker,
+    CompileError, CompiledGraph, END, NodeId, Route, START, Sends, StateGraph, Worker, targets, worker,
 };
-use superstep::nodes::{
-    Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
-    prepare_workspace, retry_phase, review_phase as reviewed,
-};
+use superstep::nodes::{Agents, architect, human_approval, node, plan_validator, prepare_workspace};
 use superstep::routes::{
     AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, AfterPlanReview, AfterStart,
     route_after_phase_review,
@@ -102,9 +99,9 @@ fn phases<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
     use task_based::done as tasks_done;
     Ok(attempts(graph)?
         .add_node(PhaseStep::PrepareWorkspace, prepare_workspace(jobs::prepare, tasks_done::prepare).replayable())
-        .add_node(PhaseStep::PlanPhases, plan_phases(jobs::plan_phases, done::plan_phases).replayable())
-        .add_node(PhaseStep::Halt, halt_phase(jobs::halt, decided::halt).replayable())
-        .add_node(PhaseStep::Finalize, end_phases(jobs::finalize, done::finalize).replayable())
+        .add_node(PhaseStep::PlanPhases, node(jobs::plan_phases, done::plan_phases).replayable())
+        .add_node(PhaseStep::Halt, node(jobs::halt, decided::halt).replayable())
+        .add_node(PhaseStep::Finalize, node(jobs::finalize, done::finalize).replayable())
         .add_edge(PhaseStep::PrepareWorkspace, PhaseStep::PlanPhases)
         .add_conditional_edges(PhaseStep::PlanPhases, after_plan)
         .add_conditional_edges(PhaseStep::IntegratePhase, after_integration)
@@ -118,12 +115,12 @@ fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
     let body = child.clone();
     let subtask = worker(move |subtask, ctx| run(subtask, body.clone(), ctx)).replayable();
     Ok(graph
-        .add_node(PhaseStep::BeginPhase, begin_phase(jobs::begin, done::begin).replayable())
+        .add_node(PhaseStep::BeginPhase, node(jobs::begin, done::begin).replayable())
         .add_worker(RUN_SUBTASK, subtask)
         .calls(&PhaseStep::RunSubtask, &child)
-        .add_node(PhaseStep::IntegratePhase, integrate(jobs::integrate, done::integrate).replayable())
-        .add_node(PhaseStep::ReviewPhase, reviewed(jobs::review, done::review).replayable())
-        .add_node(PhaseStep::RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
+        .add_node(PhaseStep::IntegratePhase, node(jobs::integrate, done::integrate).replayable())
+        .add_node(PhaseStep::ReviewPhase, node(jobs::review, done::review).replayable())
+        .add_node(PhaseStep::RetryPhase, node(jobs::retry, done::retry).replayable())
         .add_conditional_edges_to(PhaseStep::BeginPhase, fan_out, (RUN_SUBTASK, PhaseStep::IntegratePhase))
         .add_edge(PhaseStep::RunSubtask, PhaseStep::IntegratePhase)
         .add_edge(PhaseStep::RetryPhase, PhaseStep::BeginPhase))

@@ -19,7 +19,7 @@ type Job<T> = Result<T, NodeError>;
 
 /// Returns the job of the preparation. The plan enters the user's files with the first approved phase.
 pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
-    Ok(PrepareJob { plan_waits: true, ..task_based::jobs::prepare(state)? })
+    Ok(task_based::jobs::prepare(state)?.plan_waits(true))
 }
 
 pub(super) fn plan_phases(state: &ExecutionState) -> Job<PlanPhasesJob> {
@@ -27,7 +27,7 @@ pub(super) fn plan_phases(state: &ExecutionState) -> Job<PlanPhasesJob> {
     let base = state.phase_base()?;
     let advance = advance(state, &base).filter(|_| state.phased.phase.is_accepted);
     let advance = advance.map(|advance| (advance, base.at));
-    Ok(PlanPhasesJob { repository: state.folder(), advance, sweep: state.worktrees() })
+    Ok(PlanPhasesJob::new(state.folder(), state.worktrees()).advance(advance))
 }
 
 pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
@@ -46,15 +46,9 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
         }
         (_, _) => None,
     };
-    Ok(BeginPhaseJob {
-        repository: state.folder(),
-        advance: advance(state, &base),
-        sweep: is_next.then(|| state.worktrees()),
-        at: base.at,
-        tree: base.tree,
-        plan: (state.home(), plan.markdown().to_owned()),
-        event,
-    })
+    let advance = advance(state, &base);
+    let job = BeginPhaseJob::new(state.folder(), base.at, base.tree, (state.home(), plan.markdown().to_owned()));
+    Ok(job.advance(advance).sweep(is_next.then(|| state.worktrees())).event(event))
 }
 
 /// Returns the move of the branch to the approved work.
@@ -174,14 +168,12 @@ pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     verify.retain(|line| !state.phased.phase.waived.contains(line));
     let waits = state.phased.phase.plan_file == PlanFileStanding::Waits;
     let tip = state.phased.phase.tip.clone().unwrap_or(since);
-    Ok(IntegrateJob {
-        worktree: worktree(&state.request.profile, state.folder(), state.integration_folder(), tip),
-        tree: state.phased.phase.tree.clone().unwrap_or(base.tree),
-        plan: state.plan_in_repo().filter(|_| waits).map(|path| (path, plan.markdown().to_owned())),
-        verify,
-        parts: if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? },
-        is_strict: state.request.profile.phased.strict_files,
-    })
+    let worktree = worktree(&state.request.profile, state.folder(), state.integration_folder(), tip);
+    let parts = if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? };
+    Ok(IntegrateJob::new(worktree, state.phased.phase.tree.clone().unwrap_or(base.tree), parts)
+        .plan(state.plan_in_repo().filter(|_| waits).map(|path| (path, plan.markdown().to_owned())))
+        .verify(verify)
+        .is_strict(state.request.profile.phased.strict_files))
 }
 
 /// Returns the completed subtasks that are not integrated yet, in plan order.
@@ -213,7 +205,7 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
 }
 
 pub(super) fn retry(state: &ExecutionState) -> Job<RetryPhaseJob> {
-    Ok(RetryPhaseJob { repository: state.folder(), kept: state.to_keep(), sweep: state.worktrees() })
+    Ok(RetryPhaseJob::new(state.folder(), state.worktrees()).kept(state.to_keep()))
 }
 
 pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
@@ -242,20 +234,16 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         phase: Some(HaltedPhasePlace { phase: phase.phase_index + 1, subtask }),
         ..Halted::default()
     };
-    Ok(HaltPhaseJob {
-        question: (state.phased.phase.standing != PhaseStanding::Spent).then_some(question),
-        agent: state.agent(Role::Developer),
-        repository: state.folder(),
-        kept: state.to_keep(),
-        salvage: state.kept().into_iter().chain(state.phased.phase.salvage.clone()).collect(),
-        sweep: state.worktrees(),
-        reference: state.integration_reference(),
-        file: state.plan_file(),
-        accepted,
-        unfit: unfit(state),
-        unattended: unattended(state),
-        back: own.zip(task_based::jobs::back(state)),
-    })
+    let (agent, reference) = (state.agent(Role::Developer), state.integration_reference());
+    Ok(HaltPhaseJob::new(agent, state.folder(), state.worktrees(), reference)
+        .question((state.phased.phase.standing != PhaseStanding::Spent).then_some(question))
+        .kept(state.to_keep())
+        .salvage(state.kept().into_iter().chain(state.phased.phase.salvage.clone()).collect())
+        .file(state.plan_file())
+        .accepted(accepted)
+        .unfit(unfit(state))
+        .unattended(unattended(state))
+        .back(own.zip(task_based::jobs::back(state))))
 }
 
 /// Returns the reason why the halted subtask's work cannot be accepted: a merge conflict.
@@ -279,34 +267,22 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
     let advance = advance(state, &base);
     let commit = advance.as_ref().map(|advance| advance.to.clone()).or(base.at.commit.clone());
     let commit = end_of(state, base, commit);
-    Ok(EndPhasesJob {
-        advance,
-        sweep: state.worktrees(),
-        reference: state.integration_reference(),
-        all: task_based::jobs::finalize_after(state, commit)?,
-    })
+    let all = task_based::jobs::finalize_after(state, commit)?;
+    Ok(EndPhasesJob::new(state.worktrees(), state.integration_reference(), all).advance(advance))
 }
 
 /// Returns an empty commit job, because all phases are committed already.
 fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> CommitJob {
     let at = superstep::workspace::Standing { commit, ..base.at };
-    CommitJob {
-        folder: state.folder(),
-        base: Base { at, tree: base.tree },
-        tree: None,
-        message: String::new(),
-        task: String::new(),
-        attempt: 0,
-    }
+    CommitJob::new(state.folder(), Base { at, tree: base.tree }, None, String::new()).attempt(0)
 }
 
 pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
-    let (base, home) = (state.phase_base()?, state.home());
+    let base = state.phase_base()?;
     let at = state.phased.phase.tip.clone().or(base.at.commit.clone());
     let at = at.ok_or_else(|| NodeError::permanent("the phase has no commit to be reviewed"))?;
     let job = AttemptJob {
         profile: &state.request.profile,
-        home: &home,
         folder: Folder { directory: state.integration_folder(), apart: vec![] },
         brief: phase_brief(state)?,
         number: state.this_phase().attempt,
@@ -315,7 +291,7 @@ pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
     };
     let trees = [state.phased.phase.tree.as_ref(), state.phased.phase.judged.as_ref()];
     let review = job.reviewer(state.agent(Role::Reviewer), trees, checks(state), &state.phased.phase.comments);
-    Ok(ReviewPhaseJob { repository: state.folder(), at, review })
+    Ok(ReviewPhaseJob::new(state.folder(), at, review))
 }
 
 /// Returns the commands that ran on the integrated work, one per line.

@@ -6,11 +6,8 @@ use super::run_subtask::{run, run_subtask};
 use super::{decided, done, jobs};
 use crate::phases::Subtask;
 use crate::task_based::{ExecutionState, done as tasks_done};
-use superstep::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, Worker, targets, worker};
-use superstep::nodes::{
-    Agents, begin_phase, end_phases, halt_phase, integrate, plan_phases, prepare_workspace, retry_phase,
-    review_phase as reviewed,
-};
+use superstep::graph::{CompileError, CompiledGraph, END, NodeId, START, StateGraph, Worker, targets, worker};
+use superstep::nodes::{Agents, node, prepare_workspace};
 use superstep::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases};
 
 /// The steps of one attempt at a phase.
@@ -69,10 +66,10 @@ pub fn run_phase<C: Agents>() -> Part<PhaseAttemptStep, C> {
     let subtask = worker(move |subtask, ctx| run(subtask, body.clone(), ctx)).replayable();
     let subtasks = |state: &ExecutionState| SUBTASK.each(jobs::subtasks(state)).empty(IntegratePhase);
     StateGraph::new()
-        .add_node(BeginPhase, begin_phase(jobs::begin, done::begin).replayable())
+        .add_node(BeginPhase, node(jobs::begin, done::begin).replayable())
         .add_worker(SUBTASK, subtask)
         .calls(&RunSubtask, &child)
-        .add_node(IntegratePhase, integrate(jobs::integrate, done::integrate).replayable())
+        .add_node(IntegratePhase, node(jobs::integrate, done::integrate).replayable())
         .add_edge(START, BeginPhase)
         .add_conditional_edges_to(BeginPhase, subtasks, (SUBTASK, IntegratePhase))
         .add_edge(RunSubtask, IntegratePhase)
@@ -89,8 +86,8 @@ pub fn run_phase_with_retry<C: Agents>() -> Part<PhaseRetryStep, C> {
     use PhaseRetryStep::{RetryPhase, ReviewPhase, RunPhase};
     StateGraph::new()
         .add_subgraph(RunPhase, run_phase::<C>()?)
-        .add_node(ReviewPhase, reviewed(jobs::review, done::review).replayable())
-        .add_node(RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
+        .add_node(ReviewPhase, node(jobs::review, done::review).replayable())
+        .add_node(RetryPhase, node(jobs::retry, done::retry).replayable())
         .add_edge(START, RunPhase)
         .add_conditional_edges(RunPhase, after_integration)
         .add_conditional_edges(ReviewPhase, after_review)
@@ -108,10 +105,10 @@ pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
     use PhasedPlanStep::{Finalize, Halt, PlanPhases, PrepareWorkspace, RunPhaseWithRetry};
     StateGraph::new()
         .add_node(PrepareWorkspace, prepare_workspace(jobs::prepare, tasks_done::prepare).replayable())
-        .add_node(PlanPhases, plan_phases(jobs::plan_phases, done::plan_phases).replayable())
+        .add_node(PlanPhases, node(jobs::plan_phases, done::plan_phases).replayable())
         .add_subgraph(RunPhaseWithRetry, run_phase_with_retry::<C>()?)
-        .add_node(Halt, halt_phase(jobs::halt, decided::halt).replayable())
-        .add_node(Finalize, end_phases(jobs::finalize, done::finalize).replayable())
+        .add_node(Halt, node(jobs::halt, decided::halt).replayable())
+        .add_node(Finalize, node(jobs::finalize, done::finalize).replayable())
         .add_edge(START, PrepareWorkspace)
         .add_edge(PrepareWorkspace, PlanPhases)
         .add_conditional_edges(PlanPhases, after_plan)

@@ -10,9 +10,9 @@ use crate::phases::{
     SubtaskWork, WorkChange,
 };
 use crate::task_based::{ExecutionState, ExecutionStateUpdate as Update};
-use superstep::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, NodeId, Route, START, StateGraph};
+use superstep::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeId, Route, START, StateGraph};
 use superstep::nodes::{
-    Agents, EndSubtask, EndedSubtask, KeptPart, developer, restore_worktree, reviewer, verify, worktree,
+    Agents, EndSubtask, EndedSubtask, KeptPart, developer, node, restore_worktree, reviewer, verify,
 };
 use superstep::workspace::CommitId;
 
@@ -50,7 +50,7 @@ enum Next {
 /// Only if the graph is invalid, which is a bug.
 pub fn run_subtask<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep, C>, CompileError> {
     StateGraph::new()
-        .add_node(SubtaskStep::SetUp, worktree(subtask_jobs::set_up, subtask_done::set_up).replayable())
+        .add_node(SubtaskStep::SetUp, node(subtask_jobs::set_up, subtask_done::set_up).replayable())
         .add_node(SubtaskStep::Developer, developer(subtask_jobs::developer, subtask_done::developer).replayable())
         .add_node(SubtaskStep::Verify, verify(subtask_jobs::verify, subtask_done::verify).replayable())
         .add_node(SubtaskStep::Reviewer, reviewer(subtask_jobs::reviewer, subtask_done::reviewer).replayable())

@@ -1,7 +1,5 @@
 //! The job of each node of a subtask, built from its state. Pure.
 
-use std::path::Path;
-
 use crate::Role;
 use crate::agent::{Circumstances, agent};
 use crate::attempt::{AttemptJob, check_lines, worktree};
@@ -15,19 +13,18 @@ pub(super) fn set_up(run: &SubtaskRun) -> Job<WorktreeJob> {
     let subtask = &run.subtask;
     let at = subtask.at.clone().ok_or_else(|| NodeError::permanent("a subtask without a commit to begin at"))?;
     let job = worktree(&subtask.profile, subtask.repository.clone(), subtask.worktree.clone(), at);
+    let job = job.others(subtask.others.clone()).together(Some(subtask.lane.siblings.clone()));
     // A resumed subtask already has its files and its base.
-    let setup = if subtask.progress.is_some() { vec![] } else { job.setup };
-    Ok(WorktreeJob { setup, others: subtask.others.clone(), together: Some(subtask.lane.siblings.clone()), ..job })
+    Ok(if subtask.progress.is_some() { job.setup(vec![]) } else { job })
 }
 
 /// Returns what the jobs of the current attempt have in common; `number` is its number.
-fn attempt<'a>(run: &'a SubtaskRun, home: &'a Path, number: u32) -> Job<AttemptJob<'a>> {
+fn attempt(run: &SubtaskRun, number: u32) -> Job<AttemptJob<'_>> {
     let SubtaskRun { subtask, progress, .. } = run;
     let unmade = || NodeError::permanent("the worktree of the subtask was not made");
     let unready = || NodeError::permanent("the worktree of the subtask is not ready");
     Ok(AttemptJob {
         profile: &subtask.profile,
-        home,
         folder: progress.folder.clone().ok_or_else(unmade)?,
         brief: subtask.brief.clone(),
         number: subtask.turns + number,
@@ -37,11 +34,11 @@ fn attempt<'a>(run: &'a SubtaskRun, home: &'a Path, number: u32) -> Job<AttemptJ
 }
 
 pub(super) fn developer(run: &SubtaskRun) -> Job<DeveloperJob> {
-    let (progress, home) = (&run.progress, run.home());
+    let progress = &run.progress;
     let before = (progress.judged > 0, progress.session.clone());
-    let job = attempt(run, &home, progress.attempts + 1)?;
+    let job = attempt(run, progress.attempts + 1)?;
     let job = job.developer(agent_of(run, Role::Developer), feedback(run), before);
-    Ok(DeveloperJob { taken_out: salvage(run), from: progress.from.clone(), ..job })
+    Ok(job.taken_out(salvage(run)).from(progress.from.clone()))
 }
 
 /// Returns the references of earlier work, for the developer's prompt.
@@ -60,14 +57,13 @@ fn feedback(run: &SubtaskRun) -> Feedback {
 }
 
 pub(super) fn verify(run: &SubtaskRun) -> Job<VerifyJob> {
-    let (progress, home) = (&run.progress, run.home());
-    Ok(attempt(run, &home, progress.attempts)?.verify(progress.tree.as_ref(), run.subtask.changes_nothing))
+    let progress = &run.progress;
+    Ok(attempt(run, progress.attempts)?.verify(progress.tree.as_ref(), run.subtask.changes_nothing))
 }
 
 pub(super) fn reviewer(run: &SubtaskRun) -> Job<ReviewerJob> {
-    let (progress, home) = (&run.progress, run.home());
-    let (job, trees) =
-        (attempt(run, &home, progress.attempts)?, [progress.tree.as_ref(), progress.last_reviewed.as_ref()]);
+    let progress = &run.progress;
+    let (job, trees) = (attempt(run, progress.attempts)?, [progress.tree.as_ref(), progress.last_reviewed.as_ref()]);
     Ok(job.reviewer(agent_of(run, Role::Reviewer), trees, check_lines(&progress.checks), &progress.comments))
 }
 

@@ -130,7 +130,7 @@ fn index(phase: &PhaseState) -> u32 {
 /// Returns the job of the approval. A plan that replaces another may come with work that is already integrated.
 pub(super) fn approval(state: &ExecutionState) -> Result<ApprovalJob, NodeError> {
     let reference = state.run.start.as_ref().map(|_| (state.integration_reference(), state.folder()));
-    Ok(ApprovalJob { reference, ..task_based::jobs::approval(state)? })
+    Ok(task_based::jobs::approval(state)?.reference(reference))
 }
 
 /// Returns the phases of a plan. Subtasks completed or left out under the same id stay so; `skipped` ones are left out.

@@ -3,7 +3,7 @@
 use super::state::ExecutionState;
 use super::{decided, done, jobs};
 use crate::AttemptOutcome;
-use superstep::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, targets};
+use superstep::graph::{CompileError, CompiledGraph, END, NodeId, START, StateGraph, targets};
 use superstep::nodes::{
     Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
     reviewer, verify,

@@ -1,7 +1,5 @@
 //! The job of each node, built from the state. Pure.
 
-use std::path::Path;
-
 use superstep::drivers::DriverName;
 use superstep::drivers::tools::UNCONFINED;
 use superstep::graph::NodeError;
@@ -28,14 +26,8 @@ pub(crate) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
     requests.extend(state.planning.plan_feedback.clone());
     let raw = state.planning.raw_architect_output.clone().filter(|raw| !raw.is_empty());
     let former = state.source.plan_markdown.clone().or(raw);
-    Ok(ArchitectJob {
-        agent: state.agent(Role::Architect),
-        directory: state.request.working_dir.clone(),
-        issue,
-        former,
-        issues: requests,
-        session: state.planning.architect_session.clone(),
-    })
+    let job = ArchitectJob::new(state.agent(Role::Architect), state.request.working_dir.clone(), issue);
+    Ok(job.former(former).issues(requests).session(state.planning.architect_session.clone()))
 }
 
 /// Returns an issue made from the plan's own title and goal.
@@ -61,7 +53,7 @@ pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     question.path = file.as_ref().map(|file| file.path.display().to_string());
     let decided = state.planning.plan_ended.then(|| Decision::reject("")).or_else(|| approved(state));
     let draft = draft.map(|_| state.request.working_dir.clone());
-    Ok(ApprovalJob { question, file, draft, decided, reference: None })
+    Ok(ApprovalJob::new(question).file(file).draft(draft).decided(decided))
 }
 
 /// Returns the approval that the parent graph already obtained.
@@ -82,29 +74,26 @@ fn open_shell(state: &ExecutionState) -> Option<String> {
 }
 
 pub(crate) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
-    Ok(PrepareJob {
-        folder: state.folder(),
-        branch: state.request.wanted_branch.clone(),
-        named_after: state.request.issue.as_ref().map(|issue| issue.id.clone()),
-        allow_dirty: state.request.allow_dirty,
-        plan: state.plan_in_repo().zip(state.source.plan_markdown.clone()),
-        plan_waits: false,
-    })
+    Ok(PrepareJob::new(state.folder())
+        .branch(state.request.wanted_branch.clone())
+        .named_after(state.request.issue.as_ref().map(|issue| issue.id.clone()))
+        .allow_dirty(state.request.allow_dirty)
+        .plan(state.plan_in_repo().zip(state.source.plan_markdown.clone())))
 }
 
 /// Returns what the jobs of the current attempt have in common; `number` is its number.
-fn attempt<'a>(state: &'a ExecutionState, home: &'a Path, number: u32) -> Job<AttemptJob<'a>> {
+fn attempt(state: &ExecutionState, number: u32) -> Job<AttemptJob<'_>> {
     let (folder, brief, base) = (state.folder(), state.brief()?, state.base()?);
-    Ok(AttemptJob { profile: &state.request.profile, home, folder, brief, number, base, together: None })
+    Ok(AttemptJob { profile: &state.request.profile, folder, brief, number, base, together: None })
 }
 
 pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
-    let (attempts, home) = (state.line().attempts, state.home());
+    let attempts = state.line().attempts;
     let session =
         state.attempt.developer_session.as_ref().filter(|known| known.task_index == state.run.current_task_index);
     let before = (attempts > 0, session.map(|known| known.session.clone()));
-    let job = attempt(state, &home, attempts + 1)?.developer(state.agent(Role::Developer), state.feedback(), before);
-    Ok(DeveloperJob { kept: kept(state).filter(|_| attempts > 0), taken_out: state.judgement.taken_out.clone(), ..job })
+    let job = attempt(state, attempts + 1)?.developer(state.agent(Role::Developer), state.feedback(), before);
+    Ok(job.kept(kept(state).filter(|_| attempts > 0)).taken_out(state.judgement.taken_out.clone()))
 }
 
 /// Returns the work of the last attempt, to be saved in git.
@@ -118,11 +107,9 @@ fn kept(state: &ExecutionState) -> Option<Kept> {
 }
 
 pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
-    let home = state.home();
-    let job =
-        attempt(state, &home, state.line().attempts)?.verify(state.attempt.task_tree.as_ref(), changes_nothing(state)?);
+    let job = attempt(state, state.line().attempts)?.verify(state.attempt.task_tree.as_ref(), changes_nothing(state)?);
     Ok(match state.judgement.standing.is_stuck() {
-        true => VerifyJob { commands: vec![], tree: None, ..job },
+        true => VerifyJob::new(job.folder, job.base, vec![], job.limit),
         false => job,
     })
 }
@@ -134,8 +121,8 @@ pub(super) fn changes_nothing(state: &ExecutionState) -> Job<bool> {
 }
 
 pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
-    let (home, trees) = (state.home(), [state.attempt.task_tree.as_ref(), state.attempt.last_reviewed_tree.as_ref()]);
-    let job = attempt(state, &home, state.line().attempts)?;
+    let trees = [state.attempt.task_tree.as_ref(), state.attempt.last_reviewed_tree.as_ref()];
+    let job = attempt(state, state.line().attempts)?;
     Ok(job.reviewer(
         state.agent(Role::Reviewer),
         trees,
@@ -155,14 +142,8 @@ pub(super) fn commit(state: &ExecutionState) -> Job<CommitJob> {
     let tree = state.attempt.task_tree.clone().unwrap_or_else(|| base.tree.clone());
     let issue = state.request.issue.as_ref().map(|issue| issue.id.as_str());
     let message = state.request.profile.commit_template.fill(CommitSlots { issue, title: &line.title, task: &line.id });
-    Ok(CommitJob {
-        folder: state.folder(),
-        tree: (line.mark != Mark::Skipped).then_some(tree),
-        base,
-        message,
-        task: line.id,
-        attempt: line.attempts,
-    })
+    let tree = (line.mark != Mark::Skipped).then_some(tree);
+    Ok(CommitJob::new(state.folder(), base, tree, message).task(line.id).attempt(line.attempts))
 }
 
 pub(super) fn finalize(state: &ExecutionState) -> Job<FinalizeJob> {
@@ -172,16 +153,11 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<FinalizeJob> {
 /// Returns the end of all the work, after its last commit.
 pub(crate) fn finalize_after(state: &ExecutionState, commit: CommitJob) -> Job<FinalizeJob> {
     let start = state.run.start.as_ref().ok_or_else(|| NodeError::permanent("the repository was not prepared"))?;
-    Ok(FinalizeJob {
-        commit,
-        reviewer: state.request.profile.final_review.then(|| state.agent(Role::Reviewer)),
-        folder: state.folder(),
-        from: start.tree.clone(),
-        goal: state.source.goal.clone().unwrap_or_default(),
-        outline: state.plan()?.outline(),
-        long_diffs: state.long_diffs(),
-        back: back(state),
-    })
+    Ok(FinalizeJob::new(commit, state.folder(), start.tree.clone())
+        .reviewer(state.request.profile.final_review.then(|| state.agent(Role::Reviewer)))
+        .goal(state.source.goal.clone().unwrap_or_default())
+        .outline(state.plan()?.outline())
+        .back(back(state)))
 }
 
 /// Returns the position to which the checkout goes back at the end; none: it stays.
@@ -216,6 +192,10 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
         ..Halted::default()
     };
     let closed = state.run.tasks.iter().filter(|line| line.mark.is_closed()).map(|line| line.id.clone()).collect();
-    let (folder, file) = (state.folder(), state.plan_file());
-    Ok(HaltJob { question, kept: kept(state), folder, base, file, closed, unattended, back: back(state) })
+    Ok(HaltJob::new(question, state.folder(), base)
+        .kept(kept(state))
+        .file(state.plan_file())
+        .closed(closed)
+        .unattended(unattended)
+        .back(back(state)))
 }

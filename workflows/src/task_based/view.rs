@@ -117,10 +117,6 @@ impl ExecutionState {
         self.request.working_dir.join(".superstep")
     }
 
-    pub(crate) fn long_diffs(&self) -> PathBuf {
-        self.home().join("diffs")
-    }
-
     pub(crate) fn folder(&self) -> Folder {
         let within = |path: &std::path::PathBuf| {
             path.strip_prefix(&self.request.working_dir).ok().map(std::path::Path::to_owned)
