@@ -11,6 +11,8 @@ pub mod moved;
 pub mod near;
 pub mod panics;
 mod printable;
+#[cfg(feature = "settings")]
+pub mod settings;
 pub mod shell;
 pub mod text;
 pub mod time;

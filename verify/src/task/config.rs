@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use superstep_base::near::unknown_key;
+use superstep_base::settings::{Entry, Problems, Section, Value, count_of, expected, flag_of, text_of};
 
 use super::entry::{Criticality, Mode, OnFail, Stage, VerifierEntry};
 use super::id::name;
-use super::problem::{Problems, SpecError};
-use super::section::{Section, choice_of, count_of, expected, flag_of, text_of};
-use super::yaml::{Entry, Value};
+use super::problem::SpecError;
+use super::yaml::{self, choice_of};
 
 /// An owner of verifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +45,9 @@ impl VerifierConfig {
     /// duplicate ids. Contradictions between entries are only found by
     /// [`RunSettings::merge`](super::RunSettings::merge).
     pub fn parse(text: &str, file: &str) -> Result<Self, SpecError> {
-        let problems = Problems::new(file);
-        let made = Section::of_text(text, &problems).map(|root| Self::read(root, file));
-        problems.end(made)
+        let problems = Problems::default();
+        let made = yaml::section(text, &problems).map(|root| Self::read(root, file));
+        SpecError::check(problems, file, made)
     }
 
     fn read(mut root: Section<'_>, file: &str) -> Self {
@@ -175,7 +175,7 @@ impl VerifierPatch {
             self.setting(key.to_owned(), line, value);
         }
         for Entry { key, line, value } in section.rest() {
-            self.setting(key, line, value.into_json());
+            self.setting(key, line, json(value));
         }
     }
 
@@ -211,6 +211,19 @@ impl VerifierPatch {
             json["config"][key] = value.clone();
         }
         serde_json::from_value(json)
+    }
+}
+
+/// Returns a value of an unknown setting as it is.
+fn json(value: Value) -> Json {
+    match value {
+        Value::Null | Value::Date => Json::Null,
+        Value::Bool(flag) => flag.into(),
+        Value::Int(number) => i64::try_from(number).map_or(Json::Null, Json::from),
+        Value::Float(number) => number.into(),
+        Value::Text(text) => text.into(),
+        Value::List(items) => items.into_iter().map(|item| json(item.value)).collect(),
+        Value::Map(entries) => entries.into_iter().map(|entry| (entry.key, json(entry.value))).collect(),
     }
 }
 

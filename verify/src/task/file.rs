@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_norway::{Mapping, Value as Yaml};
+use superstep_base::settings::{Entry, Node, Problems, Section, Value, expected, text_of};
 
 use super::config::VerifierPatch;
 use super::id::{IdError, SpecId, branch};
 use super::policy::Policy;
-use super::problem::{Problems, SpecError};
-use super::section::{Section, expected, text_of};
+use super::problem::SpecError;
 use super::spec::{AgentOptions, Constraint, GitOptions, NextTask, Origin, Relationships, TaskSpec};
-use super::yaml::{Entry, Node, Value};
+use super::yaml;
 use crate::findings::Fingerprint;
 
 impl TaskSpec {
@@ -22,10 +22,10 @@ impl TaskSpec {
     /// [`SpecError`] with every problem at once: missing or unknown keys, values of the wrong kind or beyond their
     /// maxima.
     pub fn parse(text: &str, file: &str) -> Result<Self, SpecError> {
-        let problems = Problems::new(file);
+        let problems = Problems::default();
         let made = parts(text, &problems)
-            .and_then(|(front, body)| Section::of_text(front, &problems).and_then(|root| spec(root, body)));
-        problems.end(made)
+            .and_then(|(front, body)| yaml::section(front, &problems).and_then(|root| spec(root, body)));
+        SpecError::check(problems, file, made)
     }
 }
 
@@ -86,7 +86,7 @@ fn child_id(text: &str) -> Result<SpecId, IdError> {
 }
 
 fn overrides(section: Section<'_>) -> BTreeMap<String, VerifierPatch> {
-    section.sections().into_iter().map(|(id, patch)| (id, VerifierPatch::read(patch))).collect()
+    section.sections().into_iter().map(|(id, _, patch)| (id, VerifierPatch::read(patch))).collect()
 }
 
 /// Reads a list of sentences, or a map from names to values or lists of values.
@@ -150,7 +150,7 @@ fn next_task(section: &Section<'_>, item: Node) -> Option<NextTask> {
 fn do_agent(mut section: Section<'_>) -> AgentOptions {
     let made = AgentOptions {
         allowed_tools: section.texts("allowed_tools").unwrap_or_default(),
-        permission_mode: section.choice("permission_mode"),
+        permission_mode: section.word("permission_mode", yaml::choice_of),
         max_turns: section.count("max_turns", 1..=u32::MAX),
         driver: section.line("driver"),
         model: section.line("model"),
@@ -164,7 +164,7 @@ fn git(mut section: Section<'_>) -> GitOptions {
     let made = GitOptions {
         branch: section.word("branch", branch),
         commit_on_success: section.flag("commit_on_success").unwrap_or(default.commit_on_success),
-        attempts: section.choice("attempts").unwrap_or_default(),
+        attempts: section.word("attempts", yaml::choice_of).unwrap_or_default(),
     };
     section.end();
     made

@@ -10,7 +10,7 @@
 //! | `entry`, `standard` | a verifier's configuration; the built-in ones |
 //! | `config`, `draft`, `merge` | `verifiers.yml`; everything merged, checked and put in order |
 //! | `split`, `proposal` | smaller tasks, by a model or by errors |
-//! | `section`, `yaml`, `problem` | YAML with lines, read key by key; every problem at once |
+//! | `yaml`, `problem` | YAML with lines; every problem at once |
 //!
 //! ```
 //! # mod superstep { pub use superstep_verify::task as spec; }
@@ -39,7 +39,6 @@ mod merge;
 mod policy;
 mod problem;
 mod proposal;
-mod section;
 mod spec;
 mod split;
 mod standard;
@@ -58,9 +57,9 @@ pub(crate) use policy::flag;
 pub use policy::{Policy, PolicyError};
 pub use problem::{SpecError, SpecProblem};
 pub use proposal::{ChildOrder, ProposedChild, SplitProposal};
-pub(crate) use section::choice_of;
 pub(crate) use spec::sha256;
 pub use spec::{
     AgentOptions, Attempts, Constraint, GitOptions, NextTask, Origin, PermissionMode, Relationships, TaskSpec,
 };
 pub use split::{Split, SplitProblem};
+pub(crate) use yaml::choice_of;

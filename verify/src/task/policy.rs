@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::near::meant_or_all;
-
-use super::section::{Section, bounds};
+use superstep_base::settings::{Section, bounds};
 
 /// The limits on the attempts and splits of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

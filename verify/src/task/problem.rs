@@ -1,7 +1,8 @@
 //! Problems in task files, `verifiers.yml` and flags, with their locations.
 
-use std::cell::RefCell;
 use std::fmt::{self, Display};
+
+use superstep_base::settings::{Problem, Problems};
 
 /// The error for invalid files or flags. Displays as a line `FILE:LINE: KEY: …` for each problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +26,13 @@ pub struct SpecProblem {
 }
 
 impl SpecError {
+    /// Returns `made` if a file has no problems, otherwise all problems sorted by line.
+    pub(super) fn check<T>(problems: Problems, file: &str, made: Option<T>) -> Result<T, Self> {
+        let problem = |Problem { line, key, problem }| SpecProblem { file: file.to_owned(), line, key, problem };
+        let problems: Vec<_> = problems.end().into_iter().map(problem).collect();
+        made.filter(|_| problems.is_empty()).ok_or(Self { problems })
+    }
+
     /// Returns a suggestion for fixing the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
@@ -42,33 +50,5 @@ impl Display for SpecProblem {
             write!(f, ": {}", self.key)?;
         }
         write!(f, ": {}", self.problem)
-    }
-}
-
-/// Collects the problems of one file.
-#[derive(Debug)]
-pub(super) struct Problems {
-    file: String,
-    found: RefCell<Vec<SpecProblem>>,
-}
-
-impl Problems {
-    pub(super) fn new(file: &str) -> Self {
-        Self { file: file.to_owned(), found: RefCell::default() }
-    }
-
-    pub(super) fn add(&self, line: usize, key: impl Into<String>, problem: impl Into<String>) {
-        let problem = SpecProblem { file: self.file.clone(), line, key: key.into(), problem: problem.into() };
-        self.found.borrow_mut().push(problem);
-    }
-
-    /// Returns `made` if there are no problems, otherwise all problems sorted by line.
-    pub(super) fn end<T>(self, made: Option<T>) -> Result<T, SpecError> {
-        let mut problems = self.found.into_inner();
-        problems.sort_by_key(|problem| problem.line);
-        match made {
-            Some(made) if problems.is_empty() => Ok(made),
-            _ => Err(SpecError { problems }),
-        }
     }
 }

@@ -2,8 +2,11 @@
 //! never larger than its text.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use strum::VariantNames;
+use superstep_base::settings::{Entry, Node, Problems, Section, Value, none_of};
 
 /// The maximum nesting depth.
 const MAX_DEPTH: usize = 32;
@@ -11,72 +14,34 @@ const MAX_DEPTH: usize = 32;
 /// The maximum length of a text in bytes.
 const MAX_LEN: usize = 1 << 20;
 
-/// A value and its line.
-#[derive(Debug)]
-pub(super) struct Node {
-    /// The line, from 1.
-    pub(super) line: usize,
-    pub(super) value: Value,
-}
-
-#[derive(Debug)]
-pub(super) enum Value {
-    Null,
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    Text(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
-}
-
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) key: String,
-    /// The line of the key, from 1.
-    pub(super) line: usize,
-    pub(super) value: Value,
-}
-
 /// The reason why a text is not YAML, or not supported.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) line: usize,
-    pub(super) problem: String,
+struct Fault {
+    line: usize,
+    problem: String,
 }
 
-impl Value {
-    /// Returns the kind of the value with an article.
-    pub(super) fn kind(&self) -> &'static str {
-        match self {
-            Self::Null => "nothing",
-            Self::Bool(_) => "`true` or `false`",
-            Self::Int(_) => "a whole number",
-            Self::Float(_) => "a number with a point",
-            Self::Text(_) => "a text",
-            Self::List(_) => "a list",
-            Self::Map(_) => "a map",
+/// Parses a whole file as a section.
+pub(super) fn section<'p>(text: &str, problems: &'p Problems) -> Option<Section<'p>> {
+    match parse(text) {
+        Ok(root) => Section::new(String::new(), root.line, root.value, problems),
+        Err(fault) => {
+            problems.add(fault.line, "", fault.problem);
+            None
         }
     }
+}
 
-    pub(super) fn into_json(self) -> serde_json::Value {
-        match self {
-            Self::Null => serde_json::Value::Null,
-            Self::Bool(flag) => flag.into(),
-            Self::Int(number) => number.into(),
-            Self::Float(number) => number.into(),
-            Self::Text(text) => text.into(),
-            Self::List(items) => items.into_iter().map(|item| item.value.into_json()).collect(),
-            Self::Map(entries) => entries.into_iter().map(|entry| (entry.key, entry.value.into_json())).collect(),
-        }
-    }
+/// Parses one of the words of `C`.
+pub(crate) fn choice_of<C: FromStr + VariantNames>(word: &str) -> Result<C, String> {
+    word.parse().map_err(|_| none_of(word, C::VARIANTS))
 }
 
 /// Parses the first document of a text.
 ///
 /// # Errors
 /// The first [`Fault`].
-pub(super) fn parse(text: &str) -> Result<Node, Fault> {
+fn parse(text: &str) -> Result<Node, Fault> {
     if text.len() > MAX_LEN {
         return Err(Fault { line: 1, problem: "is larger than 1 MiB".to_owned() });
     }
@@ -194,6 +159,7 @@ fn plain(text: &str) -> Value {
 fn number(text: &str) -> Option<Value> {
     let looks_so = text.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
     let radix = |prefix, radix| text.strip_prefix(prefix).and_then(|digits| i64::from_str_radix(digits, radix).ok());
-    let whole = text.parse().ok().or_else(|| radix("0x", 16)).or_else(|| radix("0o", 8)).map(Value::Int);
+    let whole = text.parse::<i64>().ok().or_else(|| radix("0x", 16)).or_else(|| radix("0o", 8));
+    let whole = whole.map(|number| Value::Int(number.into()));
     whole.or_else(|| text.parse().ok().map(Value::Float)).filter(|_| looks_so)
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use superstep::drivers::{DriverKind, DriverName, Price, RetrySettings, UnknownDriver};
 use superstep_base::files;
-use toml::de::DeTable;
+use superstep_base::settings::Problems;
 
 use super::choices::Role;
 use super::commit_template::CommitTemplate;
 use super::settings::{self, AgentSettings, Api, Endpoint, Profile, Tools, TurnLimits};
-use super::table::{Problems, ProfileError, Table, set};
+use super::table::{ProfileError, Table, parse, set};
 
 impl Profile {
     /// Reads a profile from a file.
@@ -32,197 +32,179 @@ impl Profile {
     /// contradict each other, API keys.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let file = file.as_ref();
-        let mut problems = Problems::new(text);
-        let (document, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
-            let span = error.span().unwrap_or_default();
-            let key = if error.message() == "duplicate key" { text.get(span.clone()).unwrap_or_default() } else { "" };
-            problems.add(span.start, key, error.message());
-        }
+        let problems = Problems::default();
         let mut profile = Self::default();
-        if errors.is_empty() {
+        if let Some(table) = parse(text, &problems) {
             profile.name = file.file_stem().map_or(profile.name, |stem| stem.to_string_lossy().into_owned());
-            profile.take_all(Table::new("", document.into_inner()), &mut problems);
+            profile.take_all(table);
         }
         let problems = problems.end();
         if problems.is_empty() { Ok(profile) } else { Err(ProfileError::Invalid { file: file.to_owned(), problems }) }
     }
 
-    fn take_all<'t>(&mut self, mut table: Table<'t>, problems: &mut Problems<'t>) {
+    fn take_all(&mut self, mut table: Table<'_>) {
         let mut drivers = Vec::new();
-        self.take_agents(&mut table, problems, &mut drivers);
-        self.take_limits(&mut table, problems);
-        self.take_plan(&mut table, problems);
-        self.take_reviews(&mut table, problems);
-        set(&mut self.name, table.text("name", problems, owned).map(|(_, name)| name));
-        set(&mut self.working_dir, table.text("working_dir", problems, path).map(|(_, path)| path));
-        let template = table.text("commit_template", problems, CommitTemplate::parse);
+        self.take_agents(&mut table, &mut drivers);
+        self.take_limits(&mut table);
+        self.take_plan(&mut table);
+        self.take_reviews(&mut table);
+        set(&mut self.name, table.text("name", owned).map(|(_, name)| name));
+        set(&mut self.working_dir, table.text("working_dir", path).map(|(_, path)| path));
+        let template = table.text("commit_template", CommitTemplate::parse);
         set(&mut self.commit_template, template.map(|(_, template)| template));
-        self.tools = table.table("tools", problems).map(|table| tools(table, problems)).unwrap_or_default();
-        self.api = table.table("api", problems).map(|table| api(table, problems)).unwrap_or_default();
+        self.tools = table.table("tools").map(|table| tools(table)).unwrap_or_default();
+        self.api = table.table("api").map(|table| api(table)).unwrap_or_default();
         for (at, key, driver) in drivers {
             if let Err(problem) = has_provider(&driver, &self.api) {
-                problems.add(at, key, problem);
+                table.wrong(at, &key, problem);
             }
         }
-        table.end(problems);
+        table.end();
     }
 
     /// Collects the drivers with their positions, because their providers are checked later.
-    fn take_agents<'t>(
-        &mut self,
-        table: &mut Table<'t>,
-        problems: &mut Problems<'t>,
-        drivers: &mut Vec<(usize, String, DriverName)>,
-    ) {
-        let top = agent(table, problems, drivers);
+    fn take_agents(&mut self, table: &mut Table<'_>, drivers: &mut Vec<(usize, String, DriverName)>) {
+        let top = agent(table, drivers);
         set(&mut self.driver, top.driver);
         self.model = top.model;
-        let Some(mut agents) = table.table("agents", problems) else { return };
+        let Some(mut agents) = table.table("agents") else { return };
         for role in Role::EVERY {
-            if let Some(mut table) = agents.table(role.name(), problems) {
-                self.agents.insert(role, agent(&mut table, problems, drivers));
-                table.end(problems);
+            if let Some(mut table) = agents.table(role.name()) {
+                self.agents.insert(role, agent(&mut table, drivers));
+                table.end();
             }
         }
-        agents.end(problems);
+        agents.end();
     }
 
-    fn take_limits<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
-        set(&mut self.max_task_review_iterations, table.count("max_task_review_iterations", problems));
-        self.max_review_iterations = table.count("max_review_iterations", problems);
-        set(&mut self.max_plan_revisions, table.count("max_plan_revisions", problems));
-        set(&mut self.verify_timeout, table.time("verify_timeout", problems));
-        if let Some(mut limits) = table.table("limits", problems) {
+    fn take_limits(&mut self, table: &mut Table<'_>) {
+        set(&mut self.max_task_review_iterations, table.count("max_task_review_iterations"));
+        self.max_review_iterations = table.count("max_review_iterations");
+        set(&mut self.max_plan_revisions, table.count("max_plan_revisions"));
+        set(&mut self.verify_timeout, table.time("verify_timeout"));
+        if let Some(mut limits) = table.table("limits") {
             let TurnLimits { requests, tokens, cost, wall, idle } = &mut self.limits;
-            set(requests, limits.count("requests", problems));
-            *tokens = limits.count("tokens", problems);
-            *cost = limits.dollars("cost", problems);
-            set(wall, limits.time("wall", problems));
-            set(idle, limits.time("idle", problems));
-            limits.end(problems);
+            set(requests, limits.count("requests"));
+            *tokens = limits.count("tokens");
+            *cost = limits.dollars("cost");
+            set(wall, limits.time("wall"));
+            set(idle, limits.time("idle"));
+            limits.end();
         }
-        if let Some(mut retry) = table.table("retry", problems) {
+        if let Some(mut retry) = table.table("retry") {
             let RetrySettings { attempts, wait, patience } = &mut self.retry;
-            set(attempts, retry.count("attempts", problems));
-            set(wait, retry.wait("wait", problems));
-            set(patience, retry.wait("patience", problems));
-            retry.end(problems);
+            set(attempts, retry.count("attempts"));
+            set(wait, retry.wait("wait"));
+            set(patience, retry.wait("patience"));
+            retry.end();
         }
-        if let Some(mut budget) = table.table("budget", problems) {
-            self.budget.cost = budget.dollars("cost", problems);
-            self.budget.tokens = budget.count("tokens", problems);
-            self.budget.wall = budget.time("wall", problems);
-            budget.end(problems);
+        if let Some(mut budget) = table.table("budget") {
+            self.budget.cost = budget.dollars("cost");
+            self.budget.tokens = budget.count("tokens");
+            self.budget.wall = budget.time("wall");
+            budget.end();
         }
-        if let Some(prices) = table.table("prices", problems) {
-            self.prices = models(prices, problems);
+        if let Some(prices) = table.table("prices") {
+            self.prices = models(prices);
         }
     }
 
-    fn take_plan<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
-        set(&mut self.tracker, table.choice("tracker", problems));
-        set(&mut self.plan_dir, table.text("plan_dir", problems, inside).map(|(_, path)| path));
-        self.stay_on_branch = table.flag("stay_on_branch", problems);
-        set(&mut self.plan_in_repo, table.flag("plan_in_repo", problems));
-        let context = table.choice("plan_context", problems);
+    fn take_plan(&mut self, table: &mut Table<'_>) {
+        set(&mut self.tracker, table.choice("tracker"));
+        set(&mut self.plan_dir, table.text("plan_dir", inside).map(|(_, path)| path));
+        self.stay_on_branch = table.flag("stay_on_branch");
+        set(&mut self.plan_in_repo, table.flag("plan_in_repo"));
+        let context = table.choice("plan_context");
         set(&mut self.plan_context, context);
         set(&mut self.phased.plan_context, context);
-        self.phased.take(table, problems);
+        self.phased.take(table);
     }
 
-    fn take_reviews<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
-        set(&mut self.on_exhausted, table.choice("on_exhausted", problems));
-        set(&mut self.retry_session, table.choice("retry_session", problems));
-        set(&mut self.final_review, table.flag("final_review", problems));
-        let Some((at, types)) = table.texts("review_types", problems) else { return };
+    fn take_reviews(&mut self, table: &mut Table<'_>) {
+        set(&mut self.on_exhausted, table.choice("on_exhausted"));
+        set(&mut self.retry_session, table.choice("retry_session"));
+        set(&mut self.final_review, table.flag("final_review"));
+        let Some((at, types)) = table.texts("review_types") else { return };
         if types.is_empty() {
-            problems.add(at, "review_types", "is empty; name at least one, such as `general`");
+            table.wrong(at, "review_types", "is empty; name at least one, such as `general`");
         } else if types.iter().collect::<BTreeSet<_>>().len() < types.len() {
-            problems.add(at, "review_types", "names one kind twice");
+            table.wrong(at, "review_types", "names one kind twice");
         }
         self.review_types = types;
     }
 }
 
-fn agent<'t>(
-    table: &mut Table<'t>,
-    problems: &mut Problems<'t>,
-    drivers: &mut Vec<(usize, String, DriverName)>,
-) -> AgentSettings {
-    let driver = table.text("driver", problems, driver);
+fn agent(table: &mut Table<'_>, drivers: &mut Vec<(usize, String, DriverName)>) -> AgentSettings {
+    let driver = table.text("driver", driver);
     drivers.extend(driver.iter().map(|(at, name)| (*at, table.path_of("driver"), name.clone())));
-    AgentSettings {
-        driver: driver.map(|(_, name)| name),
-        model: table.text("model", problems, owned).map(|(_, model)| model),
-    }
+    AgentSettings { driver: driver.map(|(_, name)| name), model: table.text("model", owned).map(|(_, model)| model) }
 }
 
 /// Reads the price of each model. Cached input tokens cost as much as other input tokens by default.
-fn models<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> BTreeMap<String, Price> {
+fn models(mut table: Table<'_>) -> BTreeMap<String, Price> {
     let mut prices = BTreeMap::new();
-    for (model, at, mut price) in table.tables(problems) {
-        let [input, output, cache_read] = ["input", "output", "cache_read"].map(|key| price.price(key, problems));
+    for (model, at, mut price) in table.tables() {
+        let [input, output, cache_read] = ["input", "output", "cache_read"].map(|key| price.price(key));
         for (key, found) in [("input", input), ("output", output)] {
             if found.is_none() && !price.has(key) {
-                problems.add(at, table.path_of(&model), format!("has no `{key}`, in dollars per million tokens"));
+                table.wrong(at, &model, format!("has no `{key}`, in dollars per million tokens"));
             }
         }
-        price.end(problems);
+        price.end();
         let input = input.unwrap_or_default();
         let price = Price { input, output: output.unwrap_or_default(), cache_read: cache_read.unwrap_or(input) };
         prices.insert(model, price);
     }
-    table.end(problems);
+    table.end();
     prices
 }
 
-fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
+fn tools(mut table: Table<'_>) -> Tools {
     let tools = Tools {
-        shell: table.flag("shell", problems).unwrap_or_default(),
-        command_prefix: table.texts("command_prefix", problems).map(|(_, prefix)| prefix).unwrap_or_default(),
-        pass: passed(&mut table, problems),
-        command_timeout: table.time("command_timeout", problems),
+        shell: table.flag("shell").unwrap_or_default(),
+        command_prefix: table.texts("command_prefix").map(|(_, prefix)| prefix).unwrap_or_default(),
+        pass: passed(&mut table),
+        command_timeout: table.time("command_timeout"),
     };
-    table.end(problems);
+    table.end();
     tools
 }
 
 /// Reads the names of environment variables.
-fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String> {
-    let Some((at, names)) = table.texts("pass", problems) else { return vec![] };
+fn passed(table: &mut Table<'_>) -> Vec<String> {
+    let Some((at, names)) = table.texts("pass") else { return vec![] };
     for name in names.iter().filter(|name| !settings::is_env_name(name)) {
         let shown = if name.contains('=') { "an entry" } else { name };
-        problems.add(at, "tools.pass", format!("{shown} is not the name of an environment variable"));
+        table.wrong(at, "pass", format!("{shown} is not the name of an environment variable"));
     }
     names
 }
 
 /// Reads `[api]`: `base_url` and `api_key_env` are its own settings; each table in it is a provider.
-fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
-    let default = endpoint(&mut table, problems);
+fn api(mut table: Table<'_>) -> Api {
+    let default = endpoint(&mut table);
     let mut providers = BTreeMap::new();
-    for (name, at, mut provider) in table.tables(problems) {
-        let endpoint = endpoint(&mut provider, problems);
+    for (name, at, mut provider) in table.tables() {
+        let endpoint = endpoint(&mut provider);
         if !DriverName::is_provider(&name) {
-            problems.add(at, table.path_of(&name), "is not the name of a provider: letters, digits, `-`, `_` and `.`");
+            table.wrong(at, &name, "is not the name of a provider: letters, digits, `-`, `_` and `.`");
         } else if endpoint.base_url.is_none() && !provider.has("base_url") {
-            problems.add(at, table.path_of(&name), "has no `base_url`");
+            table.wrong(at, &name, "has no `base_url`");
         }
-        provider.end(problems);
+        provider.end();
         providers.insert(name, endpoint);
     }
-    table.end(problems);
+    table.end();
     Api { default, providers }
 }
 
-fn endpoint<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Endpoint {
-    let base_url = table.text("base_url", problems, |url| settings::base_url(url).map_err(str::to_owned));
+fn endpoint(table: &mut Table<'_>) -> Endpoint {
+    let base_url = table.text("base_url", |url| settings::base_url(url).map_err(str::to_owned));
     let name = |name: &str| {
         let message = "is not the name of an environment variable; keep the key itself out of the profile";
         if settings::is_env_name(name) { Ok(name.to_owned()) } else { Err(message.to_owned()) }
     };
-    let api_key_env = table.text("api_key_env", problems, name);
+    let api_key_env = table.text("api_key_env", name);
     Endpoint { base_url: base_url.map(|(_, url)| url), api_key_env: api_key_env.map(|(_, name)| name) }
 }
 

@@ -12,7 +12,7 @@ use superstep::workspace::{Furnishings, Origin};
 
 use super::choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role, Tracker};
 use super::commit_template::CommitTemplate;
-use super::table::{Problems, Table, set};
+use super::table::{Table, set};
 
 /// The configuration of a workflow with coding agents.
 ///
@@ -286,21 +286,21 @@ impl Phased {
     pub const MAX_PARALLEL: u32 = 4;
 
     /// Takes the settings from the table of a profile.
-    pub(super) fn take<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
-        set(&mut self.enabled, table.flag("enable_phased_execution", problems));
-        set(&mut self.max_parallel, table.count("max_parallel", problems));
-        set(&mut self.max_attempts, table.count("max_phase_attempts", problems));
-        set(&mut self.on_failure, table.choice("on_subtask_failure", problems));
-        set(&mut self.strict_files, table.flag("strict_files", problems));
-        set(&mut self.subtask_review, table.flag("subtask_review", problems));
-        let Some(mut worktree) = table.table("worktree", problems) else { return };
-        set(&mut self.worktree.setup, worktree.texts("setup", problems).map(|(_, texts)| texts));
+    pub(super) fn take(&mut self, table: &mut Table<'_>) {
+        set(&mut self.enabled, table.flag("enable_phased_execution"));
+        set(&mut self.max_parallel, table.count("max_parallel"));
+        set(&mut self.max_attempts, table.count("max_phase_attempts"));
+        set(&mut self.on_failure, table.choice("on_subtask_failure"));
+        set(&mut self.strict_files, table.flag("strict_files"));
+        set(&mut self.subtask_review, table.flag("subtask_review"));
+        let Some(mut worktree) = table.table("worktree") else { return };
+        set(&mut self.worktree.setup, worktree.texts("setup").map(|(_, texts)| texts));
         let Furnishings { copy, link } = &mut self.worktree.furnishings;
         for (key, list) in [("copy", copy), ("link", link)] {
-            let paths = worktree.texts(key, problems).map(|(_, texts)| texts.into_iter().map(Into::into).collect());
+            let paths = worktree.texts(key).map(|(_, texts)| texts.into_iter().map(Into::into).collect());
             set(list, paths);
         }
-        worktree.end(problems);
+        worktree.end();
     }
 }
 
