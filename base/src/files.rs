@@ -2,7 +2,7 @@
 //! must not know what a file is for.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 /// The most that is read of a file, in bytes: as much as a value may have.
@@ -72,4 +72,17 @@ pub fn hide_from_git(folder: &Path) -> io::Result<()> {
     }
     std::fs::create_dir_all(folder)?;
     std::fs::write(file, "*\n")
+}
+
+/// Writes a new file in the place of one that may be there, also of a link, which is not followed.
+///
+/// # Errors
+/// If the old one cannot be removed or the new one cannot be written.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::create_new(path)?.write_all(content)
 }

@@ -20,6 +20,11 @@ pub fn shorten(text: &str, bytes: usize) -> String {
     }
 }
 
+/// Returns bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns a commit's id as people read it: its first nine characters.
 pub fn short_id(id: &str) -> &str {
     start(id, 9)

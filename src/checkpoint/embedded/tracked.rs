@@ -103,7 +103,7 @@ fn is_under(entry: &Entry, path: &[u8]) -> bool {
 }
 
 fn line(entry: &Entry) -> String {
-    let id: String = entry.id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = superstep_base::text::hex(&entry.id);
     format!("{id} {}", String::from_utf8_lossy(&entry.path).escape_debug())
 }
 

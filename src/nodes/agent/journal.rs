@@ -290,15 +290,8 @@ impl RecordCopy {
     /// Puts back what was changed or removed; returns a notice for each file.
     pub(super) fn put_back(&self) -> Vec<String> {
         let changed = self.0.iter().filter(|(file, content)| fs::read(file).ok().as_ref() != Some(content));
-        changed.map(|(file, content)| notice(file, &write(file, content))).collect()
+        changed.map(|(file, content)| notice(file, &superstep_base::files::replace(file, content))).collect()
     }
-}
-
-/// Writes a new file in its place: an agent may have put a link there.
-fn write(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    file.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let _ = fs::remove_file(file);
-    fs::write(file, content)
 }
 
 fn notice(file: &Path, written: &std::io::Result<()>) -> String {

@@ -23,7 +23,7 @@ const MONTH: Duration = Duration::from_secs(30 * 86_400);
 /// The journal's record of one request to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Recorded {
+pub(super) enum RequestRecord {
     Finished(Finished),
     /// The service is busy until then, in milliseconds since 1970. Then the turn continues under its first name.
     Busy {
@@ -71,7 +71,7 @@ pub(super) enum Recorded {
     },
 }
 
-impl Recorded {
+impl RequestRecord {
     /// Subtracts usage that is already counted.
     pub(in crate::nodes) fn without(mut self, counted: Usage) -> Self {
         let usage = match &mut self {
@@ -107,26 +107,26 @@ pub(super) fn recorded(
     (turn, used): (String, Usage),
     waits: Option<RetryContext<'_>>,
     asks: bool,
-) -> (Recorded, Option<DriverError>) {
+) -> (RequestRecord, Option<DriverError>) {
     let error = match ended {
-        Ok(finished) => return (Recorded::Finished(cut(finished)), None),
+        Ok(finished) => return (RequestRecord::Finished(cut(finished)), None),
         Err(error) => error,
     };
     if error.class == ErrorClass::SessionLost {
-        return (Recorded::SessionLost { used }, None);
+        return (RequestRecord::SessionLost { used }, None);
     }
     let why = error.to_string();
     if asks && error.refusal {
-        return (Recorded::Refused { why, turn, used }, Some(error));
+        return (RequestRecord::Refused { why, turn, used }, Some(error));
     }
-    let Some(waits) = waits else { return (Recorded::Failed { why, turn, used }, Some(error)) };
+    let Some(waits) = waits else { return (RequestRecord::Failed { why, turn, used }, Some(error)) };
     if error.class == ErrorClass::RateLimited || error.retry_after.is_some() {
         let wait = error.retry_after.unwrap_or_else(|| wait(waits.progress.nth)).min(MONTH);
-        return (Recorded::Busy { until: now().saturating_add(millis(wait)), turn, used }, None);
+        return (RequestRecord::Busy { until: now().saturating_add(millis(wait)), turn, used }, None);
     }
     match waits.outage(now()).filter(|_| error.outage) {
-        Some((outage, until)) => (Recorded::Down { outage, until, turn, why, used }, Some(error)),
-        None => (Recorded::Failed { why, turn, used }, Some(error)),
+        Some((outage, until)) => (RequestRecord::Down { outage, until, turn, why, used }, Some(error)),
+        None => (RequestRecord::Failed { why, turn, used }, Some(error)),
     }
 }
 

@@ -14,7 +14,7 @@ use super::journal::RecordCopy;
 use super::journal::Transcript;
 use super::journal::{RecordedTexts, Texts};
 use super::outcome::{Progress, RetryContext, outage_message, wait_until};
-use super::outcome::{Recorded, cut, recorded};
+use super::outcome::{RequestRecord, cut, recorded};
 use super::submit::Submit;
 use super::turn::{Cut, CutOff, NextStep, RequestEnd, RequestState, Turn};
 use crate::drivers::{
@@ -72,24 +72,26 @@ impl Turn {
             around.used += used;
             let is_final = self.is_optional || !around.tampered.is_empty();
             let ended = match recorded {
-                Recorded::Finished(finished) => RequestEnd::Finished(finished),
-                Recorded::SessionLost { .. } => RequestEnd::SessionLost,
-                Recorded::Failed { why, .. } | Recorded::Refused { why, .. } | Recorded::Down { why, .. }
+                RequestRecord::Finished(finished) => RequestEnd::Finished(finished),
+                RequestRecord::SessionLost { .. } => RequestEnd::SessionLost,
+                RequestRecord::Failed { why, .. }
+                | RequestRecord::Refused { why, .. }
+                | RequestRecord::Down { why, .. }
                     if is_final =>
                 {
                     RequestEnd::Failed(why)
                 }
-                Recorded::Spent(_) if is_final => RequestEnd::Failed("the budget of the run is used up".into()),
-                Recorded::Failed { why, .. } if self.failure_is_answer => RequestEnd::Failed(why),
-                Recorded::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
-                Recorded::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
-                Recorded::Spent(Overdraft { turn, session, mut used, .. })
+                RequestRecord::Spent(_) if is_final => RequestEnd::Failed("the budget of the run is used up".into()),
+                RequestRecord::Failed { why, .. } if self.failure_is_answer => RequestEnd::Failed(why),
+                RequestRecord::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
+                RequestRecord::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
+                RequestRecord::Spent(Overdraft { turn, session, mut used, .. })
                     if self.together.is_some() || self.ends_with_budget =>
                 {
                     used += self.counted();
                     around.cut(Cut::Spent(CutOff { turn, session, used }))
                 }
-                Recorded::Spent(Overdraft { account, turn, session, .. }) => {
+                RequestRecord::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);
                     let spent = Spent { agent: &self.agent, task: &self.task, key: &key, account };
                     let Some(by) = budget::raised(ctx, spent).await? else {
@@ -104,15 +106,15 @@ impl Turn {
                     progress.after_raise(turn);
                     continue;
                 }
-                Recorded::Busy { .. } if !around.tampered.is_empty() => {
+                RequestRecord::Busy { .. } if !around.tampered.is_empty() => {
                     RequestEnd::Failed("the service is busy".into())
                 }
-                Recorded::Busy { until, turn, .. } => {
+                RequestRecord::Busy { until, turn, .. } => {
                     ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?;
                     progress.next(turn, None);
                     continue;
                 }
-                Recorded::Down { outage, until, turn, why, .. } => {
+                RequestRecord::Down { outage, until, turn, why, .. } => {
                     if failure.is_some() {
                         ctx.emit(outage_message(&why, until, outage, &self.agent.retry)).await;
                     }
@@ -120,7 +122,7 @@ impl Turn {
                     progress.next(turn, Some(outage));
                     continue;
                 }
-                Recorded::Refused { why, turn, .. } => {
+                RequestRecord::Refused { why, turn, .. } => {
                     *refusals += 1;
                     match self.decided(ctx, question, &why, *refusals)? {
                         Some(then) => RequestEnd::Refused(why, then),
@@ -130,7 +132,7 @@ impl Turn {
                         }
                     }
                 }
-                Recorded::Failed { turn, .. } => {
+                RequestRecord::Failed { turn, .. } => {
                     if let Some(error) = failure {
                         return Err(failed(error));
                     }
@@ -189,7 +191,7 @@ impl Turn {
         progress: &Progress,
         asks: bool,
         failure: &Mutex<Option<DriverError>>,
-    ) -> Result<Option<(Recorded, RequestState)>, NodeError> {
+    ) -> Result<Option<(RequestRecord, RequestState)>, NodeError> {
         let key = self.key_of(progress);
         let Some(folder) = self.guard.clone() else {
             let around = RequestState::default();
@@ -230,7 +232,7 @@ impl Turn {
         key: String,
         (progress, asks): (&Progress, bool),
         failure: &Mutex<Option<DriverError>>,
-    ) -> Result<Recorded, NodeError> {
+    ) -> Result<RequestRecord, NodeError> {
         let digest = self.prompt.parts().digest();
         let prompt = self.prompt.parts().hashed();
         let asked = RequestKey {
@@ -277,10 +279,10 @@ impl Turn {
                 }
             }
             if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
-                return Ok(Recorded::Stopped { why, used: ledger.used_by(&turn) });
+                return Ok(RequestRecord::Stopped { why, used: ledger.used_by(&turn) });
             }
             if let Some(spent) = budget::overdraft(&ledger, &ended, &turn) {
-                return Ok(Recorded::Spent(spent));
+                return Ok(RequestRecord::Spent(spent));
             }
             let waits = (!self.is_optional).then_some(RetryContext { progress, furthest, retry: &self.agent.retry });
             let used = ledger.used_by(&turn);
@@ -297,7 +299,7 @@ impl Turn {
             };
             let turn = first.clone().unwrap_or(turn);
             let ended = driver.ended(session, &turn).await.map_err(failed)?;
-            Ok::<_, NodeError>(ended.map(|finished| Recorded::Finished(cut(finished))))
+            Ok::<_, NodeError>(ended.map(|finished| RequestRecord::Finished(cut(finished))))
         };
         ctx.effect(key, &asked, body).probe(probe).await
     }

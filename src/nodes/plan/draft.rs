@@ -1,8 +1,6 @@
 //! A plan before its execution: the nodes that have an agent write it, parse it, and ask a person about it; and its file,
 //! which a person may change at any time. The plan to use is asked for, never guessed. Must not know what follows.
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -394,16 +392,7 @@ pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> 
     if let Some(link) = folders.find(|folder| folder.is_symlink()) {
         return Err(message(format!("{} is a link", link.display())));
     }
-    anew(path, text).map_err(|error| message(error.to_string()))
-}
-
-fn anew(path: &Path, text: &str) -> io::Result<()> {
-    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    File::create_new(path)?.write_all(text.as_bytes())
+    superstep_base::files::replace(path, text.as_bytes()).map_err(|error| message(error.to_string()))
 }
 
 fn differences(before: &str, now: &str) -> String {

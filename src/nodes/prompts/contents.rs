@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use superstep_base::moved::here;
+use superstep_base::text::hex;
 
 use crate::process::Redactor;
 use crate::workspace::git_folder;
@@ -31,7 +32,7 @@ pub struct Content {
 
 impl Content {
     pub(in crate::nodes) fn of(text: &str) -> Self {
-        let hash = digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex(digest(&SHA256, text.as_bytes()).as_ref());
         Self { hash, bytes: text.len() as u64 }
     }
 

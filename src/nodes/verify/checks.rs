@@ -234,14 +234,14 @@ pub(in crate::nodes) struct Checks<'a> {
 }
 
 /// Reason for stopping a command.
-enum Stop {
+enum CommandStop {
     /// Its group of tasks was stopped.
     Group(String),
     /// It timed out.
     TooLong(Duration),
 }
 
-impl Stop {
+impl CommandStop {
     /// Returns the end of a command that was stopped, which waited for `children`.
     fn ended(self, command: &str, children: &[String]) -> Check {
         let (output, stopped) = match self {
@@ -308,7 +308,7 @@ impl Checks<'_> {
         };
         Activity::Check { command }.emit(ctx).await;
         let check = match group.as_ref().and_then(Group::stopped) {
-            Some(why) => Stop::Group(why).ended(command, &[]),
+            Some(why) => CommandStop::Group(why).ended(command, &[]),
             None => self.ended(command, group.as_ref(), ctx).await?,
         };
         let output = (!check.passed()).then_some(check.output.as_str());
@@ -317,16 +317,16 @@ impl Checks<'_> {
     }
 
     /// Waits until the command must be stopped.
-    async fn stop(&self, group: Option<&Group>) -> Stop {
+    async fn stop(&self, group: Option<&Group>) -> CommandStop {
         let too_long = tokio::time::sleep(self.limit);
         let Some(group) = group else {
             too_long.await;
-            return Stop::TooLong(self.limit);
+            return CommandStop::TooLong(self.limit);
         };
         tokio::select! {
             biased;
-            () = group.cancelled() => Stop::Group(group.stopped().unwrap_or_default()),
-            () = too_long => Stop::TooLong(self.limit),
+            () = group.cancelled() => CommandStop::Group(group.stopped().unwrap_or_default()),
+            () = too_long => CommandStop::TooLong(self.limit),
         }
     }
 

@@ -1,10 +1,10 @@
 //! A finding: its kind, its severity, and its identity across attempts. Knows nothing of who reports it.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
-use superstep_base::text::start;
+use superstep_base::text::{hex, start};
 
 use super::evidence::{Evidence, Lines};
 use super::normalizer::Normalizer;
@@ -213,7 +213,7 @@ impl Fingerprint {
             hash.update(&(part.map_or(0, str::len) as u64).to_le_bytes());
             hash.update(part.unwrap_or_default().as_bytes());
         }
-        Self(hex(hash.finish().as_ref()))
+        Self(hex(&hash.finish().as_ref()[..BYTES]))
     }
 
     /// Returns the first 8 characters, as shown in prompts and to people.
@@ -233,14 +233,6 @@ impl Fingerprint {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-fn hex(hash: &[u8]) -> String {
-    hash.iter().take(BYTES).fold(String::with_capacity(2 * BYTES), |mut digits, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
 }
 
 impl From<String> for Fingerprint {

@@ -220,6 +220,5 @@ fn plain(text: &str) -> String {
 
 /// Returns the SHA-256 of bytes in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    superstep_base::text::hex(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
 }
