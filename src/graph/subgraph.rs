@@ -238,7 +238,9 @@ fn run_child<'a>(
             ctx.raise(Raised::Wrong(error.clone()));
             return Err(CallError::Failed(Box::new(error)));
         }
+        // The k-th call of a task belongs to the k-th call of its last run.
         let call = ctx.progress.calls.fetch_add(1, Ordering::Relaxed);
+        // A comparing replay walks the records of the child and stores nothing.
         if let Some(comparison) = &ctx.shared.replay {
             let recorded = body::recorded(child, begin(), mode, ctx, call, comparison).await;
             return recorded.map_err(|error| raise(ctx, error));
@@ -247,6 +249,7 @@ fn run_child<'a>(
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
+        // A node that is the subgraph itself ends with it: the last checkpoint need not be on disk before that.
         run.child.is_whole_task = mode != StateMode::Own && ctx.permits.is_none();
         let ended = match run.shared.events.traced {
             false => lending(ctx, run.drive()).await,
@@ -255,10 +258,12 @@ fn run_child<'a>(
                 Box::pin(lending(ctx, run.drive())).instrument(span).await
             }
         };
+        // A child that has not finished stops its task, and what it waits for becomes the task's own.
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, &mut run, ctx, call)),
             Ok(Exit::Interrupted) => {
                 let asked = run.step.tasks.iter().flat_map(Task::asks).cloned().collect();
+                // By call, since concurrent calls stop in any order and questions are listed in the order of the calls.
                 ctx.state().waits.questions.insert(Some(call), asked);
                 ctx.state().note_wake(run.wakes());
                 ctx.state().waits.receives.extend(run.receives().cloned());
@@ -275,12 +280,14 @@ fn run_child<'a>(
             }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => {
+                // A command for the parent discards what the child wrote: the warning names the channels.
                 if matches!(error, RunError::HandUp(_)) {
                     Box::pin(run.warn_of_dropped()).await;
                 }
                 return Err(raise(ctx, error));
             }
         };
+        // The engine reads the reason from the context; the error returned below only unwinds the body.
         ctx.raise(raised);
         Err(Interrupted::new().into())
     })

@@ -88,14 +88,17 @@ impl SessionStore {
         request: &TurnRequest<'_>,
         opening: impl FnOnce(&Messages) -> Vec<Value>,
     ) -> Result<OpenTurn, DriverError> {
+        // A turn without a key gets a unique one, so that it never resumes another turn.
         let turn = if request.turn.is_empty() { generate_key() } else { request.turn.to_owned() };
         let (session, parent) = request.origin(&turn);
         let mut messages = Messages::default();
+        // `opening` depends on the earlier messages, so they are read first.
         if let Some(parent) = &parent {
             self.load_history(&session, parent, &turn, &mut messages)?;
         }
         let path = self.path(&session, &turn);
         self.make_folder(&session).map_err(|error| unusable(&self.directory, &error))?;
+        // Locks the file: only one process at a time runs the turn.
         let log = TurnLog::open(&path)?;
         let header = Header {
             role: request.role.to_owned(),
@@ -114,6 +117,7 @@ impl SessionStore {
             ended: None,
             is_resumed: true,
         };
+        // The file is new, or a kill left its first lines incomplete: the turn starts from the beginning.
         if !open.resume(&path, &header)? {
             open.is_resumed = false;
             let opening = opening(&open.messages);

@@ -243,15 +243,19 @@ fn is_path_alone(word: &str) -> bool {
         ["./", "../", "~/", "$", "/bin/", "/usr/", "/opt/", "/sbin/", "bin/", "script/", "scripts/", ".venv/bin/"];
     const BUILD_FILES: [&str; 6] = ["makefile", "dockerfile", "gemfile", "rakefile", "justfile", "procfile"];
     let name = word.rsplit('/').next().unwrap_or_default();
+    // The dot of a hidden file does not start an extension.
     let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
     let is_script = |extension: &str| SCRIPTS.contains(&extension);
     let is_run =
         RUN_FROM.iter().any(|folder| word.starts_with(folder)) || word.contains("/bin/") || word.contains("/.bin/");
     let is_folder = name.is_empty() || matches!(name, "." | ".." | "*" | "**");
     match extension {
+        // Folders, hidden files and globs are never programs.
         _ if is_folder || name.starts_with('.') || word.contains('*') => true,
         _ if BUILD_FILES.contains(&word.to_lowercase().as_str()) => true,
+        // Scripts are programs in any folder.
         Some(extension) if is_script(extension) => false,
+        // In folders of programs, only the extensions of sources and documents mark a path.
         Some(extension) if is_run => matches!(
             extension,
             "rs" | "md"
@@ -269,7 +273,9 @@ fn is_path_alone(word: &str) -> bool {
                 | "h"
                 | "java"
         ),
+        // `report.md` is a path; `1.5` is not, because its extension has no letter.
         Some(extension) => extension.chars().all(char::is_alphanumeric) && extension.contains(char::is_alphabetic),
+        // Without an extension, only a slash distinguishes a path from the name of a program.
         None => word.contains('/') && !is_run,
     }
 }

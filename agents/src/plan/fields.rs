@@ -308,6 +308,7 @@ impl Reader {
     /// Reads an item of a `Verify` list: its first command, and what belongs to it.
     fn verify_item(&mut self, item: &[Block]) {
         let before = self.fields.verify.len();
+        // Set while a command may follow: before the first one, and after a text that ends with a colon.
         let mut announces = true;
         for block in item {
             match &block.kind {
@@ -316,6 +317,7 @@ impl Reader {
                     if announces || lines.first().is_some_and(Line::starts_with_code) {
                         self.spans(&pieces);
                     } else {
+                        // Code in prose after the command usually describes its result.
                         self.warnings.extend(pieces.iter().filter(|piece| piece.is_code).map(not_a_command));
                     }
                     let ends_open = lines.last().is_some_and(|line| line.text().ends_with([':', '：']));
@@ -323,6 +325,7 @@ impl Reader {
                 }
                 Kind::Code(code) if announces => self.commands(code, block.line),
                 Kind::Code(code) => self.warnings.extend(block_is_no_command(code, block.line)),
+                // The items of a nested list may be the commands that the item announces.
                 Kind::List(list) if announces || labels::are_code(&list.items) => {
                     list.items.iter().for_each(|item| self.verify_item(item));
                 }
@@ -330,7 +333,9 @@ impl Reader {
             }
         }
         self.used(true);
+        // A colon at the end of the item announces a block that still belongs to the label.
         self.continues(text_of(item).ends_with([':', '：']));
+        // An item without a command verifies nothing, which its author may not expect.
         if self.fields.verify.len() == before {
             let line = item.first().map_or(0, |block| block.line);
             self.warnings.push(PlanWarning::NoCommand { line, text: text_of(item) });

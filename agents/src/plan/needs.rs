@@ -86,10 +86,12 @@ impl Needs {
 /// Returns what the tokens name, and the remarks among them.
 fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
     let (mut found, mut remarks): (Vec<Named>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
+    // A remark ends at a separator or at `task N`; `phases` applies to the ids after it, `phase` to one.
     let (mut is_remark, mut are_phases, mut is_plural) = (false, false, false);
     let mut rest = tokens;
     while let Some((token, after)) = rest.split_first() {
         rest = after;
+        // `task` and `phase` change the meaning of an id only directly before it.
         let next_is_id = after.first().is_some_and(|next| id(next).is_some() || matches!(next, Token::Range(..)));
         match token {
             Token::Separator => is_remark = false,
@@ -102,10 +104,12 @@ fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
             Token::Word(word) if !is_remark && word.parse::<TaskId>().is_ok() => {
                 let Ok(first) = word.parse::<TaskId>() else { continue };
                 match end_of_range(after) {
+                    // A range with spaces around its dash consists of several tokens.
                     Some((last, after)) => {
                         rest = after;
                         found.push(Named::Range(first, last));
                     }
+                    // After a singular `phase` and its id, numbers are tasks again.
                     None if are_phases => {
                         found.push(Named::Phase(first));
                         are_phases = is_plural;
@@ -113,6 +117,7 @@ fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
                     None => found.push(Named::Task(first)),
                 }
             }
+            // Any other word starts a remark, which takes in the ids after it.
             Token::Dash | Token::Word(_) | Token::Range(..) => {
                 if !is_remark {
                     remarks.push(Vec::new());
@@ -122,6 +127,7 @@ fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
             }
         }
     }
+    // Punctuation alone is not a remark.
     let remarks = remarks.into_iter().map(|words| words.join(" "));
     (found, remarks.filter(|remark| remark.contains(char::is_alphanumeric)).collect())
 }

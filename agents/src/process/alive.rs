@@ -186,15 +186,18 @@ fn is_git_in(process: &Path, folders: &[PathBuf]) -> bool {
     ];
     let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
     let name = name.trim_end();
+    // Short names match as a whole, because many programs start with them; `git` also matches `git-lfs`.
     let is_short = |program: &str| program.len() < 4 && program != "git";
     let is_git = |program: &&str| if is_short(program) { name == *program } else { name.starts_with(program) };
     if !PROGRAMS.iter().any(is_git) || has_ended(process) {
         return false;
     }
     let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
+    // Only the subcommand counts: an argument such as a branch may be named `diff`.
     if READERS.iter().any(|reader| subcommand(&arguments) == Some(reader.as_bytes())) {
         return false;
     }
+    // A git that works elsewhere may name the repository in its arguments or variables.
     match fs::read_link(process.join("cwd")) {
         Ok(directory) => is_inside(&directory, folders) || names(process, &directory, &arguments, folders),
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied, // otherwise it has ended meanwhile

@@ -260,25 +260,30 @@ impl Program {
         stop: impl Future<Output = T>,
         alive: impl Fn(),
     ) -> io::Result<Awaited<T>> {
+        // If the future is dropped, a program that must clean up gets SIGTERM before it is killed.
         let mut running = StopOnDrop { group: Some(self.spawn()?), is_graceful: !self.watched };
         let Some(group) = &mut running.group else { return Err(io::Error::other("it was not started")) };
         let [out, err] = self.tails(most);
         let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, alive)));
         let end = tokio::select! {
+            // `stop` is polled first: a program that exits at the same moment counts as stopped.
             biased;
             why = stop => Ok(End::Stopped(why)),
             end = ended(group, &mut talk) => end,
         };
         let mut children = vec![];
         if matches!(end, Ok(End::Stopped(_))) {
+            // Read before the group ends: these commands show what the program waited for.
             children = group.children();
         }
         if matches!(end, Ok(End::Exited(_))) {
             // A filter between the program and its output may be behind it.
             let _ = timeout(SETTLE, &mut talk).await;
         } else if self.is_graceful {
+            // A program that writes while it cleans up would block on a full pipe.
             end_while_reading(group, &mut talk).await?;
         }
+        // Nothing that the program started in its group outlives it.
         group.kill();
         // Reads what was written before the kill.
         let _ = timeout(linger, async { tokio::join!(&mut talk, group.wait()) }).await;

@@ -114,8 +114,10 @@ impl Workspace {
         let silent = |committed| (committed, String::new());
         self.ensure_ready().await?;
         self.after_collection().await;
+        // A record for this commit means that a kill interrupted it; it has the files before its hooks ran.
         let noted = self.noted_commit(&request.key).await?.filter(|(parent, _)| *parent == request.parent);
         let in_progress = noted.map(|(_, files)| files);
+        // Idempotence: the trailers identify a commit that an earlier call made.
         if let Some(made) = self.existing_commit(request, in_progress.as_ref()).await? {
             return Ok(silent(made));
         }
@@ -124,11 +126,13 @@ impl Workspace {
             Some(tree) => tree,
             None => self.empty_tree().await?,
         };
+        // Nothing to commit: no hook runs, and the index matches HEAD as after a commit.
         if parent == request.tree {
             self.reset_index().await?;
             self.clear_in_progress().await?;
             return Ok(silent(Committed::Nothing));
         }
+        // Without hooks no file changes meanwhile, so the commit needs no record.
         if in_progress.is_none() && !self.has_hooks().await? {
             let made = self.commit_plainly(request).await;
             return self.result_or_existing(made, request, (&parent, None)).await.map(silent);
@@ -137,11 +141,13 @@ impl Workspace {
             Some(files) => files,
             None => self.snapshot().await?.tree,
         };
+        // Recorded before any hook runs: a repeated call compares with it to find what the hooks changed.
         self.record_in_progress(&request.key, request.parent.as_ref(), &before).await?;
         let (made, output) = match self.commit_with_hooks(request, &before).await {
             Ok(output) => (self.reset_index().await, output),
             Err(refused) => (Err(refused), String::new()),
         };
+        // If a git that outlived a killed run made the commit first, that commit is the result.
         let made = self.result_or_existing(made, request, (&parent, Some(&before))).await;
         self.clear_in_progress().await?;
         made.map(|made| (made, output))

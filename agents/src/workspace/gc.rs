@@ -175,6 +175,7 @@ fn add(
     name: &str,
     (objects, is_recorded): (Vec<Oid>, bool),
 ) -> Result<(), Fault> {
+    // Optimistic: extend the chain as read, then set the reference only if nobody else has moved it.
     for _ in 0..TRIES {
         let mut chain = chain(repository, place, name)?;
         let before = chain.tip;
@@ -184,18 +185,23 @@ fn add(
         if is_recorded {
             chain.mark(repository)?;
         }
+        // An unchanged tip means that the chain has all objects already.
         let Some(tip) = chain.tip.filter(|tip| before != Some(*tip)) else { return Ok(()) };
         let set = taking(place, &[name], || {
             match before {
+                // Fails with `Modified` if the reference is not at `before` any more.
                 Some(before) => repository.reference_matching(name, tip, true, before, LOG)?,
+                // Fails with `Exists` if another process created the reference meanwhile.
                 None => repository.reference(name, tip, false, LOG)?,
             };
             Ok(())
         });
         match set {
+            // Another process won: read its chain and add the objects on top.
             Err(Fault::Git(error)) if [ErrorCode::Modified, ErrorCode::Exists].contains(&error.code()) => {}
             set => {
                 set?;
+                // The next call reads only commits newer than this tip.
                 read().insert((place.common_dir.clone(), name.to_owned()), chain);
                 return Ok(());
             }

@@ -122,14 +122,17 @@ impl<'a> Call<'a> {
     /// Runs it to its end, whatever the exit code.
     pub(super) async fn run(self) -> Result<CallOutput, WorkspaceError> {
         let options = &self.place.options;
+        // Git executes hooks and configuration: refuse the call if they are no longer trusted.
         self.ensure_allowed().await?;
         let limit = match self.hooks {
             true => options.commit_limit.unwrap_or(COMMIT_LIMIT),
             false => options.limit.unwrap_or(LIMIT),
         };
         let bounds = Bounds { time: limit, output: STDOUT_BYTES, linger: LINGER };
+        // The note survives a kill of this process: a later run removes the locks that it names.
         let note = self.noted(limit).await?;
         let ran = self.program(note.as_ref()).run_watched_within(&bounds).await;
+        // The program has ended; its note goes too, unless one of its locks still exists.
         if let Some(note) = note {
             self.run_blocking(move |place| {
                 note.end(place);
@@ -150,6 +153,7 @@ impl<'a> Call<'a> {
         match how {
             How::Exited(status) => {
                 let answer = CallOutput { code: status.code(), stdout: out.take(), stderr: err.text() };
+                // 128 is git's code for fatal errors, such as a lock that another program holds.
                 match named_in(&answer.stderr).filter(|_| answer.code == Some(128)) {
                     Some(lock) => Err(locked(self.place.root.join(lock))),
                     None => Ok(answer),
@@ -158,6 +162,7 @@ impl<'a> Call<'a> {
             How::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
             How::TooLong => {
                 let setting = if self.hooks { COMMIT_TIMEOUT } else { TIMEOUT };
+                // Command lines may contain keys.
                 let waited_for = (!children.is_empty()).then(|| Redactor::keys().redact(&children.join("`, `")));
                 Err(WorkspaceError::TimedOut { command: self.shown(), limit, waited_for, setting })
             }

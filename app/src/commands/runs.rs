@@ -134,6 +134,7 @@ impl Session {
         go: RunRequest,
     ) -> Result<CommandOutput, Failure> {
         let cancel = terminal::cancel_on_signal();
+        // From here on, other processes can follow and cancel the run.
         let running = self.control.runs(name, cancel.token.clone());
         locate_to_run(thread, name, &self.store.path).await?;
         let mut run = thread.run(go, cancel.token.clone());
@@ -167,10 +168,12 @@ impl Session {
             }
         }
         let ended = run.end().await;
+        // The buffer holds ends of tasks until they are stored. If the store failed, they may be lost.
         if !matches!(ended, Err(RunError::Checkpoint(_))) {
             buffer.finish().iter().for_each(|event| emit(&mut watch, event));
         }
         watch.end();
+        // Ends the event stream of those who follow, before the report is made.
         drop(running);
         let blocking = thread.blocking();
         if self.view != View::Quiet && !thread.never_blocks() {
@@ -179,6 +182,7 @@ impl Session {
         let exit = match ended {
             Ok(exit) => exit,
             Err(error) => {
+                // Best effort: the store may be what failed.
                 let next = thread.report().await.map(|report| next_steps(&report)).unwrap_or_default();
                 return Err(Failure::of_run(error, next).with_commands(&self.caller, Some(name)));
             }

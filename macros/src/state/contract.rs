@@ -94,10 +94,12 @@ fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
 
 fn running(write: &Ident, channels: &[Channel]) -> TokenStream {
     let apply = by_write(write, channels, Channel::apply);
+    // Only channels that live for one superstep change at its end.
     let ends = channels.iter().filter_map(Channel::end_step);
     let channel_of = by_write(write, channels, Channel::at);
     let overwrites = by_write(write, channels, Channel::overwrites);
     let write_of = by_index(channels, |channel| channel.write_of(write), &unknown());
+    // Indexes come from the engine, so an unknown one is a bug of the caller and panics.
     quote! {
         fn apply(
             &mut self,
@@ -216,6 +218,7 @@ fn coding(write: &Ident, channels: &[Channel]) -> TokenStream {
     let decode_write = by_index(channels, |channel| channel.decode_write(write), &unknown());
     let encode = by_index(channels, Channel::encode, &unknown());
     let decode = by_index(channels, Channel::decode, &unknown());
+    // Indexes come from the engine, so an unknown one is a bug of the caller and panics.
     quote! {
         fn encode_write<__S: ::superstep::__private::serde::Serializer>(
             _: &(),

@@ -54,11 +54,14 @@ impl<'a, E: Engine> Batch<'a, E> {
             self.expect(&thread, *checkpoint, name);
             self.replace(name, value.as_deref(), number, &mut rows)?;
         }
+        // Only now, when nothing can fail any more: a refused commit leaves no rows in the batch.
         self.after.extend(rows);
         if E::SHOWS_UNSYNCED {
+            // If all new names of a thread are known, records that cannot exist yet are not looked up.
             let written = records.iter().map(|(name, (checkpoint, _))| (*checkpoint, name.as_slice()));
             self.recent.note(&thread, found.is_none(), written);
         }
+        // Every commit writes the head, so the commit marker names the row of the head.
         self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
         self.heads.insert(thread, head);
         Ok(())
@@ -111,6 +114,7 @@ impl<'a, E: Engine> Batch<'a, E> {
         if !E::SHOWS_UNSYNCED {
             return self.replace_unread(name, value, number, rows);
         }
+        // Readers see the old rows until the sync, so each row that changes is read and saved first.
         let old = self.row_count(name)?;
         let start = rows.len();
         if let Some(value) = value {
@@ -118,6 +122,7 @@ impl<'a, E: Engine> Batch<'a, E> {
         }
         let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
         (1..old.max(new)).try_for_each(|part| self.keep(row_key(name, part), part < old).map(drop))?;
+        // A shorter value leaves no parts of the longer one.
         rows.extend((new..old).map(|part| (row_key(name, part), None)));
         Ok(())
     }
@@ -133,6 +138,7 @@ impl<'a, E: Engine> Batch<'a, E> {
         for row in self.tree.range(&lo, &hi, Order::Ascending) {
             rows.push((row?.0.as_ref().to_vec(), None));
         }
+        // Parts written by this batch are not in the tree yet.
         rows.extend(self.after.range(lo..hi).map(|(key, _)| (key.clone(), None)));
         Ok(())
     }
@@ -221,6 +227,7 @@ impl Recent {
     ) {
         let newest = if is_first { Some(Newest::default()) } else { self.0.remove(thread) };
         let Some(newest) = newest.and_then(|newest| newest.with(written)) else { return };
+        // Forgetting is always safe: a record that is not known to be new is looked up.
         if self.0.len() >= Self::THREADS {
             self.0.clear();
         }

@@ -81,9 +81,11 @@ impl<E: Engine> Shared<E> {
     }
 
     fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> Vec<Outcome> {
+        // A refused request fails alone; all accepted ones share one write and one sync.
         let mut batch = Batch::new(&*self.engine, &self.leases, recent);
         let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
         if let Err(error) = self.write(batch) {
+            // The batch is atomic: if its write fails, every accepted request fails with it.
             answers.iter_mut().filter(|(.., result)| result.is_ok()).for_each(|(.., ok)| *ok = Err(error.clone()));
         }
         answers
@@ -96,6 +98,7 @@ impl<E: Engine> Shared<E> {
             Operation::Post(records) => {
                 self.check_poison().and_then(|()| batch.post(&thread, records, self.next_number()))
             }
+            // Takes effect at once and not with the batch: the queue returns a deletion alone.
             Operation::Delete(epoch) => {
                 batch.forget(&thread);
                 self.check_poison().and_then(|()| self.delete(&thread, epoch))
@@ -108,9 +111,11 @@ impl<E: Engine> Shared<E> {
     fn write(&self, batch: Batch<'_, E>) -> Result<()> {
         let Some(change) = batch.finish() else { return Ok(()) };
         if E::SHOWS_UNSYNCED {
+            // Readers see the rows as they were until the batch is on disk.
             self.view.hold(change.before);
         }
         self.engine.write(change.rows).map_err(|error| self.stop(&error))?;
+        // After the sync and before the replies: the commit that the marker names is on disk.
         let (number, key) = change.newest;
         self.marker_file.write(number, &key).map_err(|error| self.stop(&error))?;
         if E::SHOWS_UNSYNCED {
@@ -125,6 +130,7 @@ impl<E: Engine> Shared<E> {
         let number = self.next_number();
         deletion.mark(&*self.engine, self.epoch, number).map_err(|error| self.stop(&error))?;
         self.marker_file.write(number, STORE).map_err(|error| self.stop(&error))?;
+        // The deletion is final now: after a crash the next opening finds its mark and finishes it.
         self.view.hide_thread(deletion.name.clone());
         deletion.finish(&*self.engine).map_err(|error| self.stop(&error))?;
         self.view.show_thread(&deletion.name);
@@ -172,12 +178,14 @@ impl Deletion {
 
     fn finish(&self, engine: &impl Engine) -> Result<()> {
         loop {
+            // In pieces of bounded size, so that a thread of any size is removed in little memory.
             let piece = removals(engine, &in_space(RECORDS, &self.name), PIECE)?;
             if piece.is_empty() {
                 break;
             }
             engine.write(piece)?;
         }
+        // The mark is removed last: until then, the next opening continues the deletion.
         let mut rows = vec![(in_space(DELETING, &self.name), None)];
         rows.extend(removals(engine, &in_space(DELETIONS, &self.name), usize::MAX)?);
         engine.write(rows)

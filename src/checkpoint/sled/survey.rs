@@ -148,11 +148,13 @@ struct Log {
 impl Log {
     fn check(&mut self, acknowledged: Option<u64>) -> std::result::Result<(), SurveyError> {
         let places = self.places()?;
+        // The log was on disk up to a position in segment `tail`, so that segment has to be there.
         let is_gap = !places.newest.contains_key(&places.tail);
         if is_gap && places.newest.len() + places.older.len() > 0 {
             return Err(SurveyError::Flaw("a part of its log is missing".into()));
         }
         let (end, ends_at) = self.tail(&places)?;
+        // The commit is usually in the newest segments. The older ones are checked for damage all the same.
         let mut missing = acknowledged.filter(|&commit| !end.iter().rev().any(|whole| whole.holds(commit)));
         for (&number, &at) in &places.older {
             let whole = self.read(number, at)?;
@@ -162,6 +164,7 @@ impl Log {
             missing = missing.filter(|&commit| !whole.holds(commit));
             self.buffer = whole.bytes;
         }
+        // If nothing was written since the snapshot, a segment that it covers has the commit.
         missing.map_or(Ok(()), |commit| self.check_covered(&places, commit, ends_at))
     }
 
@@ -178,6 +181,7 @@ impl Log {
             }
             whole.for_each_message(number, at, take)?;
         }
+        // These are cut at the end of the log: nothing after it was acknowledged.
         for ((&number, &at), whole) in places.newest.iter().zip(end) {
             whole.for_each_message(number, at, take)?;
         }
@@ -217,6 +221,7 @@ impl Log {
                 places.covered.insert(number, at);
                 continue;
             }
+            // Everything before a stable position was on disk, so damage there is not a torn end.
             places.tail = places.tail.max(header.stable / SEGMENT as u64);
             if places.older.insert(number, at).is_some() {
                 return Err(SurveyError::Flaw(format!(
@@ -224,6 +229,7 @@ impl Log {
                 )));
             }
         }
+        // Only the segments from here on may end in a torn write.
         places.newest = places.older.split_off(&places.tail);
         Ok(places)
     }
@@ -246,11 +252,13 @@ impl Log {
         let mut batch: Option<(usize, usize, u64)> = None;
         let mut ends_at = 0;
         for (number, (&found, &at)) in (places.tail..).zip(&places.newest) {
+            // The log ends where a number is missing.
             if number != found {
                 break;
             }
             let whole = self.read(number, at)?;
             let position = number * SEGMENT as u64 + whole.walk.to as u64;
+            // A batch that ends before this position is complete.
             batch = batch.filter(|(.., last)| position <= *last);
             batch = whole.walk.batch.map(|(to, last)| (end.len(), to, last)).or(batch);
             let is_last = whole.walk.end == End::Broken;

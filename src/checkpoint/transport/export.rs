@@ -94,6 +94,7 @@ pub async fn export_thread(
     let head = Head { next: store.head(thread).await?.map_or(head.next, |now| now.next), ..head };
     let outline = Outline::of(&structure, options.secrets).await?;
     let reach = outline.reach(&structure).await?;
+    // First pass: the header, which comes first in the file, states numbers and sizes.
     let mut size = Size::default();
     outline
         .each(&structure, |key, bytes| {
@@ -103,9 +104,11 @@ pub async fn export_thread(
             Ok(())
         })
         .await?;
+    // Values are counted too. Entries that a run adds after this count stay out of the file.
     let values = Values::survey(store, thread, (reach, newest)).await?;
     let header = header(thread, head, &structure, (size, &values), (options, outline.secrets()))?;
     let mut file = Writer::begin(&header, out).map_err(unwritten)?;
+    // Second pass: writes what the first one counted.
     let mut written = Size::default();
     outline
         .each(&structure, |key, bytes| {
@@ -116,9 +119,11 @@ pub async fn export_thread(
             file.put(key, bytes).map_err(unwritten)
         })
         .await?;
+    // The header is written already, so a removal since the first pass makes the file invalid.
     if written != size {
         return Err(changed(thread, "records"));
     }
+    // All keys of values are greater than those before, so the file stays in key order.
     values.write(store, thread, &mut file).await?;
     file.end().map_err(unwritten)?;
     let Header { checkpoints, records, bytes, redacted, .. } = header;

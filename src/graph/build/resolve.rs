@@ -24,6 +24,7 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     let (GraphChannels { input, output }, renamed, history) = (parts.channels, parts.renamed, parts.history);
     let mut problems = vec![];
     let nodes = rows(nodes, &ids.all, (&defaults, &renamed, schema.is_data_defined()), &mut problems);
+    // Ids of a data-defined graph are open: a list of one source is no mistake there.
     let is_closed = !ids.all.is_empty();
     let mut resolver = Resolver {
         nodes,
@@ -34,6 +35,7 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
         problems,
         is_closed,
     };
+    // Resolve names to indexes. Problems are collected, so that all are reported at once.
     calls.into_iter().for_each(|(node, child)| resolver.call(&node, child));
     edges.into_iter().for_each(|(from, to)| resolver.edge(&from, &to));
     branches.into_iter().for_each(|branch| resolver.branch(branch));
@@ -42,24 +44,28 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     let after = resolver.stops(stops.after);
     resolver.questions();
     let Resolver { mut nodes, entry, joins, edges, mut lost, mut problems, .. } = resolver;
+    // Without an entry every node would be unreachable too: report the cause alone.
     lost.has_no_entry = entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some());
     if lost.has_no_entry {
         problems.push(Problem::NoEntry);
     }
     let renamed = renames(&nodes, renamed, &mut problems);
     let outline = outline(&nodes, edges, &joins);
+    // Edges that are lost to a problem above count as present, so that each mistake is reported once.
     problems.extend(outline.lints(&allowed, &lost));
     let input = mask(&schema, input, &mut problems);
     let output = mask(&schema, output, &mut problems);
     for row in &mut nodes {
         row.reads = mask(&schema, row.options.reads.clone(), &mut problems);
     }
+    // Nothing below this can fail.
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
     let shape = shape(&schema, &nodes, &joins, (history.version, past(&schema, &renamed)));
     let deferred = nodes.iter().map(|row| row.options.defer).collect();
     let can_ask = nodes.iter().any(asks);
+    // Threads store the shape; its hash tells the versions of a graph apart.
     let fingerprint = shape.fingerprint();
     let table = Table {
         identity: GraphIdentity { name, shape, fingerprint, renamed, pinned: history.pinned, types: ids.types },

@@ -63,25 +63,30 @@ impl TaskCtx {
     ) -> Result<JournalLookup, RunError> {
         let arguments = arguments?;
         let full = self.entry_key(kind, key);
+        // The key is part of the name of a stored record, and stores limit the length of names.
         if full.len() > Commit::MAX_NAME {
             let what = format!("the key `{}…` with the way to its task", key.chars().take(40).collect::<String>());
             let (bytes, limit) = (full.len(), Commit::MAX_NAME);
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }
+        // One key is one entry: a second use in this attempt would silently get the result of the first.
         if !self.state().journal.used.insert(full.clone()) {
             return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
         }
+        // The hash decides, not the text, which is cut for people.
         let hash = arguments.hash();
         match self.journal().find(&full) {
             Found::Recorded(record, safe) => {
                 if record.arguments != hash {
                     return Err(self.other_arguments(key, record.shown, shown(&arguments)));
                 }
+                // An earlier attempt may not have waited for its commit: the result counts once it is on disk.
                 if !safe && kind == EffectKind::Effect {
                     self.journal().secure(self.shared.recorder.as_deref(), full).await?;
                 }
                 Ok(JournalLookup::Recorded(record))
             }
+            // Replays only: nothing may be added, and an effect that failed when it was recorded fails again.
             Found::Missing => {
                 if let Found::Recorded(record, _) = self.journal().find(&self.entry_key(EffectKind::Failure, key))
                     && kind == EffectKind::Effect
@@ -94,6 +99,7 @@ impl TaskCtx {
                 Err(RunError::NotRecorded { node: self.facts.name.clone(), what: entry_name(kind, key), now })
             }
             Found::New => {
+                // A journal is read as a whole when its task resumes, so its length has a limit.
                 let count = self.journal().len();
                 if count >= EFFECTS_LIMIT {
                     let (from, what) = (self.facts.name.clone(), "the journal of its task");

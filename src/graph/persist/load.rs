@@ -73,16 +73,20 @@ impl Reader {
             Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),
             None => None,
         };
+        // At rest nothing is half done: only the pin and channels can keep another version from continuing.
         if start.is_none() && control.is_idle(&table.wiring) && mapping.lost().is_empty() {
             mapping.is_at_rest();
         }
+        // Values that are stored where another version looked for them move with the next checkpoint.
         owed.extend(mapping.take_rewrites());
         let same = mapping.is_same();
+        // `base` has the last complete map of channels, `moved` the changes since; another version has neither.
         let moved = if same && record.base.is_some() {
             record.channels.iter().map(|(at, _)| *at as usize).collect()
         } else {
             Mask::default()
         };
+        // Without a base the next checkpoint stores the complete map, in the indexes of this version.
         let base = if same { record.base.or(Some(id)) } else { None };
         Ok(Position {
             meta: CheckpointInfo::of(id, &record),

@@ -32,6 +32,7 @@ impl Reader {
         }
         settled.sizes[at] += ranges.iter().map(|range| range.bytes).sum::<u64>();
         let (full, ranges, known) = (*full, ranges.clone(), &table.schema.channels()[at]);
+        // This version stored the log. A run also chunks the entries that are in no chunk yet.
         let Some(source) = mapping.source(at as u32) else {
             for range in &ranges {
                 let read = self.added(table, path, (mapping.at, at), range, &mut settled.state).await?;
@@ -47,15 +48,19 @@ impl Reader {
         }
         let entries = || read.iter().flat_map(LogEntries::iter);
         let unreadable = |misread| self.unreadable(&channel(table, at), mapping.at, misread);
+        // Written under another rule, the entries are not writes of the present one but parts of a list.
         if mapping.folds(at, known) {
             settled.stale.insert(at);
             let entries = entries().map(|(_, bytes)| bytes.to_vec()).collect();
+            // The list is read with its first value, and stored whole with the next checkpoint.
             let list = self.list(&source.channel, full, entries).await?.map_err(unreadable)?;
             return table.schema.take_list(&mut settled.state, at, &list).map_err(unreadable);
         }
         let (writes, misread) = decoded(table, at, entries());
         self.applied(table, known, &mut settled.state, writes.into_iter())?;
+        // Only after the entries before it are applied: a reader shows the list up to there.
         misread.map_or(Ok(()), |misread| Err(unreadable(misread)))?;
+        // The channel had another name: its entries are copied to the log of the present one.
         for (range, entries) in ranges.iter().zip(&read) {
             let now = log_with(table, path, at, range);
             if source.log_with(range) != now {

@@ -364,18 +364,22 @@ pub(crate) async fn recorded(
         comparison.lose();
         diverged_error(ctx)
     };
+    // The record of the call points at the subgraph's newest checkpoint, and its parents lead to the first.
     let tip = reader.child(caller.checkpoint, caller.task, caller.call).await?.ok_or_else(no_records)?;
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
+    // Journal paths count versions from the start of the activation, so the comparison needs the same start.
     let base = base_version(reader, ctx, child.persistence, call).await?;
     let scope = Arc::new(GraphScope { path, ..graph_scope(ctx, child.persistence, call).since_version(base) });
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), scope, Position::empty(&child.table));
     run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
     let mut unsaved = Unsaved::fresh();
+    // What the subgraph starts with is compared before its supersteps.
     match begin {
         ChildInput::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
         ChildInput::State(state, _) => {
+            // Channels that are never saved start with the parent's values, or with the defaults.
             unsaved = Unsaved::of(&child.table.schema, &state);
             if comparison.goes_on {
                 compare_initial_state(&run, &walk, &state, ctx, comparison).await?;
@@ -388,9 +392,11 @@ pub(crate) async fn recorded(
     if end.unfinished {
         return Err(no_records()); // it ended with a command for its parent
     }
+    // A resumed subgraph returns its current state instead of the last one that was shown.
     if !run.child.has_shown || run.child.last_shown.is_some() {
         comparison.doubts("whether its subgraph was resumed is not recorded");
     }
+    // Only a subgraph over its parent's state returns its writes.
     let delta = match mode {
         StateMode::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &end.pos.state),
         StateMode::Mapped | StateMode::Own => Default::default(),

@@ -125,11 +125,14 @@ impl Run {
                 Ok(replayed) => replayed,
                 Err(stopped) => return stopped.map_or(Ok(()), Err),
             };
+            // The body may have left a state with other unsaved values; siblings start from the saved one.
             if self.step.tasks.len() > 1 {
                 self.pos.state = saved.clone();
             }
+            // Writes whose values no row holds are not compared.
             let lost = step.unsaved_writes(&self.step.tasks[at]);
             let several = self.step.tasks.len() > 1;
+            // A result of the body is compared as a whole, one from the record only by its routes.
             let difference = match has_run {
                 true => compare::results(&self.table, recorded, &now, &lost, several)?,
                 false if several => compare::routes(&self.table, recorded, &now)?,
@@ -142,10 +145,12 @@ impl Run {
             }
             self.step.tasks[at].state = TaskState::Done(now);
         }
+        // Before the results are applied, which takes the writes out of the tasks.
         let (written, unknown) = self.unsaved_writes(step);
         let in_doubt = unsaved.is_unknown(None) || !unknown.is_empty();
         let in_doubt = self.route_single_task(step, recorded, (&saved, in_doubt), Evidence { comparison, unsaved })?;
         self.apply_and_compare(step, recorded, comparison, in_doubt)?;
+        // The next superstep may read what this one wrote to unsaved channels.
         unsaved.advance(&self.table.schema, &saved, &written, unknown);
         Ok(())
     }
@@ -249,11 +254,13 @@ impl Run {
         comparison: &Comparison,
         in_doubt: bool,
     ) -> Result<(), RunError> {
+        // At the end of the line there is no checkpoint to compare with.
         let Some(after) = &step.after else { return Ok(()) };
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let nodes: Vec<String> = tasks.iter().map(|task| self.node_name(task.node).to_string()).collect();
         let nodes = nodes.join(", ");
         let (checkpoint, number) = (self.pos.meta.id, self.pos.meta.step + 1);
+        // The records are discarded: a comparison writes nothing.
         let applied = self.apply(&mut tasks, &mut vec![]);
         let names = Arc::clone(&self.scope.names);
         let spot = Spot { checkpoint, step: number, namespace: &names };
@@ -269,6 +276,7 @@ impl Run {
                 return Ok(());
             }
         };
+        // The routers of a lone task see the new state, so its targets are compared only now.
         if let ([task], [Some(recorded)]) = (&tasks[..], recorded)
             && let TaskState::Done(now) = &task.state
             && (task.node != START_NODE || step.records.contains_key(&task.key))
@@ -277,6 +285,7 @@ impl Run {
         {
             return Ok(());
         }
+        // A channel is the same if a recorded write is its value, or if neither run moved it.
         let before = &step.before.channels;
         let is_same = |at: usize| {
             let is_written = !comparison.goes_on && step.wrote(&self.table, at); // the writes agree
@@ -287,6 +296,7 @@ impl Run {
         {
             return Ok(());
         }
+        // Unknown values may have led the routers another way: the next tasks are not compared then.
         if in_doubt {
             comparison.skips(spot, &nodes, "its routers may have read a channel that is never saved");
         }

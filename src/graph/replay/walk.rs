@@ -120,6 +120,7 @@ impl Walk {
         let Current { made, mapping, path, unsaved_input } = loaded;
         let (table, reader) = (&self.table, &self.reader);
         let mut records = reader.tasks(made.meta.id).await?;
+        // `made` is the checkpoint as written, `before` what the superstep saw: with the commands stored since.
         let mut before = made.clone();
         let command = match records.remove(&COMMAND_KEY) {
             Some(record) => Some(reader.finished(table, &path, &record, &mapping).await?),
@@ -127,6 +128,7 @@ impl Walk {
         };
         command.iter().for_each(|command| add_command(table, &mut before, command));
         let mut tasks = planned(table, &before);
+        // The input was read with the checkpoint, so START's record need not be read again.
         let mut unread = records.clone();
         let input = take_input(&before, &mut unread, &mapping);
         reader.restore(table, &path, &mut tasks, unread, &mapping).await?;
@@ -134,9 +136,12 @@ impl Walk {
         if let (Some(start), Some(task), Some(record)) = (&before.start, starts, input) {
             reader.restore_start(table, start, (task, record), &mapping).await?;
         }
+        // Present task keys from here on: the results are compared with the current graph.
         let records = mapping.by_present_key(records);
+        // Questions and results from a checkpoint with another state are not compared.
         let stale = self.stale(&made, &records, &mapping).await?;
         let ended_before = self.ended_before(&made, &records, &mapping).await?;
+        // The next checkpoint is loaded once: as the result of this superstep, and as the start of the next.
         if let Some(listed) = self.line.pop_front() {
             self.next = Some(self.load(listed).await?);
         }

@@ -24,20 +24,24 @@ impl Run {
         let mut unsaved = Unsaved::unknown(&self.table.schema);
         while let Some(mut step) = walk.next().await? {
             let command = step.command.take();
+            // The first superstep starts from the record, each later one from the computed state.
             if !std::mem::replace(&mut started, true) {
                 self.pos = step.before.clone();
             } else if let Some(command) = command {
                 add_command(&self.table, &mut self.pos, &command);
             }
             let recorded = self.match_tasks(&mut step);
+            // The tasks are those that the computed state plans, not the recorded ones.
             if self.step.tasks.is_empty() || supersteps == limit {
                 stopped = self.ends_here(&step, supersteps == limit);
                 break;
             }
             stopped = self.unrecorded(&step, &recorded);
+            // A task without a recorded result would have to run for real.
             if stopped.is_some() {
                 break;
             }
+            // A difference that ends the run leaves it before the superstep that differs.
             let before = self.pos.clone();
             self.replay_tasks(&step, &recorded, comparison, &mut unsaved).await?;
             if comparison.diverged() {
@@ -45,6 +49,7 @@ impl Run {
                 break;
             }
             supersteps += 1;
+            // The recorded id, under which the journals of the next superstep are stored.
             self.next_step(step.after.as_ref().map_or(CheckpointId(0), |after| after.meta.id));
         }
         let (differences, hard) = comparison.passed();

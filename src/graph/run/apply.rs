@@ -50,6 +50,7 @@ impl Run {
 
     pub(crate) fn apply(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
+        // A lone task that ended in this run has stored nothing yet: its writes join the superstep's commit.
         if lone && self.recorder().is_some() {
             self.save_lone_writes(&mut tasks[0], puts)?;
         }
@@ -58,34 +59,40 @@ impl Run {
         pulls.clear();
         pulls.extend(tasks.iter().filter(|task| task.is_edge()).map(|task| task.node));
         let table = Arc::clone(&self.table);
+        // Consume the triggers that started these tasks before their results set new ones.
         let mut applying = self.pos.control.begin(&table.wiring, &pulls);
         self.reusable.pulls = pulls;
         self.pos.control.clear(&mut applying);
         self.step.router_view = Mutex::default();
+        // Reduce all writes in canonical order, whatever order the tasks ended in.
         let state = &mut self.pos.state;
         if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, &mut self.child, tasks) {
             return Err(self.not_written(error, &nodes));
         }
         self.note_written(tasks);
         let state = &self.pos.state;
+        // The caller of a subgraph gets the state as of the last superstep that wrote an output channel.
         let unseen = self.child.caller.is_some()
             && self.child.delta.is_none() // which is all that its caller gets
             && !shows(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
             self.child.last_shown.get_or_insert_with(|| state.clone());
         }
+        // End the superstep: channels that live for one superstep are emptied.
         let mut changed = Mask::default();
         table.schema.end_step(&mut self.pos.state, self.reusable.merge.written(), &mut changed);
         self.pos.empty_slots(&changed);
         if let Some(delta) = &mut self.child.delta {
             changed.iter().for_each(|channel| delta.forget(channel));
         }
+        // Routers of a lone task see the new state; those of siblings ran when their task ended.
         if lone {
             self.route_alone(&mut tasks[0])?;
             if self.recorder().is_some() {
                 self.save_lone_result(&tasks[0], puts)?;
             }
         }
+        // In canonical order again: rows into slots, triggers, sends, and the ends of subgraphs.
         let mut taken = Mask::default();
         for task in tasks.iter_mut() {
             let node = task.node;
@@ -102,6 +109,7 @@ impl Run {
                 self.pos.keep_child(name, child);
             }
         }
+        // Only after all triggers is it known whether the run went quiet, which releases what is deferred.
         self.end_apply(&applying, &mut changed);
         self.note_shown(!unseen);
         Ok(changed)

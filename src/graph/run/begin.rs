@@ -78,10 +78,12 @@ impl Run {
             return Ok(());
         }
         let locations = self.input.locations.take();
+        // With durability `exit`, rows that slots point at are stored even if the parent moves on from them.
         if let (Some(locations), Some(recorder)) = (&locations, self.recorder()) {
             locations.rows().for_each(|row| recorder.keep(&Key::Row(row)));
         }
         let channels = self.table.schema.channels();
+        // Every channel gets its slot below, so nothing of the old ones is left to rewrite.
         self.pos.channels.pending_rewrites.clear();
         let mut gone = Mask::default();
         for (at, channel) in channels.iter().enumerate() {
@@ -92,6 +94,7 @@ impl Run {
                 gone.insert(at); // a state of its own that it kept may have a value there
                 continue;
             }
+            // The entries that wait for a chunk belong to the value that is replaced.
             self.pos.channels.tails.remove(&at);
             let known = locations.as_ref().and_then(|locations| locations.slot(&self.table.schema, at));
             if let Some((slot, bytes)) = known.filter(|(slot, _)| *slot != Slot::Absent) {
@@ -100,10 +103,12 @@ impl Run {
                 self.pos.channels.slots[at] = slot;
                 continue;
             }
+            // Without a location the value is stored whole, in a row of this checkpoint.
             let row = adopted_row(self.pos.meta.id, at);
             let bytes = self.table.schema.encode_channel(&self.pos.state, at)?;
             self.pos.channels.moved.insert(at);
             self.pos.weigh(at, bytes.len() as u64);
+            // For a log that value is the start, to which later writes are added.
             self.pos.channels.slots[at] = match channel.stored() {
                 Stored::Log | Stored::Delta => {
                     let ranges: Vec<LogRange> = vec![];

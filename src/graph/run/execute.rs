@@ -242,11 +242,13 @@ impl Run {
         let mut first_polls = FirstPolls::new();
         let limits = self.shared.limits;
         self.send_riders();
+        // Of a superstep that an earlier run left interrupted, only the changed tasks are active.
         for nth in 0..self.active_count() {
             let at = self.active_index(nth);
             if !self.step.tasks[at].runs(unanswered) {
                 continue;
             }
+            // At the limit: what has ended so far is queued for the store before waiting for more.
             while pool.set.len() >= limits.concurrency {
                 self.flush_settled(true).await?;
                 if !self.join(&mut pool).await? {
@@ -257,6 +259,7 @@ impl Run {
                 break;
             }
             let mut running = self.begin(at);
+            // A body that ends at its first poll needs no spawn.
             if first_polls.are_quick {
                 let first = poll_once(&mut running).await;
                 first_polls.note();
@@ -266,14 +269,17 @@ impl Run {
                     continue;
                 }
             }
+            // The others move to the pool, where a body that computes does not hold up its siblings.
             let task = Pooled { at, running, panics: Arc::clone(&pool.panics) };
             let handle = match &self.step.span {
                 Some(span) => pool.set.spawn(task.instrument(span.clone())),
                 None => pool.set.spawn(task),
             };
+            // A `JoinError` names only tokio's task, so the index is looked up by its id.
             pool.places.push((handle.id(), at));
         }
         self.flush_settled(!pool.set.is_empty()).await?;
+        // All tasks have started: settle the rest as they end.
         while !pool.set.is_empty() {
             if limits.fail_fast && self.failed() {
                 break; // dropping the set cancels the siblings

@@ -58,13 +58,16 @@ impl Run {
             None => self.step.tasks[at].catch_up(),
         }
         let Details { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
+        // The end of a task is a sign of life of the nodes whose subgraphs it is in.
         self.scope.beat();
+        // From here on, a question that somebody who still holds the context asks fails the run.
         ctx.end();
         self.step.tasks[at].starts.all += attempts.saturating_sub(1);
         self.step.tasks[at].starts.last = ctx.attempt.number;
         self.step.tasks[at].note_failures(attempts, failures);
         let handled_failure =
             handled.as_ref().and_then(|(error, answered)| self.note_handled_failure(at, error, *answered));
+        // First of all records: the journal's entries are part of the commit of the task's record.
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {
@@ -83,6 +86,7 @@ impl Run {
                 }
             }
             Ok(BodyOutcome::Halted(exit)) => {
+                // A breakpoint inside a subgraph shows as an interrupt of this graph, not as its own stop.
                 self.step.halted = self.step.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { handled_failure })
             }
@@ -96,6 +100,7 @@ impl Run {
             },
             Err(error) => {
                 self.leave(&ctx);
+                // A command for the parent is not reported as a failure.
                 let is_handed_up = matches!(error, RunError::HandUp(_));
                 self.fail(at, error)?;
                 Ok(if is_handed_up { Ending::HandedUp } else { Ending::Failed { handled_failure, answered } })
@@ -171,16 +176,19 @@ impl Run {
             Ok(ended) => ended,
             Err(message) => return Err(self.panicked(node, message)),
         };
+        // What is raised first decides how the task ends, but an invalid question or wait fails it in any case.
         if !matches!(raised, Some(Raised::Wrong(_)))
             && let Some(error) = &ctx.state().waits.wrong
         {
             return Err(error.clone());
         }
+        // A reason to stop reaches the engine as an error; a body that returned a result has swallowed it.
         match (raised, ended) {
             (None, Ok(command)) => Ok(RaisedOutcome::Command(command)),
             (None, Err(error)) => {
                 let namespace = Arc::clone(&self.scope.names);
                 let failed = |error| RunError::Node { node, namespace, step, error: SharedNodeError(Arc::new(error)) };
+                // The error of a subgraph that the body passed on with `?` keeps the node it is from.
                 Err(ctx.passed_on(&error).unwrap_or_else(|| failed(error)))
             }
             (Some(Raised::Wrong(error)), _) => Err(error.clone()),
@@ -198,6 +206,7 @@ impl Run {
             (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
+            // The type ids of state and nodes tell whether the command was made for this graph.
             (Some(Raised::Parent(handed)), _) => match handed.command.downcast_ref::<AnyCommand>() {
                 Some(command) if handed.types == self.table.identity.types => {
                     Ok(RaisedOutcome::Command(command.clone()))

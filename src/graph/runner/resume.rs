@@ -226,14 +226,18 @@ impl Runner {
                 () = self.stop.cancelled() => {}
             }
         };
+        // One future for all rounds: a new one would restart the time of `Until::For` each time.
         tokio::pin!(ends);
+        // Each round checks the stores, starts what can run, and waits for a reason to check again.
         let mut shift = Shift::default();
         loop {
             let round = self.round(&shift.ledger, self.threads.saturating_sub(shift.turns.len())).await?;
             shift.report.wake = round.wake;
             shift.report.given_up = round.given_up;
+            // A thread that its graph does not resume is skipped until its position changes.
             round.left.into_iter().for_each(|(thread, mark)| shift.ledger.leave(thread, mark));
             round.ready.into_iter().for_each(|ready| self.start(&mut shift, ready));
+            // Idle only without running turns: a turn that ends may leave its thread ready again.
             if matches!(until, Until::Idle) && shift.turns.is_empty() {
                 return Ok(shift.report);
             }

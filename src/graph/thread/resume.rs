@@ -61,6 +61,7 @@ impl ThreadCore {
         if command.is_none() && self.id.is_some() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "continuing a thread" });
         }
+        // A checkpoint inside a subgraph: each graph around it is forked, and the run resumes from the new head.
         if let Some(thread) = self.replay_in_subgraph(&shared).await? {
             return Box::pin(thread.load_to_resume(shared, answers, command)).await;
         }
@@ -68,6 +69,7 @@ impl ThreadCore {
         let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
         run.stops.breakpoints_active = false;
+        // Fast path: answers to the superstep that the last run left touch only the tasks they are for.
         if command.is_none() {
             let matched;
             (run, matched) = self.matched_left(run, &reader, &answers).await?;
@@ -86,9 +88,11 @@ impl ThreadCore {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, &before);
         }
+        // Travelling runs tasks again, on a fork, unless it starts from an update or a fork that is still the head.
         let own = matches!(run.pos.meta.source, Source::Update | Source::Fork) && !self.settings.restart_superstep;
         let mut forks = behind || (travels && !own);
         let anew = forks && travels;
+        // Another version of the graph stored this: the migration makes a checkpoint, which serves as the fork too.
         if !mapping.is_same() && !anew {
             self.check_inside(&run, &reader, &records, &mapping).await?;
             records = run.migrate(&reader, records, &mapping).await?;
@@ -98,6 +102,7 @@ impl ThreadCore {
         self.drop_undeclared_questions(&mut records);
         let now = self.environment.host.now(); // one time for all checks, or an answer in time might be stored late
         let answers = if travels || forks { answers } else { with_expired(&reader, &records, answers, now) };
+        // Answers are stored before the command is applied, and both before any task runs.
         if !answers.is_empty() {
             let given = (answers, now);
             self.answered(&mut run, &reader, &mut records, given, forks.then_some(&mapping)).await?;
@@ -105,6 +110,7 @@ impl ThreadCore {
             self.forget(&run, &reader, &records, &mapping).await?;
         }
         let (carried, origin) = (forks && travels, run.pos.meta.id);
+        // Without answers nothing has forked yet: the command's checkpoint is the fork, or an empty one.
         match command {
             Some(command) => self.commanded(&mut run, &reader, &mut records, command, (carried, &mapping)).await?,
             None if carried => run.fork(Source::Fork, vec![]).await?,
@@ -112,6 +118,7 @@ impl ThreadCore {
         }
         run.step.planned = false;
         run.plan();
+        // A retry copies the journals to its fork, so that recorded effects do not happen again.
         if self.settings.restart_superstep
             && let Some(recorder) = run.recorder()
         {
@@ -124,6 +131,7 @@ impl ThreadCore {
             };
             recorder.commit_now(fork::journals(&reader, fork, tasks).await?).await?;
         }
+        // Resuming restores results, answers and waits; travelling starts every task of the superstep anew.
         if !travels {
             let table = Arc::clone(&run.table);
             records.remove(&COMMAND_KEY);

@@ -189,6 +189,7 @@ impl ThreadCore {
             return Err(RunError::NoCheckpointer { what: "updating a thread" });
         };
         let reader = reader(&recorder);
+        // The end of the superstep before, or of the last run in this process, saves reading the checkpoint.
         let known = match known {
             Some(known) => Some(*known),
             None => self.take_stored_end(&reader, &recorder).await?,
@@ -201,6 +202,7 @@ impl ThreadCore {
         self.check_at(&reader).await?;
         let (newest, above) = self.newest(&reader, Some(recorder.head())).await?.unzip();
         let is_head = at.is_none() || newest == at;
+        // A thread that never ran starts from nothing; a subgraph has no state before its task ran.
         let Some(id) = at.or(newest) else {
             if !self.scope.nodes.is_empty() {
                 return Err(RunError::InvalidUpdate { what: "the subgraph has no state to update".into() });
@@ -209,12 +211,15 @@ impl ThreadCore {
             return Ok(Scoped { run, loaded: None, is_head });
         };
         let (mut pos, mapping) = position(&reader, &table, id).await?;
+        // A write to an older checkpoint starts a branch, whose log entries begin a line of their own.
         if !is_head {
             pos.channels.line = NEW_LINE;
         }
+        // A pinned graph reads threads of other versions, but does not write them.
         mapping.check_pin(&reader)?;
         let scope = self.graph_scope(&reader, id).await?;
         let mut run = Run::new(table, shared, scope, pos);
+        // With a subgraph, the records around it change: questions close, or the parent's pointer moves.
         match above {
             Some(Above::Task(callers)) => {
                 run.outbox.beside = self.closed_questions(&reader, &callers, run.shared.now()).await?;

@@ -177,12 +177,15 @@ impl Snapshot<AnyState> {
         seen: Seen,
         deep: bool,
     ) -> Result<Self, RunError> {
+        // A past checkpoint is shown as it was, without the results that tasks have stored since.
         let live = seen != Seen::Past;
         let path = record.namespace.clone();
+        // Channels that cannot be read are noted as incompatibilities, and the others are shown.
         let (mut pos, mapping) = reader.shown_position(table, id, record).await?;
         let was = (seen != Seen::Now).then(|| planned(table, &pos));
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = was.unwrap_or_else(|| planned(table, &pos));
+        // Tasks whose nodes this version of the graph no longer has are shown from their records.
         let lost = LostTask::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
@@ -194,6 +197,7 @@ impl Snapshot<AnyState> {
             .chain(lost.iter().map(|lost| lost.node.clone()))
             .collect();
         let (mut shown, mut misfits) = (vec![], mapping.misfits());
+        // A deep snapshot reads the subgraphs; otherwise they are only checked for whether they could resume.
         for task in &tasks {
             let found = if deep { nested(table, reader, (&pos, &mapping), task).await? } else { None };
             let (state, inside) = found.map_or((None, vec![]), |(state, inside)| (Some(state), inside));
@@ -206,6 +210,7 @@ impl Snapshot<AnyState> {
         if live && !deep {
             misfits.extend(inside(table, reader, (&pos, &mapping), &tasks).await?);
         }
+        // Values of channels that this version does not declare stay with the thread.
         let carried = pos.channels.unknown.iter().filter(|carried| carried.slot != Slot::Absent);
         let carried = carried.map(|carried| carried.channel.name.clone()).collect();
         Ok(Self {

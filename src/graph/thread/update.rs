@@ -213,13 +213,16 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
         let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
         named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
+    // `restore` applies stored commands too: remember the deferred nodes as they were before.
     let deferred = scoped.run.pos.control.deferred.clone();
     scoped.restore().await?;
     let notes = scoped.notes_results();
     let run = &mut scoped.run;
     run.pos.control.deferred = deferred; // triggers of a command are dropped with the pending tasks
+    // What commands of these nodes scheduled stays pending; that of other nodes may be dropped.
     let nodes = named.iter().map(|(node, _)| *node).collect();
     let scheduled = Scheduled::of(run, &Attribution::new(run, nodes, is_inferred));
+    // Finished results that the new checkpoint leaves out are reported to the caller (V9).
     let mut dropped: Vec<String> = run
         .step
         .tasks
@@ -239,6 +242,7 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
     if !run.pos.is_stored() {
         run.pos.meta.step = -1;
     }
+    // Store each update as the result of its node: run the node's routers, and keep its writes as rows.
     let (mut puts, mut results) = (vec![], vec![]);
     let mut used: Vec<u32> = vec![];
     for (at, (node, mut finished)) in named.into_iter().enumerate() {
@@ -246,6 +250,7 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
         let from = (made_by, SENT * 2 + at as u32);
         let returned = finished.returned.take();
         if !run.table.exits(node).routers.is_empty() {
+            // Each router sees the writes of its own update and of no other, as for parallel tasks.
             let seen = fresh_read(&run.table, &run.pos.state, &finished.writes);
             let seen = with_returned(&seen.map_err(|error| named_error(run, error, node))?, returned);
             run.choose_as(node, from, &seen, &mut finished)?;
@@ -255,6 +260,7 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
     }
+    // The graph around a subgraph takes the changes from this record.
     run.outbox.update = (!run.is_root()).then(|| external_writes(&results).into());
     apply(run, results, scheduled, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;

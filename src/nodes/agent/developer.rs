@@ -133,21 +133,25 @@ impl<C: Agents> Job<C> for DeveloperJob {
         let Some(arrival) = self.folder.arrive(ctx, "stand", &self.base).await? else {
             return Ok(Developed::aborted());
         };
+        // People may have committed since the last attempt: from here on the base includes that.
         self.arrive(&arrival, ctx).await?;
         let salvaged = match &self.kept {
             Some(kept) => Some(self.folder.keep(ctx, "keep", kept).await?),
             None => None,
         };
+        // Only after the previous work is kept in git, so that a reset loses nothing.
         if let Some(tree) = &self.reset {
             self.folder.reset(ctx, &self.base.at, tree).await?;
         }
         let kept = salvaged.clone().filter(|_| self.reset.is_some()).or_else(|| self.taken_out.clone());
+        // A person may choose another model during the turns; only a change is returned.
         let before = self.agent.model.clone();
         let AttemptOutcome { turned, session_lost, then } = work(&mut self, kept.as_deref(), ctx).await?;
         let model = self.agent.model.clone().filter(|model| before.as_ref() != Some(model));
         let (usage, raised) = (turned.usage, turned.raised);
         let base = turned.at.unwrap_or_else(|| self.base.clone());
         let seen = TamperCheck { tampered: turned.tampered, is_shared: self.together.is_some() };
+        // Undoes commits of the agent, keeps their changes in the files, and takes a snapshot.
         let mut after = self.folder.after_as(ctx, "after", &base, seen).await?;
         self.notes.add(std::mem::take(&mut after.notices));
         let base = self.folder.new_base(ctx, "after", &base, after.at.take()).await?.unwrap_or(base);
@@ -159,6 +163,7 @@ impl<C: Agents> Job<C> for DeveloperJob {
         };
         let unfolded = after.is_unfolded().then(|| base.at.clone());
         let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
+        // Returned only if people committed meanwhile; otherwise the caller's base is still valid.
         let base = (at != start).then_some(Base { at, tree: base.tree });
         let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
         let (session, given_up) = (turned.session, GivenUp::of(then));

@@ -59,6 +59,7 @@ impl Turn {
         let (mut progress, mut raised) = (self.progress(), NewLimits::default());
         let mut ended_before = Usage::default();
         loop {
+            // Set by the body of the effect only: it stays empty if the request is read from the journal.
             let failure = Mutex::new(None);
             let guarded = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
             let Some((recorded, mut around)) = guarded else {
@@ -70,6 +71,7 @@ impl Turn {
             let used = recorded.used();
             (around.raised, around.used) = (raised, ended_before);
             around.used += used;
+            // No further request after tampering: what git runs may have been changed.
             let is_final = self.is_optional || !around.tampered.is_empty();
             let ended = match recorded {
                 RequestRecord::Finished(finished) => RequestEnd::Finished(finished),
@@ -248,6 +250,7 @@ impl Turn {
         };
         let first = &progress.turn;
         let body = |turn: String| async move {
+            // Before the agent: HEAD is put in place, and git locks, HEAD's moves and task records are watched.
             let (mut note, mut watch) = (None, None);
             if let Some(folder) = &self.guard {
                 let workspace = folder.hold(ctx).await?;
@@ -264,6 +267,7 @@ impl Turn {
             let start_message = self.recorded_texts(ctx.thread().is_some()).await?;
             let mut furthest = 0;
             let ledger = budget::ledger(ctx, &self.agent).map_err(failed)?;
+            // A sibling that fails stops this turn through the token of the group.
             let group = match &self.together {
                 Some(siblings) => Some(siblings.join(ctx).await?),
                 None => None,
@@ -281,15 +285,18 @@ impl Turn {
             if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
                 return Ok(RequestRecord::Stopped { why, used: ledger.used_by(&turn) });
             }
+            // After the check for a stop of the group, since the error of a stopped turn is not its own.
             if let Some(spent) = budget::overdraft(&ledger, &ended, &turn) {
                 return Ok(RequestRecord::Spent(spent));
             }
+            // Nothing waits for a service in an optional turn: its failure is final.
             let waits = (!self.is_optional).then_some(RetryContext { progress, furthest, retry: &self.agent.retry });
             let used = ledger.used_by(&turn);
             let (recorded, error) = recorded(ended, (turn, used), waits, asks);
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
             Ok::<_, NodeError>(recorded)
         };
+        // After a kill, the driver may know the end of a turn that the journal has not recorded.
         let probe = |turn: String| async move {
             let ledger = budget::ledger(ctx, &self.agent).map_err(failed)?;
             let driver = budget::metered(ctx, &self.agent, &ledger).map_err(failed)?;
@@ -349,6 +356,7 @@ impl Turn {
             cancel,
             ..AgentRequest::new(&self.agent.role, text(&texts.prompt), here(&self.directory))
         };
+        // In the journal, each turn starts with its prompts.
         ctx.keep_message(&self.start_message(&start_message)).await;
         let mut transcript = Transcript::open(self.transcript.as_deref());
         let mut events = driver.run(request);
@@ -365,10 +373,12 @@ impl Turn {
                     ctx.keep_message(&AgentEvent::Finished(finished.clone())).await;
                     return Ok(finished);
                 }
+                // Tool calls belong to the journal; texts and usage are only streamed.
                 AgentEvent::ToolCall { .. } | AgentEvent::ToolResult { .. } => ctx.keep_message(&event).await,
                 event => ctx.emit_message(&event).await,
             }
         }
+        // The driver ended its stream without a result.
         Err(DriverError::unfinished(""))
     }
 }

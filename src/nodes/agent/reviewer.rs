@@ -143,12 +143,15 @@ async fn judged<C: Agents>(
         let first = turn(shown, kind, changes, key);
         let TurnOutcome { turned, model, then, .. } =
             first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
+        // Later reviews of this node use the model that a person chose.
         job.agent.model = model.or(job.agent.model.take());
+        // Counts even if the review cannot be used.
         *usage += turned.usage;
         *raised = raised.later(turned.raised);
         if let Some(cut @ Cut::Stopped(_)) = turned.cut {
             return Ok(Verdict::Cut(cut));
         }
+        // Takes precedence over every end but a stop of the group.
         if !turned.tampered.is_empty() {
             return Ok(Verdict::Tampered(turned.tampered));
         }
@@ -165,6 +168,7 @@ async fn judged<C: Agents>(
             Answer::Unusable(reason) => reason,
             Answer::SessionLost => "its session was lost".into(),
         };
+        // Another new session first; after every second unreadable review a person decides.
         if tries % TRIES != 0 {
             continue;
         }

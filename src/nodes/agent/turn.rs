@@ -277,17 +277,21 @@ impl Turn {
             Ok(given) => return Ok((turned(Answer::Given(given), first, around), NextStep::Done)),
             Err(why) => why,
         };
+        // A second request does not help a turn that ended at one of its limits.
         if first.status != Status::Done {
             let why = format!("it used up what a turn may use ({:?})", first.status);
             return Ok((turned(Answer::Unusable(why), first, around), NextStep::Done));
         }
+        // No further request after tampering.
         if !around.tampered.is_empty() {
             return Ok((turned(Answer::Unusable(why), first, around), NextStep::Done));
         }
+        // One repair request, whose usage and limits are added to those of the first.
         let (mut usage, raised) = (first.usage, around.raised);
         usage += around.used;
         let mut again = self.again::<T>(&first, &why);
         let (second, mut around) = again.ask::<T, C>(ctx, question, refusals).await?;
+        // `again` is a copy: its new model and position belong to this turn.
         self.agent.model = again.agent.model;
         self.at = again.at;
         around.raised = around.raised.later(raised);

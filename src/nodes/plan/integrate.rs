@@ -174,10 +174,12 @@ impl IntegrateJob {
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, Stop> {
         let id = &part.id;
+        // Commits of people in its worktree did not fit, which `add_commits` found before any part was added.
         if let Some(collision) = so_far.conflicts.remove(id) {
             return Ok(Some(collision));
         }
         let between = [&part.from, &all.tree, &part.tree];
+        // The first commit also adds the file of the plan, if the repository does not have it yet.
         let is_first = all.commits.iter().all(|made| made.commit.is_none());
         let carry = |_| async { self.carried(part, &all.tree, is_first, ctx).await };
         let (carried, files) = ctx.effect(format!("{id}/carry"), &between, carry).await?;
@@ -188,27 +190,32 @@ impl IntegrateJob {
         let tree = match carried {
             Carried::Tree(tree) => tree,
             Carried::Conflict(files) => {
+                // Nothing was added since the part started, so it conflicts with files of the worktree's setup.
                 let is_with_setup = part.at.as_ref() == Some(&all.tip);
                 return Ok(Some(Collision::Conflict { files, undeclared, is_with_setup }));
             }
         };
         let made = self.commit(part, &all.tip, &tree, ctx).await?;
         let tip = made.commit.clone().unwrap_or_else(|| all.tip.clone());
+        // Its commands must also succeed after each later part.
         let new: Vec<String> = part.verify.iter().filter(|line| !so_far.verify.contains(line)).cloned().collect();
         so_far.verify.extend(new);
         let (own, mut tip, mut tree) = (tip.clone(), tip, made.tree);
         if let Some(collision) = self.check(part, (&mut tip, &mut tree), so_far, all, ctx).await? {
             let back = |_| safely(self.back((&own, &all.tip), &all.tree, ctx));
             ctx.effect(format!("{id}/back"), &all.tip, back).await?.done()?;
+            // The undo has checked out the files of the previous commit.
             so_far.has_files = true;
             return Ok(Some(collision));
         }
         so_far.has_files = !so_far.verify.is_empty();
+        // Without commands, nothing needs the files before the last part.
         if all.commits.len() + 1 == self.parts.len() {
             self.bring(&tree, so_far, ctx).await?;
         }
         let mark = |_| async { self.mark(&all.tip, &tip, ctx).await };
         ctx.effect(format!("{id}/reference"), &tip, mark).await?;
+        // The part counts only now: a collision leaves the tip and the reference as they were.
         (all.tip, all.tree) = (tip, tree);
         all.commits.push(Commit { id: id.clone(), commit: made.commit, files, undeclared });
         Ok(None)

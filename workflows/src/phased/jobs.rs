@@ -81,10 +81,12 @@ pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
 fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Task<'_>) -> Subtask {
     let (phase, work) = (state.this_phase(), state.work(&line.subtask_id));
     let base = state.phase_base().ok().and_then(|base| base.at.commit);
+    // After a collision it starts on the integrated work, otherwise on commits that people made for it.
     let at = match work.collision {
         Some(_) => state.phased.phase.tip.clone().or(base),
         None => work.commits.clone().or(base),
     };
+    // One name for each attempt, so that the stop file of an earlier one does not count.
     let name = format!("phase-{}-attempt-{}", phase.phase_index + 1, phase.attempt);
     let collision = work.collision.as_ref().filter(|_| work.second);
     let place = Place {
@@ -98,6 +100,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Tas
         at_once: state.request.profile.phased.max_parallel,
         stopped: state.worktrees().join(format!("{name}.stopped")),
     };
+    // The second run has a worktree of its own.
     let second = if work.second { "-2" } else { "" };
     Subtask {
         brief: subtask_brief(state, plan, task),
@@ -215,6 +218,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         PhaseStanding::Halted { subtask, reason, .. } => (subtask.clone(), reason.clone()),
         _ => (None, ENDED.to_owned()),
     };
+    // The work that a person can accept: that of the subtask, or of the whole phase.
     let accepted = match &subtask {
         Some(id) => {
             let work = state.work(id);

@@ -177,6 +177,7 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
         (Some(_), _) => PhaseStatus::Failed,
         (None, _) => PhaseStatus::Completed,
     };
+    // A paused subtask that continues keeps its first start time.
     let line = SubtaskState {
         status,
         started_at: subtask.line.started_at.clone().filter(|_| subtask.progress.is_some()).or(started),
@@ -188,6 +189,7 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
         files,
         ..subtask.line.clone()
     };
+    // What the integration needs: the worktree is gone by now, unless the subtask is paused.
     let work = SubtaskWork {
         from: progress.base.as_ref().map(|base| base.tree.clone()),
         tree,

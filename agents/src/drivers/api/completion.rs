@@ -134,8 +134,10 @@ impl Client {
             return Err(DriverError::new(ErrorClass::Fatal, "no model is named").help("name one in the request"));
         }
         let (body, began) = (request.body(), Instant::now());
+        // The size of the request serves as an estimate of its tokens if the server reports none.
         let (size, prefix) = (body.len(), call_prefix(&body));
         let keys = &self.http.server.key_filter;
+        // A server may echo the key, so every piece is filtered before the caller sees it.
         let mut pieces = PieceFilter::new(keys);
         let mut response = self.http.send(body, request.idle).await?;
         while let Some(piece) = response.next().await? {
@@ -143,6 +145,7 @@ impl Client {
                 on_piece(piece).await;
             }
         }
+        // The filter holds back text that could be the start of a key; now it is known not to be one.
         for piece in pieces.finish() {
             on_piece(piece).await;
         }
@@ -151,6 +154,7 @@ impl Client {
             return Err(self.http.server.filtered());
         }
         let usage = usage_of(&reply, size, began.elapsed(), self.price);
+        // Some servers omit the ids of calls; the generated ones are unique in the conversation.
         reply.close(&prefix);
         reply.hide(keys);
         Ok(Completion { truncated: reply.finish.as_deref() == Some("length"), message: received(reply), usage })

@@ -200,6 +200,7 @@ impl<'a> ResponseReader<'a> {
             let why = self.http.server.unreachable(&error).message;
             return Err(DriverError { message: format!("{}: {why}", cut.message), ..cut });
         }
+        // A JSON response is a single chunk, which is complete only now.
         if self.shape == Some(ResponseKind::Json) {
             let whole = String::from_utf8_lossy(&std::mem::take(&mut self.whole)).into_owned();
             self.waiting.push_back(whole);
@@ -211,11 +212,14 @@ impl<'a> ResponseReader<'a> {
             // broke.
             (Some(last), _) if is_whole(&last) => self.waiting.push_back(last),
             (Some(_), _) => return Err(self.http.server.cut()),
+            // The server closed the connection without a byte.
             (None, 0) => return Err(self.http.server.unreadable("nothing", "")),
+            // Neither the content type nor the body shows a stream of events: it may be another kind of server.
             (None, _) if self.is_unrecognized() => {
                 let head = String::from_utf8_lossy(&self.head).into_owned();
                 return Err(self.http.server.unreadable("an invalid answer", &head));
             }
+            // The stream broke off between events, before the finish reason.
             (None, _) => return Err(self.http.server.cut()),
         }
         Ok(())

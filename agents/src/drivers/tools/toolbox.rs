@@ -107,6 +107,7 @@ impl Toolbox {
     }
 
     async fn dispatch(&self, name: &str, arguments: &str) -> Result<String, Refusal> {
+        // Work on a blocking thread may outlive this future, so it owns everything that it uses.
         let (root, limits, keep_alive) = (Arc::clone(&self.root), self.limits, self.keep_alive.clone());
         let files = Arc::clone(&self.files);
         match name {
@@ -118,11 +119,13 @@ impl Toolbox {
                 })
                 .await
             }
+            // Unlike `read` and `grep`, `list` has no access to the files elsewhere.
             "list" => {
                 let place: Place = parse(arguments)?;
                 blocking(keep_alive, move |_| read::list(&root, &RelativePath::parse(&place.path)?, &limits)).await
             }
             "grep" => {
+                // A search checks `stop`, which is set when the caller drops the future.
                 let search: Search = parse(arguments)?;
                 blocking(keep_alive, move |stop| {
                     let (root, at) = locate(root, &files, &search.path)?;
@@ -130,6 +133,7 @@ impl Toolbox {
                 })
                 .await
             }
+            // Both tools that write stay out of the folders of records.
             "write" => {
                 let new: NewFile = parse(arguments)?;
                 let directory = self.directory.clone();
@@ -150,9 +154,11 @@ impl Toolbox {
                 })
                 .await
             }
+            // `call` rejects names that are not offered, so the only tool left is `shell`.
             _ => {
                 let line: Line = parse(arguments)?;
                 let allowed = self.access.shell.clone().unwrap_or_default();
+                // The timeout of the request replaces the driver's limits, for wall time and CPU time alike.
                 let limits = allowed.timeout.map_or(limits, |time| ToolLimits { command: time, cpu: time, ..limits });
                 shell::run(&allowed.prefix, &line.command, &self.directory, &limits).await
             }

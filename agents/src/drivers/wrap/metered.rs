@@ -220,19 +220,25 @@ impl<D: Driver> Driver for Metered<D> {
 
     fn run(&self, mut request: AgentRequest) -> AgentEvents {
         let mut meter = self.meter(&request);
+        // A driver that reports its cost only at the end has to enforce the rest of the run's budget itself.
         if self.driver.bounds_cost() {
             request.limits.cost = request.limits.cost.into_iter().chain(self.ledger.left().cost).min();
         }
+        // The ledger records the attempt before the driver runs, so that a kill cannot hide it.
         let started = meter.begin();
         let inner = self.driver.run(request);
         events(|sender| async move {
+            // A stream does nothing before it is polled: if the budget is used up, the driver never starts.
             started?;
+            // Working time ends with this future, also if it is dropped.
             let (mut inner, _timer) = (inner, WorkTimer::new(&meter));
             let end = meter.deadline();
             let mut exceeded = None;
             loop {
+                // A silent turn is checked every `LOOK`; one that exceeds a limit gets `GRACE` to end by itself.
                 let patience = end.min(Instant::now() + exceeded.map_or(LOOK, |_| GRACE));
                 let Ok(event) = timeout_at(patience, inner.next()).await else {
+                    // The grace period or the time limit of the run is over.
                     if exceeded.is_some() || Instant::now() >= end {
                         return meter.stop(exceeded.unwrap_or(ExceededLimit::Run));
                     }
@@ -241,6 +247,7 @@ impl<D: Driver> Driver for Metered<D> {
                 };
                 let Some(event) = event else { return Err(DriverError::unfinished(meter.transcript)) };
                 match event? {
+                    // A result that arrives within the grace period counts, although a limit is exceeded.
                     AgentEvent::Finished(finished) => return meter.end(finished),
                     AgentEvent::Usage(usage) => {
                         let usage = meter.used(usage, false)?;
@@ -255,6 +262,7 @@ impl<D: Driver> Driver for Metered<D> {
                         sender.tell(event).await;
                     }
                 }
+                // The limit was exceeded before this event, which could have been the result and is not.
                 if let Some(exceeded) = exceeded {
                     return meter.stop(exceeded);
                 }

@@ -89,7 +89,9 @@ impl HeadLog {
     fn of<'a>(lines: impl DoubleEndedIterator<Item = (&'a str, bool)>, branch: Option<&str>) -> Self {
         let mut found = Self::default();
         let mut branch = branch.map(str::to_owned);
+        // A rebase whose start is not read yet: its branch, its last commit, and whether its end is inside.
         let mut rebased: Option<(String, Option<Oid>, bool)> = None;
+        // Newest line first: `branch` is the branch that HEAD was on after the current line.
         for (line, is_inside) in lines.rev() {
             let Some(Line { old, new, action }) = parse(line) else { continue };
             found.head.push(Move { old, new, is_inside, is_fold: action == FOLD });
@@ -101,14 +103,18 @@ impl HeadLog {
             if let Some((from, _)) =
                 action.strip_prefix("checkout: moving from ").and_then(|names| names.split_once(" to "))
             {
+                // Earlier lines belong to the branch that HEAD left; an id means that HEAD was detached.
                 branch = (!is_id(from)).then(|| from.to_owned());
             } else if let Some((from, _)) = renamed {
+                // Earlier lines belong to the branch under its old name.
                 branch = Some(from.to_owned());
             } else if let Some((_, to)) = action.split_once(": returning to refs/heads/").filter(|_| is_rebase) {
+                // HEAD is detached during a rebase: no line between its start and its end moves a branch.
                 rebased = Some((to.to_owned(), new, is_inside));
                 branch = None;
             } else if is_rebase && (action.contains("(start): ") || action.starts_with("rebase: checkout")) {
                 if let Some((name, end, was_inside)) = rebased.take() {
+                    // A rebase is one move of its branch, inside only if both its start and its end are.
                     found.add(&name, Move { old, new: end, is_inside: is_inside && was_inside, is_fold: false });
                     branch = Some(name);
                 }
