@@ -7,6 +7,7 @@ mod faces;
 mod files;
 mod paths;
 mod recipes;
+mod surface;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

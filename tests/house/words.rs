@@ -35,7 +35,7 @@ fn problems_of(name: &str, source: &str) -> Vec<String> {
     let tokens: TokenStream = source.parse().unwrap_or_default();
     let mut items = vec![];
     read_items(tokens, &mut items);
-    let named = items.into_iter().filter_map(|(item, line)| {
+    let named = items.into_iter().filter_map(|(_, item, line)| {
         let word = words_of(&item).into_iter().find(|word| WORDS.contains(&word.as_str()))?;
         Some(format!("{name}:{line}: `{item}` is called `{word}`: name what it is"))
     });
@@ -43,8 +43,15 @@ fn problems_of(name: &str, source: &str) -> Vec<String> {
     named.chain(if is_printed { vec![] } else { openings(name, source) }).collect()
 }
 
-/// Collects the names of items and the lines they are on.
-fn read_items(tokens: TokenStream, items: &mut Vec<(String, usize)>) {
+/// Returns the keyword and the name of each item.
+pub(crate) fn items(source: &str) -> Vec<(String, String)> {
+    let mut items = vec![];
+    read_items(source.parse().unwrap_or_default(), &mut items);
+    items.into_iter().map(|(keyword, name, _)| (keyword, name)).collect()
+}
+
+/// Collects the keywords and names of items, and the lines they are on.
+fn read_items(tokens: TokenStream, items: &mut Vec<(String, String, usize)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         match (token, tokens.get(at + 1)) {
@@ -52,7 +59,7 @@ fn read_items(tokens: TokenStream, items: &mut Vec<(String, usize)>) {
             (TokenTree::Ident(word), Some(TokenTree::Ident(name)))
                 if KEYWORDS.iter().any(|keyword| word == keyword) =>
             {
-                items.push((name.to_string(), name.span().start().line));
+                items.push((word.to_string(), name.to_string(), name.span().start().line));
             }
             _ => {}
         }
