@@ -58,7 +58,7 @@ impl Value {
 
 /// A problem and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct SettingProblem {
     /// The line, from 1.
     pub line: usize,
     /// The full key, such as `api.base_url`; empty for the whole file.
@@ -69,16 +69,16 @@ pub struct Problem {
 
 /// Collects the problems of a file.
 #[derive(Debug, Default)]
-pub struct Problems(RefCell<Vec<Problem>>);
+pub struct Problems(RefCell<Vec<SettingProblem>>);
 
 impl Problems {
     /// Adds a problem with a key.
     pub fn add(&self, line: usize, key: impl Into<String>, problem: impl Into<String>) {
-        self.0.borrow_mut().push(Problem { line, key: key.into(), problem: problem.into() });
+        self.0.borrow_mut().push(SettingProblem { line, key: key.into(), problem: problem.into() });
     }
 
     /// Returns the problems in the order of the file.
-    pub fn end(self) -> Vec<Problem> {
+    pub fn end(self) -> Vec<SettingProblem> {
         let mut problems = self.0.into_inner();
         problems.sort_by_key(|problem| problem.line);
         problems
@@ -87,7 +87,7 @@ impl Problems {
 
 /// A map of settings, and the keys that were taken from it so far.
 #[derive(Debug)]
-pub struct Section<'p> {
+pub struct SettingsSection<'p> {
     path: String,
     /// Its first line, from 1.
     pub line: usize,
@@ -97,7 +97,7 @@ pub struct Section<'p> {
     problems: &'p Problems,
 }
 
-impl<'p> Section<'p> {
+impl<'p> SettingsSection<'p> {
     /// Returns a map as a section; adds a problem if the value is not a map. `path` is its name; empty for the file.
     pub fn new(path: String, line: usize, value: Value, problems: &'p Problems) -> Option<Self> {
         let entries = match value {
@@ -232,7 +232,7 @@ impl<'p> Section<'p> {
     /// Takes a map; a key without a value counts as an empty map.
     pub fn section(&mut self, key: &'static str) -> Option<Self> {
         let entry = self.take(key)?;
-        Section::new(self.path_of(key), entry.line, entry.value, self.problems)
+        SettingsSection::new(self.path_of(key), entry.line, entry.value, self.problems)
     }
 
     /// Takes a value of any kind.

@@ -22,7 +22,7 @@ impl<C: Send + Sync + 'static> Context for C {}
 ///
 /// struct CountWords(String);
 /// impl<C: Context> Job<C> for CountWords {
-///     type Done = usize;
+///     type Output = usize;
 ///     async fn perform(self, _: &Ctx<C>) -> Result<usize, NodeError> {
 ///         Ok(self.0.split_whitespace().count())
 ///     }
@@ -34,10 +34,10 @@ impl<C: Send + Sync + 'static> Context for C {}
 /// ```
 pub trait Job<C>: Send + Sized + 'static {
     /// The result, from which the node's update is made.
-    type Done: Send + 'static;
+    type Output: Send + 'static;
 
     /// Performs the job, once in each run of the node: side effects belong into effects of `ctx`.
-    fn perform(self, ctx: &Ctx<C>) -> impl Future<Output = Result<Self::Done, NodeError>> + Send;
+    fn perform(self, ctx: &Ctx<C>) -> impl Future<Output = Result<Self::Output, NodeError>> + Send;
 
     /// Adds the options of the node: the questions that the job asks. Default: none.
     fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
@@ -74,7 +74,7 @@ where
 /// Returns a node that reads a job from the state, performs it, and creates the update from its result.
 pub fn node<S: State, N: NodeId, C: Context, J: Job<C>>(
     job: impl ReadJob<S, J>,
-    done: impl MakeUpdate<S, J::Done>,
+    done: impl MakeUpdate<S, J::Output>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     let done = Arc::new(done);
     let body = move |state: Arc<S>, ctx: Ctx<C>| {

@@ -116,7 +116,7 @@ pub fn run_command<S: State, N: NodeId, C: Context>(
 }
 
 impl<C: Context> Job<C> for ShellCommand {
-    type Done = CommandOutput;
+    type Output = CommandOutput;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<CommandOutput, NodeError> {
         Ok(placed(self, ctx).run(|| ctx.heartbeat()).await?)

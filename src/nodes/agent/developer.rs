@@ -126,7 +126,7 @@ pub fn developer<S: State, N: NodeId, C: Agents>(
 }
 
 impl<C: Agents> Job<C> for DeveloperJob {
-    type Done = Developed;
+    type Output = Developed;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Developed, NodeError> {
         let start = self.base.at.clone();

@@ -90,7 +90,7 @@ pub fn reviewer<S: State, N: NodeId, C: Agents>(
 }
 
 impl<C: Agents> Job<C> for ReviewerJob {
-    type Done = Reviewed;
+    type Output = Reviewed;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
         let changes = changes(&self, ctx).await?;

@@ -64,7 +64,7 @@ pub fn commit_task<S: State, N: NodeId, C: Context>(
 }
 
 impl<C: Context> Job<C> for CommitJob {
-    type Done = Moved;
+    type Output = Moved;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
         commit(&self, ctx).await

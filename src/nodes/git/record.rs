@@ -53,7 +53,7 @@ struct PlacedSnapshot {
 }
 
 impl<C: Context> Job<C> for SnapshotJob {
-    type Done = TakenSnapshot;
+    type Output = TakenSnapshot;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
         taken(&self, ctx).await
@@ -143,7 +143,7 @@ pub struct Recorded {
 }
 
 impl<C: Context> Job<C> for RecordJob {
-    type Done = Recorded;
+    type Output = Recorded;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         let mut recorded = self.kept(ctx).await?;
@@ -266,7 +266,7 @@ pub struct KeptFiles {
 }
 
 impl<C: Context> Job<C> for FinishJob {
-    type Done = FinishedTask;
+    type Output = FinishedTask;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
         let finished = finished(&self, ctx).await?;

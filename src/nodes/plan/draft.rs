@@ -65,7 +65,7 @@ pub fn architect<S: State, N: NodeId, C: Agents>(
 }
 
 impl<C: Agents> Job<C> for ArchitectJob {
-    type Done = Architected;
+    type Output = Architected;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Architected, NodeError> {
         let ArchitectJob { agent, directory, issue, former, issues, session } = self;
@@ -177,7 +177,7 @@ pub fn plan_validator<S: State, N: NodeId, C: Context>(
 struct ParseJob(String);
 
 impl<C: Context> Job<C> for ParseJob {
-    type Done = PlanReviewed;
+    type Output = PlanReviewed;
 
     async fn perform(self, _: &Ctx<C>) -> Result<PlanReviewed, NodeError> {
         Ok(PlanReviewed::of(&self.0))
@@ -255,7 +255,7 @@ pub fn human_approval<S: State, N: NodeId, C: Context, J: Into<ApprovalJob>>(
 }
 
 impl<C: Context> Job<C> for ApprovalJob {
-    type Done = Approved;
+    type Output = Approved;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
         let reference = self.reference.take();

@@ -72,7 +72,7 @@ pub fn halt<S: State, N: NodeId, C: Context>(
 }
 
 impl<C: Context> Job<C> for HaltJob {
-    type Done = Halting;
+    type Output = Halting;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Halting, NodeError> {
         let salvaged = match &self.kept {
@@ -262,7 +262,7 @@ pub struct HaltedPhase {
 }
 
 impl<C: Agents> Job<C> for HaltPhaseJob {
-    type Done = HaltedPhase;
+    type Output = HaltedPhase;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<HaltedPhase, NodeError> {
         let Some(question) = &self.question else { return raise_budget(&self, ctx).await };
@@ -365,7 +365,7 @@ pub enum Reply {
 }
 
 impl<C: Agents> Job<C> for AskJob {
-    type Done = Reply;
+    type Output = Reply;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reply, NodeError> {
         if let Asking::Budget(agent) = &self.asking {

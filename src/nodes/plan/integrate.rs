@@ -78,7 +78,7 @@ pub struct Integrated {
 }
 
 impl<C: Context> Job<C> for IntegrateJob {
-    type Done = Integrated;
+    type Output = Integrated;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Integrated, NodeError> {
         let mut all = Integrated {

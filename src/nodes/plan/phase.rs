@@ -44,7 +44,7 @@ pub struct PlannedPhases {
 }
 
 impl<C: Context> Job<C> for PlanPhasesJob {
-    type Done = PlannedPhases;
+    type Output = PlannedPhases;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<PlannedPhases, NodeError> {
         let advance = self.advance.as_ref().map(|(advance, _)| advance);
@@ -102,7 +102,7 @@ pub struct BegunPhase {
 }
 
 impl<C: Context> Job<C> for BeginPhaseJob {
-    type Done = BegunPhase;
+    type Output = BegunPhase;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<BegunPhase, NodeError> {
         let Advanced::To(to) = advanced(self.advance.as_ref(), &self.repository, ctx).await? else {
@@ -199,7 +199,7 @@ job! {
 }
 
 impl<C: Context> Job<C> for RetryPhaseJob {
-    type Done = Vec<String>;
+    type Output = Vec<String>;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Vec<String>, NodeError> {
         let kept = keep(&self.kept, &self.repository, ctx).await?;
@@ -222,7 +222,7 @@ job! {
 }
 
 impl<C: Agents> Job<C> for ReviewPhaseJob {
-    type Done = Reviewed;
+    type Output = Reviewed;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
         let open = |_| async {
@@ -257,7 +257,7 @@ job! {
 }
 
 impl<C: Agents> Job<C> for EndPhasesJob {
-    type Done = Finalized;
+    type Output = Finalized;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
         let repository = self.all.folder.clone();
@@ -332,7 +332,7 @@ pub fn finalize<S: State, N: NodeId, C: Agents>(
 }
 
 impl<C: Agents> Job<C> for FinalizeJob {
-    type Done = Finalized;
+    type Output = Finalized;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
         let mut ended = reviewed(&self, ctx).await?;

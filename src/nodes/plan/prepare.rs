@@ -62,7 +62,7 @@ pub fn prepare_workspace<S: State, N: NodeId, C: Context>(
 }
 
 impl<C: Context> Job<C> for PrepareJob {
-    type Done = Prepared;
+    type Output = Prepared;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
         let name =
@@ -163,7 +163,7 @@ pub struct BegunTask {
 }
 
 impl<C: Context> Job<C> for BeginTaskJob {
-    type Done = BegunTask;
+    type Output = BegunTask;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<BegunTask, NodeError> {
         let run = thread(ctx);

@@ -61,7 +61,7 @@ pub struct SplitTask {
 }
 
 impl<C: Agents> Job<C> for SplitJob {
-    type Done = SplitTask;
+    type Output = SplitTask;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<SplitTask, NodeError> {
         let (usage, raised) = (Usage::default(), NewLimits::default());
@@ -137,7 +137,7 @@ pub struct JoinedChildren {
 }
 
 impl<C: Context> Job<C> for ChildrenJob {
-    type Done = JoinedChildren;
+    type Output = JoinedChildren;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<JoinedChildren, NodeError> {
         let arguments = (&self.tree, &self.works, &self.worktrees);

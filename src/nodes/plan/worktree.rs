@@ -72,7 +72,7 @@ pub enum Unready {
 }
 
 impl<C: Context> Job<C> for WorktreeJob {
-    type Done = Worktree;
+    type Output = Worktree;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Worktree, NodeError> {
         let folder = self.folder();

@@ -72,7 +72,7 @@ pub fn verify<S: State, N: NodeId, C: Context>(
 }
 
 impl<C: Context> Job<C> for VerifyJob {
-    type Done = Verified;
+    type Output = Verified;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Verified, NodeError> {
         verified(&self, "", ctx).await

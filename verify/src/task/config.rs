@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use superstep_base::near::unknown_key;
-use superstep_base::settings::{Entry, Problems, Section, Value, count_of, expected, flag_of, text_of};
+use superstep_base::settings::{Entry, Problems, SettingsSection, Value, count_of, expected, flag_of, text_of};
 
 use super::entry::{Criticality, Mode, OnFail, Stage, VerifierEntry};
 use super::id::name;
@@ -50,7 +50,7 @@ impl VerifierConfig {
         SpecError::check(problems, file, made)
     }
 
-    fn read(mut root: Section<'_>, file: &str) -> Self {
+    fn read(mut root: SettingsSection<'_>, file: &str) -> Self {
         let stakeholders = items(&mut root, "stakeholders", stakeholder);
         let verifiers = items(&mut root, "verifiers", verifier);
         unique(&root, "stakeholders", stakeholders.iter().map(|(line, stakeholder)| (*line, stakeholder.id.as_str())));
@@ -61,7 +61,11 @@ impl VerifierConfig {
 }
 
 /// Reads a list of maps, each with its line.
-fn items<T>(root: &mut Section<'_>, key: &'static str, read: fn(Section<'_>) -> Option<T>) -> Vec<(usize, T)> {
+fn items<T>(
+    root: &mut SettingsSection<'_>,
+    key: &'static str,
+    read: fn(SettingsSection<'_>) -> Option<T>,
+) -> Vec<(usize, T)> {
     let list = root.list(key).unwrap_or_default();
     let sections = list.into_iter().filter_map(|item| root.inner(key, item));
     sections.filter_map(|section| Some((section.line, read(section)?))).collect()
@@ -71,7 +75,7 @@ fn without_lines<T>(items: Vec<(usize, T)>) -> Vec<T> {
     items.into_iter().map(|(_, item)| item).collect()
 }
 
-fn unique<'i>(root: &Section<'_>, key: &str, ids: impl Iterator<Item = (usize, &'i str)>) {
+fn unique<'i>(root: &SettingsSection<'_>, key: &str, ids: impl Iterator<Item = (usize, &'i str)>) {
     let mut seen: Vec<(usize, &str)> = Vec::new();
     for (line, id) in ids {
         match seen.iter().find(|(_, other)| *other == id) {
@@ -81,7 +85,7 @@ fn unique<'i>(root: &Section<'_>, key: &str, ids: impl Iterator<Item = (usize, &
     }
 }
 
-fn stakeholder(mut section: Section<'_>) -> Option<Stakeholder> {
+fn stakeholder(mut section: SettingsSection<'_>) -> Option<Stakeholder> {
     let id = section.required("id", name);
     let title = section.line("name");
     section.end();
@@ -89,7 +93,7 @@ fn stakeholder(mut section: Section<'_>) -> Option<Stakeholder> {
     Some(Stakeholder { name: title.unwrap_or_else(|| id.clone()), id })
 }
 
-fn verifier(mut section: Section<'_>) -> Option<(String, VerifierPatch)> {
+fn verifier(mut section: SettingsSection<'_>) -> Option<(String, VerifierPatch)> {
     let id = section.required("id", verifier_id);
     section.named(id.as_deref().unwrap_or("?"));
     let patch = VerifierPatch::read(section);
@@ -154,7 +158,7 @@ const SETTINGS: [(&str, Check); 9] = [
 
 impl VerifierPatch {
     /// Reads an entry whose `id` has already been taken.
-    pub(super) fn read(mut section: Section<'_>) -> Self {
+    pub(super) fn read(mut section: SettingsSection<'_>) -> Self {
         let mut patch = Self::default();
         patch.lines.insert("id".to_owned(), section.line);
         for (key, check) in KEYS {
@@ -169,7 +173,7 @@ impl VerifierPatch {
         patch
     }
 
-    fn settings(&mut self, mut section: Section<'_>) {
+    fn settings(&mut self, mut section: SettingsSection<'_>) {
         for (key, check) in SETTINGS {
             let Some((line, value)) = section.value(key, check) else { continue };
             self.setting(key.to_owned(), line, value);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_norway::{Mapping, Value as Yaml};
-use superstep_base::settings::{Entry, Node, Problems, Section, Value, expected, text_of};
+use superstep_base::settings::{Entry, Node, Problems, SettingsSection, Value, expected, text_of};
 
 use super::config::VerifierPatch;
 use super::id::{IdError, SpecId, branch};
@@ -48,7 +48,7 @@ fn parts<'t>(text: &'t str, problems: &Problems) -> Option<(&'t str, &'t str)> {
     None
 }
 
-fn spec(mut root: Section<'_>, body: &str) -> Option<TaskSpec> {
+fn spec(mut root: SettingsSection<'_>, body: &str) -> Option<TaskSpec> {
     let origin = root.section("origin").map(origin);
     let id = root.required("id", if origin.is_some() { child_id } else { own_id });
     let title = root.required("title", |title| Ok::<_, String>(title.to_owned()));
@@ -85,12 +85,12 @@ fn child_id(text: &str) -> Result<SpecId, IdError> {
     text.to_owned().try_into()
 }
 
-fn overrides(section: Section<'_>) -> BTreeMap<String, VerifierPatch> {
+fn overrides(section: SettingsSection<'_>) -> BTreeMap<String, VerifierPatch> {
     section.sections().into_iter().map(|(id, _, patch)| (id, VerifierPatch::read(patch))).collect()
 }
 
 /// Reads a list of sentences, or a map from names to values or lists of values.
-fn read_constraints(root: &mut Section<'_>) -> Vec<Constraint> {
+fn read_constraints(root: &mut SettingsSection<'_>) -> Vec<Constraint> {
     let Some((line, value)) = root.any("constraints") else { return Vec::new() };
     match value {
         Value::Null => Vec::new(),
@@ -103,7 +103,7 @@ fn read_constraints(root: &mut Section<'_>) -> Vec<Constraint> {
     }
 }
 
-fn constraint(root: &Section<'_>, entry: Entry) -> Vec<Constraint> {
+fn constraint(root: &SettingsSection<'_>, entry: Entry) -> Vec<Constraint> {
     let Entry { key, line, value } = entry;
     match value {
         Value::List(items) => named(root, Some(key), items),
@@ -111,13 +111,13 @@ fn constraint(root: &Section<'_>, entry: Entry) -> Vec<Constraint> {
     }
 }
 
-fn named(root: &Section<'_>, name: Option<String>, items: Vec<Node>) -> Vec<Constraint> {
+fn named(root: &SettingsSection<'_>, name: Option<String>, items: Vec<Node>) -> Vec<Constraint> {
     let key = name.as_ref().map_or("constraints".to_owned(), |name| format!("constraints.{name}"));
     let texts = items.iter().filter_map(|item| root.item(&key, item));
     texts.map(|text| Constraint { name: name.clone(), text }).collect()
 }
 
-fn relationships(mut section: Section<'_>) -> Relationships {
+fn relationships(mut section: SettingsSection<'_>) -> Relationships {
     let made = Relationships {
         parent_id: section.line("parent_id"),
         parent_snapshot: section.text("parent_snapshot"),
@@ -130,12 +130,12 @@ fn relationships(mut section: Section<'_>) -> Relationships {
 }
 
 /// Reads the next tasks, each a text or a map.
-fn next_tasks(section: &mut Section<'_>) -> Vec<NextTask> {
+fn next_tasks(section: &mut SettingsSection<'_>) -> Vec<NextTask> {
     let items = section.list("next_tasks").unwrap_or_default();
     items.into_iter().filter_map(|item| next_task(section, item)).collect()
 }
 
-fn next_task(section: &Section<'_>, item: Node) -> Option<NextTask> {
+fn next_task(section: &SettingsSection<'_>, item: Node) -> Option<NextTask> {
     if !matches!(item.value, Value::Map(_)) {
         let title = section.item("next_tasks", &item)?;
         return Some(NextTask { id: None, title, description: String::new() });
@@ -147,7 +147,7 @@ fn next_task(section: &Section<'_>, item: Node) -> Option<NextTask> {
     Some(NextTask { id, title: title?, description })
 }
 
-fn do_agent(mut section: Section<'_>) -> AgentOptions {
+fn do_agent(mut section: SettingsSection<'_>) -> AgentOptions {
     let made = AgentOptions {
         allowed_tools: section.texts("allowed_tools").unwrap_or_default(),
         permission_mode: section.word("permission_mode", yaml::choice_of),
@@ -159,7 +159,7 @@ fn do_agent(mut section: Section<'_>) -> AgentOptions {
     made
 }
 
-fn git(mut section: Section<'_>) -> GitOptions {
+fn git(mut section: SettingsSection<'_>) -> GitOptions {
     let default = GitOptions::default();
     let made = GitOptions {
         branch: section.word("branch", branch),
@@ -171,7 +171,7 @@ fn git(mut section: Section<'_>) -> GitOptions {
 }
 
 /// Reads the split that created a task; `fingerprint` is one fingerprint or a list.
-fn origin(mut section: Section<'_>) -> Option<Origin> {
+fn origin(mut section: SettingsSection<'_>) -> Option<Origin> {
     let parent_id = section.required("parent_id", child_id);
     let one = |value: &Value| text_of(value).map(|text| vec![text.to_owned()]);
     let fingerprints = match section.is_list("fingerprint") {

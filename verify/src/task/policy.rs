@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::near::meant_or_all;
-use superstep_base::settings::{Section, bounds};
+use superstep_base::settings::{SettingsSection, bounds};
 
 /// The limits on the attempts and splits of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ impl Policy {
     }
 
     /// Reads a policy from its section of a file.
-    pub(super) fn read(mut section: Section<'_>) -> Self {
+    pub(super) fn read(mut section: SettingsSection<'_>) -> Self {
         let mut policy = Self::default();
         for limit in &LIMITS {
             if let Some(count) = section.count(limit.key, limit.range.clone()) {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use superstep_base::settings::{Problem, Problems};
+use superstep_base::settings::{Problems, SettingProblem};
 
 /// The error for invalid files or flags. Displays as a line `FILE:LINE: KEY: …` for each problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub struct SpecProblem {
 impl SpecError {
     /// Returns `made` if a file has no problems, otherwise all problems sorted by line.
     pub(super) fn check<T>(problems: Problems, file: &str, made: Option<T>) -> Result<T, Self> {
-        let problem = |Problem { line, key, problem }| SpecProblem { file: file.to_owned(), line, key, problem };
+        let problem = |SettingProblem { line, key, problem }| SpecProblem { file: file.to_owned(), line, key, problem };
         let problems: Vec<_> = problems.end().into_iter().map(problem).collect();
         made.filter(|_| problems.is_empty()).ok_or(Self { problems })
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use strum::VariantNames;
-use superstep_base::settings::{Entry, Node, Problems, Section, Value, none_of};
+use superstep_base::settings::{Entry, Node, Problems, SettingsSection, Value, none_of};
 
 /// The maximum nesting depth.
 const MAX_DEPTH: usize = 32;
@@ -22,9 +22,9 @@ struct Fault {
 }
 
 /// Parses a whole file as a section.
-pub(super) fn section<'p>(text: &str, problems: &'p Problems) -> Option<Section<'p>> {
+pub(super) fn section<'p>(text: &str, problems: &'p Problems) -> Option<SettingsSection<'p>> {
     match parse(text) {
-        Ok(root) => Section::new(String::new(), root.line, root.value, problems),
+        Ok(root) => SettingsSection::new(String::new(), root.line, root.value, problems),
         Err(fault) => {
             problems.add(fault.line, "", fault.problem);
             None

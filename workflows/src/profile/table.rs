@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use superstep_base::near::unknown_key;
-use superstep_base::settings::{Entry, Node, Problems, Section, Value, none_of};
+use superstep_base::settings::{Entry, Node, Problems, SettingsSection, Value, none_of};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -43,7 +43,7 @@ pub enum ProfileError {
 }
 
 /// One problem with a profile. Never shows a value that could be a key.
-pub use superstep_base::settings::Problem as ProfileProblem;
+pub use superstep_base::settings::SettingProblem as ProfileProblem;
 
 impl ProfileError {
     /// Returns a suggestion for fixing the error.
@@ -74,7 +74,7 @@ pub(super) fn parse<'p>(text: &str, problems: &'p Problems) -> Option<Table<'p>>
         problems.add(line_at(span.start), key, error.message());
     }
     let root = map(document.into_inner(), &line_at);
-    errors.is_empty().then(|| Section::new(String::new(), 1, root, problems).map(Table)).flatten()
+    errors.is_empty().then(|| SettingsSection::new(String::new(), 1, root, problems).map(Table)).flatten()
 }
 
 fn map(table: DeTable<'_>, line_at: &impl Fn(usize) -> usize) -> Value {
@@ -104,12 +104,12 @@ fn value(value: DeValue<'_>, line_at: &impl Fn(usize) -> usize) -> Value {
 }
 
 /// A table, and the keys that were taken from it so far.
-pub(super) struct Table<'p>(Section<'p>);
+pub(super) struct Table<'p>(SettingsSection<'p>);
 
 impl<'p> Deref for Table<'p> {
-    type Target = Section<'p>;
+    type Target = SettingsSection<'p>;
 
-    fn deref(&self) -> &Section<'p> {
+    fn deref(&self) -> &SettingsSection<'p> {
         &self.0
     }
 }
