@@ -196,7 +196,7 @@ fn a_store_of_another_user_is_reported() {
     let Ok(printed) = child.output() else { return }; // only root may change the user
     let printed = String::from_utf8(printed.stdout).unwrap();
     let words = format!("the store at {} cannot be locked for writing: ", directory.path().display());
-    assert!(printed.contains(&words) && printed.contains("help: look at it with `--read-only`"), "{printed}");
+    assert!(printed.contains(&words) && printed.contains("help: read it with `--read-only`"), "{printed}");
 }
 
 #[test]

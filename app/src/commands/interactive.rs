@@ -265,10 +265,10 @@ mod tests {
         let question = OpenQuestion { editable: true, ..asked(&ALL) };
         insta::assert_snapshot!(help(&question), @r"
           approve, yes, y      go ahead
-          reject, no, n        do not; `reject TEXT` says why, where the question takes that
-          revise TEXT          do it again, and mind the text
-          edit                 change the text in $EDITOR; what is saved is the answer
-          any other line       JSON, or else a text; the question takes 
+          reject, no, n        answer no; `reject TEXT` adds a reason, if the question takes one
+          revise TEXT          request a revision with these changes
+          edit                 edit the text in $EDITOR; the saved text is the answer
+          any other line       JSON, or otherwise a text; the question takes 
         ");
     }
 }
