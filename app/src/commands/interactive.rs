@@ -264,7 +264,7 @@ mod tests {
     fn help_explains_each_way() {
         let question = OpenQuestion { editable: true, ..asked(&ALL) };
         insta::assert_snapshot!(help(&question), @r"
-          approve, yes, y      go ahead
+          approve, yes, y      answer yes
           reject, no, n        answer no; `reject TEXT` adds a reason, if the question takes one
           revise TEXT          request a revision with these changes
           edit                 edit the text in $EDITOR; the saved text is the answer
