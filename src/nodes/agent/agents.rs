@@ -71,7 +71,7 @@ impl AgentSpec {
 }
 
 /// The share of an agent in the budget of its run. All turns of a thread are in one ledger, a file in the `ledgers`
-/// folder of the agent's [`home`](AgentSpec::home), also those in subgraphs.
+/// folder of the agent's `home`, also those in subgraphs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Purse {

@@ -41,7 +41,7 @@ impl Content {
     }
 }
 
-/// Texts that prompts refer to: files in the folder `contents` of an agent's [`home`](crate::nodes::AgentSpec::home). In a
+/// Texts that prompts refer to: files in the folder `contents` of an agent's `home`. In a
 /// repository they have a second name in git's folder, in `superstep/contents`, which `git clean` does not remove.
 ///
 /// ```
