@@ -82,7 +82,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// in place of a run.
     ///
     /// ```
-    /// # use crate::{App, Register};
+    /// # use superstep_app::{App, Register};
     /// # use superstep::prelude::*;
     /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String }
     /// # #[derive(NodeId)] enum Step { Write }

@@ -26,7 +26,7 @@ use super::watch::View;
 /// The graphs of a program as a command line: run them, answer their questions from any process, inspect each step.
 ///
 /// ```no_run
-/// # use crate::{App, Register};
+/// # use superstep_app::{App, Register};
 /// # use superstep::prelude::*;
 /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String }
 /// # #[derive(NodeId)] enum Step { Write }
@@ -108,7 +108,7 @@ impl App {
     /// Its result is printed, or resumes the thread: see [`Said::answer`] and [`Said::input`].
     ///
     /// ```
-    /// # use crate::{App, Found, Refusal, Said};
+    /// # use superstep_app::{App, Found, Refusal, Said};
     /// /// What `words` takes.
     /// #[derive(clap::Args)]
     /// struct Words {

@@ -146,7 +146,7 @@ pub async fn code_task_agent<C: Agents>(
 ///
 /// ```
 /// # use superstep::prelude::*;
-/// # use crate::code_task::{CodeTask, TaskOutcome, code_task};
+/// # use superstep_workflows::code_task::{CodeTask, TaskOutcome, code_task};
 /// # use superstep::nodes::Crew;
 /// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 /// struct Release {

@@ -17,13 +17,13 @@ use super::table::{Table, set};
 /// The configuration of a workflow with coding agents.
 ///
 /// ```
-/// use crate::{Profile, Role};
+/// use superstep_workflows::{Profile, Role};
 /// let profile = Profile::parse("driver = \"api\"\nmodel = \"m\"\n\n[agents.reviewer]\nmodel = \"n\"\n", "tides.toml")?;
 /// assert_eq!(profile.max_task_review_iterations, 5);
 /// assert_eq!(profile.agent(Role::Reviewer).model.as_deref(), Some("n"));
 /// let error = Profile::parse("modle = \"m\"\n", "tides.toml").unwrap_err();
 /// assert_eq!(error.to_string(), "tides.toml:1: modle: this key is unknown; did you mean `model`?");
-/// # Ok::<(), crate::ProfileError>(())
+/// # Ok::<(), superstep_workflows::ProfileError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
