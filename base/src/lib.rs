@@ -1,6 +1,6 @@
 //! Helpers that every crate of superstep shares: files that a person names, suggestions for misspelled names, words of a
-//! shell, folders that were moved, a hash whose values are stored, growing pauses, panics as values, the calendar, and
-//! texts cut to a length. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
+//! shell, folders that were moved, a hash whose values are stored, growing pauses, panics as values, the calendar,
+//! settings with a line for each problem, and texts cut to a length. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
 
 pub mod backoff;
 #[cfg(feature = "composed")]
@@ -11,7 +11,6 @@ pub mod moved;
 pub mod near;
 pub mod panics;
 mod printable;
-#[cfg(feature = "settings")]
 pub mod settings;
 pub mod shell;
 pub mod text;
