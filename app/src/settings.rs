@@ -1,4 +1,4 @@
-//! What a program registers for its graph, besides arguments: the exit code of its end, the display of its threads, and its
+//! The settings of a graph that a program registers, besides its arguments: the exit code of its end, the display of its threads, and its
 //! part in a fork, for graphs whose threads work outside of the store. Functions of a graph's state become functions of a
 //! state of any type here.
 

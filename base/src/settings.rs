@@ -8,7 +8,7 @@ use crate::near::{meant, quoted, unknown_key};
 
 /// A value and its line.
 #[derive(Debug)]
-pub struct Node {
+pub struct SettingNode {
     /// The line, from 1.
     pub line: usize,
     /// The value.
@@ -25,13 +25,13 @@ pub enum Value {
     Float(f64),
     Date,
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
+    List(Vec<SettingNode>),
+    Map(Vec<SettingEntry>),
 }
 
 /// A key of a map with its value.
 #[derive(Debug)]
-pub struct Entry {
+pub struct SettingEntry {
     /// The key.
     pub key: String,
     /// The line of the key, from 1.
@@ -91,7 +91,7 @@ pub struct SettingsSection<'p> {
     path: String,
     /// Its first line, from 1.
     pub line: usize,
-    entries: Vec<Entry>,
+    entries: Vec<SettingEntry>,
     known: Vec<&'static str>,
     taken: Vec<&'static str>,
     problems: &'p Problems,
@@ -112,7 +112,7 @@ impl<'p> SettingsSection<'p> {
     }
 
     /// Returns an item of a list as a section.
-    pub fn inner(&self, key: &str, item: Node) -> Option<Self> {
+    pub fn inner(&self, key: &str, item: SettingNode) -> Option<Self> {
         Self::new(self.path_of(key), item.line, item.value, self.problems)
     }
 
@@ -126,7 +126,7 @@ impl<'p> SettingsSection<'p> {
         self.problems.add(line, self.path_of(key), problem);
     }
 
-    fn take(&mut self, key: &'static str) -> Option<Entry> {
+    fn take(&mut self, key: &'static str) -> Option<SettingEntry> {
         self.known.push(key);
         let at = self.entries.iter().position(|entry| entry.key == key)?;
         self.taken.push(key);
@@ -203,7 +203,7 @@ impl<'p> SettingsSection<'p> {
     }
 
     /// Returns an item of a list as a text.
-    pub fn item(&self, key: &str, item: &Node) -> Option<String> {
+    pub fn item(&self, key: &str, item: &SettingNode) -> Option<String> {
         match text_of(&item.value) {
             Ok(text) => return Some(text.trim().to_owned()),
             Err(problem) => self.wrong(item.line, key, format!("each item {problem}")),
@@ -217,7 +217,7 @@ impl<'p> SettingsSection<'p> {
     }
 
     /// Takes a list.
-    pub fn list(&mut self, key: &'static str) -> Option<Vec<Node>> {
+    pub fn list(&mut self, key: &'static str) -> Option<Vec<SettingNode>> {
         let entry = self.take(key)?;
         match entry.value {
             Value::List(items) => Some(items),
@@ -254,8 +254,8 @@ impl<'p> SettingsSection<'p> {
         self.opened(maps)
     }
 
-    fn opened(&self, maps: Vec<Entry>) -> Vec<(String, usize, Self)> {
-        let open = |Entry { key, line, value }| {
+    fn opened(&self, maps: Vec<SettingEntry>) -> Vec<(String, usize, Self)> {
+        let open = |SettingEntry { key, line, value }| {
             let section = Self::new(self.path_of(&key), line, value, self.problems)?;
             Some((key, line, section))
         };
@@ -263,7 +263,7 @@ impl<'p> SettingsSection<'p> {
     }
 
     /// Returns the remaining entries.
-    pub fn rest(self) -> Vec<Entry> {
+    pub fn rest(self) -> Vec<SettingEntry> {
         self.entries
     }
 
@@ -285,7 +285,7 @@ impl<'p> SettingsSection<'p> {
     }
 }
 
-/// Returns the problem of a word that is none of those that can be chosen.
+/// Returns the problem of an unknown word, with the known ones.
 pub fn none_of(word: &str, words: &[&str]) -> String {
     format!("`{word}` is none of {}{}", quoted(words), meant(word, words))
 }

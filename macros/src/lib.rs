@@ -137,8 +137,8 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
     expand_by(|input| state::group::collect(input, &[]), &parse_macro_input!(input))
 }
 
-/// Makes a struct with named fields a group of channels: a field of a state that is `#[channel(group)]` has them all. It takes
-/// what fields of a state take, `default = …` included.
+/// Makes a struct with named fields a group of channels, for a field `#[channel(group)]` of a state. Its fields take the same
+/// attributes as the fields of a state, `default = …` included.
 #[proc_macro_derive(Channels, attributes(channel))]
 pub fn derive_channels(input: TokenStream) -> TokenStream {
     expand_by(state::group::expand, &parse_macro_input!(input))

@@ -45,8 +45,8 @@ impl Problems {
         self.count
     }
 
-    /// Returns the expansion if there is no problem. Otherwise returns the problems, beside the expansion without bodies:
-    /// what uses the item then compiles, and the mistake is the only error.
+    /// Returns the expansion if there is no problem. Otherwise returns the problems, with the expansion without bodies, so
+    /// that code that uses the item compiles and the mistake is the only error.
     pub(crate) fn or_stub(self, expansion: TokenStream) -> TokenStream {
         let Some(problems) = self.all.map(Error::into_compile_error) else { return expansion };
         let stub = stub::of(expansion);

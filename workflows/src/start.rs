@@ -1,5 +1,5 @@
-//! What every start of a run needs: its errors, and the checks of agents and of the repository before anything is stored or a model
-//! is called.
+//! Parts that every start of a run shares: its errors, and the checks of agents and of the repository before anything is stored or
+//! a model is called.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

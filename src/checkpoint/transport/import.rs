@@ -118,40 +118,37 @@ pub struct ThreadArchive {
     imported: Imported,
 }
 
-fn unpack(file: impl Read, options: &ImportOptions) -> Result<ThreadArchive, CheckpointError> {
-    let bytes = whole(file, options.max_bytes)?;
-    let (header, mut records) = read(&bytes, options.max_records)?;
-    drop(bytes);
-    let thread = options.thread.clone().unwrap_or_else(|| header.thread.as_str().into());
-    if thread.as_str().is_empty() || thread.as_str().len() > Commit::MAX_NAME {
-        return Err(bad("the thread's name is empty or too long"));
-    }
-    records.iter().try_for_each(check_value)?;
-    let facts = Facts::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
-    records.iter().try_for_each(|(key, bytes)| check_decodes(&thread, key, bytes))?;
-    check(&thread, &facts, &records, (CheckpointId(header.head), header.next)).map_err(bad)?;
-    mark(&mut records, &facts, header.graph.as_deref())?;
-    let checkpoint = Some(CheckpointId(header.head));
-    let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
-    let imported = Imported {
-        thread,
-        was: header.thread,
-        graph: header.graph,
-        release: header.release,
-        checkpoints: facts.checkpoints.len(),
-        records: records.len(),
-        redacted: header.redacted,
-    };
-    Ok(ThreadArchive { head: Head { checkpoint, next: header.next, birth }, records, imported })
-}
-
 impl ThreadArchive {
     /// Reads and checks a file as [`import_thread`] does, and stores nothing.
     ///
     /// # Errors
     /// Those of [`import_thread`] that need no store.
     pub fn read(file: impl Read, options: &ImportOptions) -> Result<Self, CheckpointError> {
-        unpack(file, options)
+        let bytes = whole(file, options.max_bytes)?;
+        let (header, mut records) = read(&bytes, options.max_records)?;
+        drop(bytes);
+        let thread = options.thread.clone().unwrap_or_else(|| header.thread.as_str().into());
+        if thread.as_str().is_empty() || thread.as_str().len() > Commit::MAX_NAME {
+            return Err(bad("the thread's name is empty or too long"));
+        }
+        records.iter().try_for_each(check_value)?;
+        let facts =
+            Facts::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
+        records.iter().try_for_each(|(key, bytes)| check_decodes(&thread, key, bytes))?;
+        check(&thread, &facts, &records, (CheckpointId(header.head), header.next)).map_err(bad)?;
+        mark(&mut records, &facts, header.graph.as_deref())?;
+        let checkpoint = Some(CheckpointId(header.head));
+        let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
+        let imported = Imported {
+            thread,
+            was: header.thread,
+            graph: header.graph,
+            release: header.release,
+            checkpoints: facts.checkpoints.len(),
+            records: records.len(),
+            redacted: header.redacted,
+        };
+        Ok(Self { head: Head { checkpoint, next: header.next, birth }, records, imported })
     }
 
     /// Returns the thread's name, its graph, the release that wrote the file, and what was left out.

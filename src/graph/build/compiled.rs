@@ -100,8 +100,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Caches the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache:
     /// results are keyed by the graph's name and [`fingerprint`](Self::fingerprint), the node, and the type of its body. A
-    /// body that holds values, as a closure that captures some, has results of its own in each compiled graph and its
-    /// clones, unless a [`key`](crate::graph::CachePolicy::key) stands for those values. Routers choose again.
+    /// body that holds values, such as a closure with captures, shares results only between clones of one compiled graph,
+    /// unless a [`key`](crate::graph::CachePolicy::key) identifies those values. Routers choose again.
     #[must_use]
     pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
         self.core.cache = Some(cache);

@@ -89,7 +89,7 @@ impl Folder {
         base: &Base,
     ) -> Result<Arrival, NodeError> {
         let stood: RecordedPosition = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
-        self.settled(ctx, key, base, stood).await
+        self.apply_commits(ctx, key, base, stood).await
     }
 
     /// Arrives where the position was found by an effect of the node's own.
@@ -120,11 +120,11 @@ impl Folder {
             let keep = |_| self.keep_moved(ctx, &base.at, &question);
             stood = ctx.effect(format!("{key}/moved/{nth}"), &question, keep).await?;
         }
-        Ok(Some(self.settled(ctx, key, base, stood).await?))
+        Ok(Some(self.apply_commits(ctx, key, base, stood).await?))
     }
 
     /// Puts the commits of people beneath the work.
-    async fn settled<C: Context>(
+    async fn apply_commits<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -154,7 +154,7 @@ impl Folder {
         let Some(at) = at else {
             return Ok(Arrival { commits: None, notices: vec![], ..arrival.clone() });
         };
-        let mut settled = self.settled(ctx, key, &arrival.base, at.into()).await?;
+        let mut settled = self.apply_commits(ctx, key, &arrival.base, at.into()).await?;
         settled.notices.retain(|notice| !arrival.notices.contains(notice));
         settled.turn = Standing { commit: settled.turn.commit, ..arrival.turn.clone() };
         Ok(settled)
@@ -227,7 +227,7 @@ impl Folder {
         at: Option<Standing>,
     ) -> Result<Option<Base>, NodeError> {
         match at {
-            Some(at) => Ok(self.settled(ctx, key, base, at.into()).await?.new_base()),
+            Some(at) => Ok(self.apply_commits(ctx, key, base, at.into()).await?.new_base()),
             None => Ok(None),
         }
     }

@@ -56,11 +56,11 @@ impl<C: Context> Job<C> for SnapshotJob {
     type Output = TakenSnapshot;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
-        taken(&self, ctx).await
+        take_snapshot(&self, ctx).await
     }
 }
 
-async fn taken<C: Context>(job: &SnapshotJob, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
+async fn take_snapshot<C: Context>(job: &SnapshotJob, ctx: &Ctx<C>) -> Result<TakenSnapshot, NodeError> {
     let take = |_| async {
         let workspace = job.folder.hold(ctx).await?;
         let (found, at) = placed_files(&thread(ctx), &workspace, &job.base.at).await.map_err(failed)?;
@@ -146,7 +146,7 @@ impl<C: Context> Job<C> for RecordJob {
     type Output = Recorded;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
-        let mut recorded = self.kept(ctx).await?;
+        let mut recorded = self.keep_work(ctx).await?;
         self.decision["commit"] = recorded.commit.as_ref().map_or(Value::Null, |commit| commit.to_string().into());
         let message = serde_json::json!({ "decision": self.decision });
         let write = |_| async {
@@ -165,7 +165,7 @@ impl<C: Context> Job<C> for RecordJob {
 }
 
 impl RecordJob {
-    async fn kept<C: Context>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn keep_work<C: Context>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         match &self.keep {
             Keep::Nowhere => Ok(Recorded::default()),
             Keep::Reference(kept) => self.referenced(kept, ctx).await,
@@ -307,7 +307,7 @@ async fn finished<C: Context>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedT
 
 impl LeftFiles {
     async fn keep<C: Context>(&self, ctx: &Ctx<C>) -> Result<KeptFiles, NodeError> {
-        let files = match taken(&self.snapshot, ctx).await {
+        let files = match take_snapshot(&self.snapshot, ctx).await {
             Ok(files) => files,
             Err(error) if tampering(&error).is_some() => return Ok(KeptFiles { files: None, commit: None }),
             Err(error) => return Err(error),

@@ -7,10 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::phase::integration_of;
-use super::subtask::Part;
-use super::subtask::keep_one;
-use super::subtask::{Collision, undeclared};
-use super::worktree::{WorktreeJob, prepared, reopened};
+use super::subtask::{Collision, Part, keep_one, undeclared};
+use super::worktree::{WorktreeJob, prepare, reopened};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::Activity;
 use crate::nodes::events::PhaseEvent;
@@ -149,8 +147,8 @@ impl IntegrateJob {
     /// Adds the parts until one collides: the one after the last commit.
     async fn add_all<C: Context>(&self, all: &mut Integrated, ctx: &Ctx<C>) -> Result<Option<Collision>, Stop> {
         let WorktreeJob { path, at, furnishings, setup, .. } = &self.worktree;
-        let prepare = |_| safely(prepared(&self.worktree, ctx));
-        let ready = ctx.effect("worktree", &(path, at, furnishings, setup), prepare).await?.done()?;
+        let make = |_| safely(prepare(&self.worktree, ctx));
+        let ready = ctx.effect("worktree", &(path, at, furnishings, setup), make).await?.done()?;
         let (verify, conflicts) = (self.verify.clone(), BTreeMap::new());
         let mut so_far = IntegrationState { ready, verify, has_files: false, conflicts };
         // Those of people come first: the work of an agent that collides with them is done again.

@@ -161,7 +161,7 @@ impl WorktreeJob {
 
     /// Creates the worktree; returns the problem of files to copy or link.
     async fn make<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<Unready>, NodeError> {
-        match self.made(ctx).await {
+        match self.create(ctx).await {
             Ok(()) => Ok(None),
             Err(error @ (WorkspaceError::Io { .. } | WorkspaceError::Unfurnished { .. })) => {
                 Ok(Some(Unready::Failed(error.to_string())))
@@ -173,7 +173,7 @@ impl WorktreeJob {
         }
     }
 
-    async fn made<C: Context>(&self, ctx: &Ctx<C>) -> Result<(), WorkspaceError> {
+    async fn create<C: Context>(&self, ctx: &Ctx<C>) -> Result<(), WorkspaceError> {
         let repository = self.repository.hold_workspace(ctx).await?; // so that siblings cannot change what git runs meanwhile
         let made = repository.detached_worktree(&self.path, &self.at).await?;
         repository.furnish(&made, &self.furnishings).await
@@ -181,8 +181,8 @@ impl WorktreeJob {
 }
 
 /// Prepares a worktree, and returns its files. A failing command is an error.
-pub(super) async fn prepared<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeId, NodeError> {
-    job.made(ctx).await.map_err(failed)?;
+pub(super) async fn prepare<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeId, NodeError> {
+    job.create(ctx).await.map_err(failed)?;
     let folder = job.folder();
     let checks = job.checks(&folder);
     for command in &job.setup {
@@ -213,7 +213,7 @@ pub async fn restore_worktree<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Re
     if what != "was gone" && !lost.has_shown_files(&repository).await.map_err(failed)? {
         return Ok(()); // it has no files that could be missing
     }
-    prepared(&WorktreeJob { at: lost.at.clone(), ..job.clone() }, ctx).await?;
+    prepare(&WorktreeJob { at: lost.at.clone(), ..job.clone() }, ctx).await?;
     job.folder().open_for(ctx).await.map_err(failed)?.reset_to(&lost.tree).await.map_err(failed)?;
     store(&job.folder(), Some(&lost.tree), ctx).await?;
     let place = job.path.display();

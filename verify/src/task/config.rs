@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use superstep_base::near::unknown_key;
-use superstep_base::settings::{Entry, Problems, SettingsSection, Value, count_of, expected, flag_of, text_of};
+use superstep_base::settings::{Problems, SettingEntry, SettingsSection, Value, count_of, expected, flag_of, text_of};
 
 use super::entry::{Criticality, Mode, OnFail, Stage, VerifierEntry};
 use super::id::name;
@@ -178,7 +178,7 @@ impl VerifierPatch {
             let Some((line, value)) = section.value(key, check) else { continue };
             self.setting(key.to_owned(), line, value);
         }
-        for Entry { key, line, value } in section.rest() {
+        for SettingEntry { key, line, value } in section.rest() {
             self.setting(key, line, json(value));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_norway::{Mapping, Value as Yaml};
-use superstep_base::settings::{Entry, Node, Problems, SettingsSection, Value, expected, text_of};
+use superstep_base::settings::{Problems, SettingEntry, SettingNode, SettingsSection, Value, expected, text_of};
 
 use super::config::VerifierPatch;
 use super::id::{IdError, SpecId, branch};
@@ -103,15 +103,15 @@ fn read_constraints(root: &mut SettingsSection<'_>) -> Vec<Constraint> {
     }
 }
 
-fn constraint(root: &SettingsSection<'_>, entry: Entry) -> Vec<Constraint> {
-    let Entry { key, line, value } = entry;
+fn constraint(root: &SettingsSection<'_>, entry: SettingEntry) -> Vec<Constraint> {
+    let SettingEntry { key, line, value } = entry;
     match value {
         Value::List(items) => named(root, Some(key), items),
-        value => named(root, Some(key), vec![Node { line, value }]),
+        value => named(root, Some(key), vec![SettingNode { line, value }]),
     }
 }
 
-fn named(root: &SettingsSection<'_>, name: Option<String>, items: Vec<Node>) -> Vec<Constraint> {
+fn named(root: &SettingsSection<'_>, name: Option<String>, items: Vec<SettingNode>) -> Vec<Constraint> {
     let key = name.as_ref().map_or("constraints".to_owned(), |name| format!("constraints.{name}"));
     let texts = items.iter().filter_map(|item| root.item(&key, item));
     texts.map(|text| Constraint { name: name.clone(), text }).collect()
@@ -135,7 +135,7 @@ fn next_tasks(section: &mut SettingsSection<'_>) -> Vec<NextTask> {
     items.into_iter().filter_map(|item| next_task(section, item)).collect()
 }
 
-fn next_task(section: &SettingsSection<'_>, item: Node) -> Option<NextTask> {
+fn next_task(section: &SettingsSection<'_>, item: SettingNode) -> Option<NextTask> {
     if !matches!(item.value, Value::Map(_)) {
         let title = section.item("next_tasks", &item)?;
         return Some(NextTask { id: None, title, description: String::new() });

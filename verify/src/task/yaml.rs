@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use strum::VariantNames;
-use superstep_base::settings::{Entry, Node, Problems, SettingsSection, Value, none_of};
+use superstep_base::settings::{Problems, SettingEntry, SettingNode, SettingsSection, Value, none_of};
 
 /// The maximum nesting depth.
 const MAX_DEPTH: usize = 32;
@@ -41,14 +41,14 @@ pub(crate) fn choice_of<C: FromStr + VariantNames>(word: &str) -> Result<C, Stri
 ///
 /// # Errors
 /// The first [`Fault`].
-fn parse(text: &str) -> Result<Node, Fault> {
+fn parse(text: &str) -> Result<SettingNode, Fault> {
     if text.len() > MAX_LEN {
         return Err(Fault { line: 1, problem: "is larger than 1 MiB".to_owned() });
     }
     let mut reader = Reader { events: Parser::new_from_str(text) };
     loop {
         match reader.next()? {
-            (Event::StreamEnd, span) => return Ok(Node { line: span.start.line(), value: Value::Null }),
+            (Event::StreamEnd, span) => return Ok(SettingNode { line: span.start.line(), value: Value::Null }),
             (Event::StreamStart | Event::DocumentStart(_), _) => {}
             (event, span) => return reader.node(event, span, 0),
         }
@@ -68,7 +68,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Fault> {
+    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<SettingNode, Fault> {
         let line = span.start.line();
         let fault = |problem: &str| Err(Fault { line, problem: problem.to_owned() });
         if depth > MAX_DEPTH {
@@ -86,10 +86,10 @@ impl<'t> Reader<'t> {
             Event::MappingStart(_, None) => Some(Value::Map(self.map(depth)?)),
             _ => None,
         };
-        value.map_or_else(|| fault("tags (`!name`) are not read here"), |value| Ok(Node { line, value }))
+        value.map_or_else(|| fault("tags (`!name`) are not read here"), |value| Ok(SettingNode { line, value }))
     }
 
-    fn list(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {
+    fn list(&mut self, depth: usize) -> Result<Vec<SettingNode>, Fault> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
@@ -99,8 +99,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Vec<Entry>, Fault> {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn map(&mut self, depth: usize) -> Result<Vec<SettingEntry>, Fault> {
+        let mut entries: Vec<SettingEntry> = Vec::new();
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let (event, span) = self.next()?;
@@ -112,7 +112,7 @@ impl<'t> Reader<'t> {
             }
             let (event, span) = self.next()?;
             let value = self.node(event, span, depth + 1)?.value;
-            entries.push(Entry { key, line, value });
+            entries.push(SettingEntry { key, line, value });
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use superstep_base::near::unknown_key;
-use superstep_base::settings::{Entry, Node, Problems, SettingsSection, Value, none_of};
+use superstep_base::settings::{Problems, SettingEntry, SettingNode, SettingsSection, Value, none_of};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -73,22 +73,26 @@ pub(super) fn parse<'p>(text: &str, problems: &'p Problems) -> Option<Table<'p>>
         let key = if error.message() == "duplicate key" { text.get(span.clone()).unwrap_or_default() } else { "" };
         problems.add(line_at(span.start), key, error.message());
     }
-    let root = map(document.into_inner(), &line_at);
-    errors.is_empty().then(|| SettingsSection::new(String::new(), 1, root, problems).map(Table)).flatten()
+    if !errors.is_empty() {
+        return None;
+    }
+    SettingsSection::new(String::new(), 1, map(document.into_inner(), &line_at), problems).map(Table)
 }
 
 fn map(table: DeTable<'_>, line_at: &impl Fn(usize) -> usize) -> Value {
     let entry = |(key, item): (Spanned<_>, Spanned<_>)| {
         let line = line_at(key.span().start);
         let key: Cow<'_, str> = key.into_inner();
-        Entry { key: key.into_owned(), line, value: value(item.into_inner(), line_at) }
+        SettingEntry { key: key.into_owned(), line, value: value(item.into_inner(), line_at) }
     };
     Value::Map(table.into_iter().map(entry).collect())
 }
 
 fn value(value: DeValue<'_>, line_at: &impl Fn(usize) -> usize) -> Value {
-    let node =
-        |item: Spanned<_>| Node { line: line_at(item.span().start), value: self::value(item.into_inner(), line_at) };
+    let node = |item: Spanned<_>| SettingNode {
+        line: line_at(item.span().start),
+        value: self::value(item.into_inner(), line_at),
+    };
     match value {
         DeValue::String(text) => Value::Text(text.into_owned()),
         // More digits than fit are too many for every setting.
@@ -218,7 +222,7 @@ impl Table<'_> {
         self.0.value(key, |value| {
             let wrong = |value: &Value| expected("a list of texts", value);
             let Value::List(items) = value else { return Err(wrong(value)) };
-            let text = |item: &Node| match &item.value {
+            let text = |item: &SettingNode| match &item.value {
                 Value::Text(text) if text.trim().is_empty() => Err("holds an empty text".to_owned()),
                 Value::Text(text) if text.contains('\0') => Err("holds a control character".to_owned()),
                 Value::Text(text) => Ok(text.clone()),
@@ -234,7 +238,7 @@ impl Table<'_> {
             self.wrong(line, key, expected("a table", &value));
             return None;
         }
-        self.inner(key, Node { line, value }).map(Self)
+        self.inner(key, SettingNode { line, value }).map(Self)
     }
 
     /// Takes every remaining table, with its name and line.

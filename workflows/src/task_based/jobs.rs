@@ -93,11 +93,11 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
         state.attempt.developer_session.as_ref().filter(|known| known.task_index == state.run.current_task_index);
     let before = (attempts > 0, session.map(|known| known.session.clone()));
     let job = attempt(state, attempts + 1)?.developer(state.agent(Role::Developer), state.feedback(), before);
-    Ok(job.kept(kept(state).filter(|_| attempts > 0)).taken_out(state.judgement.taken_out.clone()))
+    Ok(job.kept(work_to_keep(state).filter(|_| attempts > 0)).taken_out(state.judgement.taken_out.clone()))
 }
 
 /// Returns the work of the last attempt, to be saved in git.
-fn kept(state: &ExecutionState) -> Option<Kept> {
+fn work_to_keep(state: &ExecutionState) -> Option<Kept> {
     if matches!(state.judgement.standing, AttemptOutcome::Tampered(_)) {
         return None;
     }
@@ -193,7 +193,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
     };
     let closed = state.run.tasks.iter().filter(|line| line.mark.is_closed()).map(|line| line.id.clone()).collect();
     Ok(HaltJob::new(question, state.folder(), base)
-        .kept(kept(state))
+        .kept(work_to_keep(state))
         .file(state.plan_file())
         .closed(closed)
         .unattended(unattended)
