@@ -111,7 +111,7 @@ fn what_to_lint(post: &Post) -> Result<VerifyJob, NodeError> {
     Ok(VerifyJob::new(folder, base(post)?, commands, limit))
 }
 fn linted(post: &Post, ended: Verified) -> PostUpdate {
-    let failed = ended.checks.iter().filter(|check| !check.passed()).map(Check::report);
+    let failed = ended.checks.iter().filter(|check| !check.has_passed()).map(Check::report);
     let wishes = post.wishes.iter().cloned().chain(failed).chain(ended.tampered).collect();
     Post::update().wishes(wishes).tree(ended.tree)
 }

@@ -182,7 +182,7 @@ async fn begin(
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let id = thread_id(&user, &name)?;
     let known = ThreadInfo::read(&*service.store, &id).await?;
-    if known.is_some_and(|info| info.standing != StatusKind::New) {
+    if known.is_some_and(|info| info.status != StatusKind::New) {
         return Ok((StatusCode::OK, service.show(id).await?));
     }
     service.store(id.clone(), Request::input(Letter::update().to(new.to).delay_ms(new.delay_ms))).await?;

@@ -9,9 +9,9 @@ pub use crate::__private::SledCheckpointer;
 pub use crate::checkpoint::SledCheckpointer;
 pub use crate::checkpoint::{CheckpointError, CheckpointId, MemoryCheckpointer, ThreadId};
 pub use crate::graph::{
-    Answer, AskError, Budget, CachePolicy, CancellationToken, Command, CompileError, CompiledGraph, Ctx, Declared,
-    Durability, END, Event, EventKind, Failure, Interrupt, InterruptId, Labels, Lint, MemoryCache, Mode, Name, Node,
-    NodeDefaults, NodeError, NodeExt, NodeId, Outcome, Persistence, Question, Request, RetryPolicy, Route, RunError,
-    RunStream, START, Sends, Signal, State, StateGraph, StateSnapshot, StateUpdate, Status, Target, Thread, Worker,
-    Writes, blocking, overwrite, reducers, targets, worker,
+    Answer, AskError, Budget, CachePolicy, CancellationToken, Command, CompileError, CompiledGraph, Ctx,
+    DeclaredTargets, Durability, END, Event, EventKind, Failure, Interrupt, InterruptId, Labels, Lint, MemoryCache,
+    Mode, Name, Node, NodeDefaults, NodeError, NodeExt, NodeId, Outcome, Persistence, Question, Request, RetryPolicy,
+    Route, RunError, RunStream, START, Sends, Signal, State, StateGraph, StateSnapshot, StateUpdate, Status, Target,
+    Thread, Worker, Writes, blocking, overwrite, reducers, targets, worker,
 };

@@ -103,7 +103,7 @@ struct Ledger {
 #[test]
 fn a_channel_with_a_reducer_and_delta_is_stored_by_its_writes() {
     let Some(channel) = Ledger::channels(&()).first() else { panic!("there is a channel") };
-    assert_eq!((channel.name(), channel.stored(), channel.rule_name()), ("facts", Stored::Delta, "reduce"));
+    assert_eq!((channel.name(), channel.storage(), channel.rule_name()), ("facts", Stored::Delta, "reduce"));
 }
 
 /// Values before the first write.
@@ -278,7 +278,7 @@ fn channels_follow_the_fields() {
 fn row(channel: &Channel) -> String {
     let (name, type_name, version) = (channel.name(), channel.type_name(), channel.schema_version());
     let secret = if channel.is_secret() { " secret" } else { "" };
-    format!("{name} {type_name} {:?} {:?} {version}{secret}", channel.stored(), channel.value_codec())
+    format!("{name} {type_name} {:?} {:?} {version}{secret}", channel.storage(), channel.value_codec())
 }
 
 #[test]

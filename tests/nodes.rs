@@ -83,7 +83,7 @@ fn a_decision_has_a_target(#[case] decision: Option<Decision>, #[case] outcome: 
 #[tokio::test]
 async fn the_next_task_starts_with_all_its_attempts() {
     let graph = of(next_task_node(|job: &Job| job.progress, |next| Job::update().progress(next)));
-    let before = TaskProgress::new(3, 2).reviewed().reviewed();
+    let before = TaskProgress::new(3, 2).after_review().after_review();
     let outcome = graph.thread("t").invoke(Job::update().progress(before)).await.unwrap();
     let expected = TaskProgress { current_task_index: 1, ..TaskProgress::new(3, 2) };
     assert_eq!(outcome.state().progress, expected);

@@ -26,7 +26,7 @@ pub(crate) fn next_steps(report: &ThreadReport) -> Vec<NextStep> {
         "failed" => vec![NextStep::new("once the cause is fixed, resume it with", "proceed")],
         "needs-migration" => vec![NextStep::new("once the graph matches again, resume it with", "proceed")],
         "waiting" => vec![NextStep::new("once the time has come, resume it with", "proceed")],
-        "awaiting-signal" => awaiting(&report.signals, report.until.is_some()),
+        "awaiting-signal" => signal_steps(&report.signals, report.until.is_some()),
         "interrupted" => {
             vec![NextStep::new("see its questions and the commands that answer them with", "status")]
         }
@@ -35,7 +35,7 @@ pub(crate) fn next_steps(report: &ThreadReport) -> Vec<NextStep> {
     }
 }
 
-fn awaiting(signals: &[AwaitedShape], is_timed: bool) -> Vec<NextStep> {
+fn signal_steps(signals: &[AwaitedShape], is_timed: bool) -> Vec<NextStep> {
     let send = |signal: &AwaitedShape| {
         let value = signal.takes.as_deref().map(|takes| format!(" {}", shell_word(&example(takes))));
         let (name, value) = (shell_word(&signal.name), value.unwrap_or_default());
@@ -57,7 +57,7 @@ fn awaiting(signals: &[AwaitedShape], is_timed: bool) -> Vec<NextStep> {
 }
 
 /// Returns the status of a thread as the end of a sentence: `it has failed: no paper`.
-pub(crate) fn standing(report: &ThreadReport) -> String {
+pub(crate) fn status_text(report: &ThreadReport) -> String {
     let because = |what: &str| match &report.reason {
         Some(reason) => format!("{what}: {reason}"),
         None => what.to_owned(),
@@ -154,7 +154,7 @@ fn others(asked: &OpenQuestion) -> Vec<String> {
     if all.len() <= asked.words.len() {
         return vec![];
     }
-    let has_command = |answer: &&str| asked.means.iter().any(|means| named(answer) == *means);
+    let has_command = |answer: &&str| asked.means.iter().any(|means| answer_name(answer) == *means);
     let is_edited = |answer: &&str| asked.editable && answer.contains("markdown");
     let mut others: Vec<String> = vec![];
     for answer in all.into_iter().filter(|answer| !has_command(answer) && !is_edited(answer)) {
@@ -167,7 +167,7 @@ fn others(asked: &OpenQuestion) -> Vec<String> {
 }
 
 /// Returns the name of an answer: a word, or the first key of an object.
-fn named(shape: &str) -> &str {
+fn answer_name(shape: &str) -> &str {
     shape.trim_start_matches(['{', '"']).split('"').next().unwrap_or(shape)
 }
 
@@ -293,7 +293,7 @@ mod tests {
     #[case(json!({"status": "awaiting-signal"}), "it waits for a signal")]
     #[case(json!({"status": "damaged"}), "it is damaged")]
     fn a_status_ends_a_sentence(#[case] fields: Value, #[case] says: &str) {
-        assert_eq!(standing(&report(fields)), says);
+        assert_eq!(status_text(&report(fields)), says);
     }
 
     #[test]

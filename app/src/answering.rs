@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::advice::{in_commands, next_steps, standing};
+use super::advice::{in_commands, next_steps, status_text};
 use super::events::load_texts;
 use super::failure::{Call, Failure, json};
 use super::shapes::{Draft, NextStep, OpenQuestion, TaskReport, ThreadReport};
@@ -23,7 +23,7 @@ impl AppThread {
     /// Converts `approve`, `reject` or `revise` into the answer for the question's type.
     pub(super) async fn decide(&self, to: Option<InterruptId>, reply: &Reply) -> Result<Answer, Failure> {
         let questions = self.open().await?;
-        let question = chosen(&questions, to, &self.id)?;
+        let question = select_question(&questions, to, &self.id)?;
         let Some(answer) = self.answer(question, reply) else {
             let state = self.thread.state().await?;
             let suggested = state.map(|state| self.commands(&state.values, question));
@@ -43,7 +43,7 @@ impl AppThread {
             Ok(questions) => questions,
             Err(failure) => return if to.is_none() { Err(failure) } else { Ok(()) },
         };
-        let (Ok(question), Some(answer)) = (chosen(&questions, to, &self.id), answer) else { return Ok(()) };
+        let (Ok(question), Some(answer)) = (select_question(&questions, to, &self.id), answer) else { return Ok(()) };
         match self.graph.form(question.name()).and_then(|form| form.check(question, answer)) {
             Some(problem) => Err(Failure::usage(format!("question `{}`: {problem}", question.name()))
                 .hint("the question is still pending; `{status}` shows it")),
@@ -54,16 +54,16 @@ impl AppThread {
     /// Returns the text that a person edits to answer a question.
     pub(super) async fn draft(&self, to: Option<InterruptId>) -> Result<Draft, Failure> {
         let questions = self.open().await?;
-        let question = chosen(&questions, to, &self.id)?;
+        let question = select_question(&questions, to, &self.id)?;
         let state = self.thread.state().await?;
         let text = state.and_then(|state| self.draft_of(&state.values, question));
         let text = text.ok_or_else(|| not_editable(question))?;
         Ok(Draft { id: question.id().to_string(), text })
     }
 
-    pub(super) async fn edited(&self, to: Option<InterruptId>, text: String) -> Result<Answer, Failure> {
+    pub(super) async fn edited_answer(&self, to: Option<InterruptId>, text: String) -> Result<Answer, Failure> {
         let questions = self.open().await?;
-        let question = chosen(&questions, to, &self.id)?;
+        let question = select_question(&questions, to, &self.id)?;
         let form = self.graph.form(question.name());
         let answer = form.and_then(|form| form.answer_from_draft(text)).ok_or_else(|| not_editable(question))?;
         Ok(Answer::json(&answer).to(question.id()))
@@ -131,7 +131,7 @@ impl AppThread {
 }
 
 fn no_open_question(report: &ThreadReport) -> Failure {
-    let error = format!("thread `{}` has no pending question: {}", report.thread, standing(report));
+    let error = format!("thread `{}` has no pending question: {}", report.thread, status_text(report));
     let failure = Failure::new(error).next(next_steps(report));
     match &report.help {
         Some(help) => failure.hint(in_commands(help)),
@@ -140,7 +140,11 @@ fn no_open_question(report: &ThreadReport) -> Failure {
 }
 
 /// Selects the question to answer: the one named by `to`, else the only one.
-fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId) -> Result<&'a Question, Failure> {
+fn select_question<'a>(
+    questions: &'a [Question],
+    to: Option<InterruptId>,
+    id: &ThreadId,
+) -> Result<&'a Question, Failure> {
     let open = questions.iter().filter(|question| to.is_none_or(|to| question.id() == to));
     match open.collect::<Vec<_>>().as_slice() {
         [] => match to {

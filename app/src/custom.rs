@@ -7,7 +7,7 @@ use superstep::checkpoint::BoxFuture;
 
 use super::custom_output::Said;
 use super::failure::Refusal;
-use super::stored::{Found, StoredThread};
+use super::stored::{StoredThread, ThreadSummary};
 
 /// The commands and hooks that a program adds to its command line.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Additions {
     }
 
     /// Returns the command of these words.
-    pub(crate) fn named(&self, path: &str) -> Option<&CustomCommand> {
+    pub(crate) fn find_command(&self, path: &str) -> Option<&CustomCommand> {
         self.commands.iter().find(|own| own.path == path)
     }
 
@@ -70,7 +70,7 @@ pub(crate) enum Performer {
     /// No thread.
     Alone(Arc<Perform<()>>),
     /// A thread, whichever process runs it.
-    Found(Arc<Perform<Found>>),
+    Found(Arc<Perform<ThreadSummary>>),
     /// A thread in a store that this process holds.
     Stored(Arc<Perform<StoredThread>>),
 }

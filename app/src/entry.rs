@@ -28,7 +28,7 @@ pub(crate) struct GraphArgs {
 
 /// The problems of a graph that does not compile, each with its help.
 #[derive(Debug)]
-pub(crate) struct Uncompiled(pub Vec<String>);
+pub(crate) struct CompileProblems(pub Vec<String>);
 
 /// Reads what a policy would change from the last state and the values.
 type PolicyWhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
@@ -36,7 +36,7 @@ type PolicyWhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
 /// A graph with its command-line settings. Made from a [`CompiledGraph`] by the methods of [`Register`].
 #[must_use = "give it to `App::graph`"]
 pub struct Entry<S: State, N, C = ()> {
-    pub(crate) graph: Result<CompiledGraph<S, N, C>, Uncompiled>,
+    pub(crate) graph: Result<CompiledGraph<S, N, C>, CompileProblems>,
     pub(crate) registration: Registration,
 }
 
@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
 
     /// Names the repository that a thread was started with, by which it is recognized before its work has begun.
     #[cfg(feature = "agents")]
-    pub fn origin(mut self, of: fn(&S) -> Option<superstep::workspace::Origin>) -> Self {
+    pub fn origin(mut self, of: fn(&S) -> Option<superstep::workspace::RepositoryOrigin>) -> Self {
         self.registration.settings.presentation.origin = Some(of_state(of));
         self
     }
@@ -279,7 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Entry<S, N, C> 
     }
 }
 
-fn plain<S: State, N, C>(graph: Result<CompiledGraph<S, N, C>, Uncompiled>) -> Entry<S, N, C> {
+fn plain<S: State, N, C>(graph: Result<CompiledGraph<S, N, C>, CompileProblems>) -> Entry<S, N, C> {
     Entry { graph, registration: Registration::default() }
 }
 
@@ -294,7 +294,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
 
     fn entry(self) -> Entry<S, N, C> {
         let problems = |error: CompileError| error.problems().iter().map(|it| with_help(it, &it.help())).collect();
-        plain(self.map_err(|error| Uncompiled(problems(error))))
+        plain(self.map_err(|error| CompileProblems(problems(error))))
     }
 }
 
@@ -306,7 +306,7 @@ impl<C: Send + Sync + 'static> Register for Result<CompiledGraph<DataState, Name
 
     fn entry(self) -> Entry<DataState, Name, C> {
         let problems = |error: SpecError| error.problems().iter().map(|it| with_help(it, &it.help())).collect();
-        plain(self.map_err(|error| Uncompiled(problems(error))))
+        plain(self.map_err(|error| CompileProblems(problems(error))))
     }
 }
 

@@ -170,7 +170,7 @@ impl Failure {
 
     /// Replaces the placeholders in the hint with full commands, and adds the next steps.
     pub(crate) fn with_commands(mut self, caller: &Caller, thread: Option<&str>) -> Self {
-        let hint = self.hint.take().map(|hint| filled(&hint, caller, thread));
+        let hint = self.hint.take().map(|hint| fill_placeholders(&hint, caller, thread));
         let next = self.next.take().map(|next| next.0).unwrap_or_default();
         let next = advice::in_full(next, caller, thread.unwrap_or_default());
         let next = (!next.is_empty()).then(|| advice::sentence(&next));
@@ -194,7 +194,7 @@ impl Failure {
 }
 
 /// Replaces the placeholders in a hint with full commands.
-fn filled(hint: &str, caller: &Caller, thread: Option<&str>) -> String {
+fn fill_placeholders(hint: &str, caller: &Caller, thread: Option<&str>) -> String {
     let (mut help, mut rest) = (String::new(), hint);
     while let Some((before, verb, after)) = command(rest) {
         let words = match thread {
@@ -239,7 +239,7 @@ impl Failure {
 }
 
 /// Returns what is to be mended before the thread can go on; none if nothing is known of it.
-fn mended(error: &RunError) -> Option<&'static str> {
+fn remedy(error: &RunError) -> Option<&'static str> {
     Some(match error {
         RunError::QuestionChanged { .. } => "ask in the same order, or restart the superstep with `{retry}`",
         RunError::ConcurrentUpdate { .. } => "give the channel a reducer, or write it from one node",
@@ -282,7 +282,7 @@ fn hint(error: &RunError) -> Option<Cow<'static, str>> {
         RunError::MailboxFull { .. } => "let the thread receive some, or discard one with `{signal} --discard ID`",
         RunError::AmbiguousUpdate => "name the node with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints",
-        other => return mended(other).map(Cow::from), // the library's own words will do
+        other => return remedy(other).map(Cow::from), // the library's own words will do
     };
     Some(text.into())
 }
@@ -291,7 +291,7 @@ impl Failure {
     /// Returns the error of a run, with the next steps of its thread if the run came so far as to need some.
     pub(crate) fn of_run(error: RunError, next: Vec<NextStep>) -> Self {
         let is_of_work = matches!(error, RunError::Node { .. } | RunError::Panicked { .. });
-        let (mended, was_refused) = (mended(&error).is_some(), hint(&error).is_some());
+        let (mended, was_refused) = (remedy(&error).is_some(), hint(&error).is_some());
         let failure = Self::from(error);
         if is_of_work {
             return Self { help: None, hint: None, ..failure }.next(next);

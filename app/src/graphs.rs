@@ -9,7 +9,7 @@ use superstep::checkpoint::{Checkpointer, ThreadId};
 use superstep::graph::{AnyGraph, AnyThread, Graphs, NodeId, RunError, State};
 
 use super::custom_output::{Instead, Said};
-use super::entry::{Entry, Registration, Uncompiled};
+use super::entry::{CompileProblems, Entry, Registration};
 use super::failure::{Failure, Refusal};
 use super::settings::GraphSettings;
 use super::shapes::{ChannelLine, GraphLine};
@@ -34,7 +34,7 @@ impl AppGraph {
         name: &str,
         entry: Entry<S, N, C>,
         context: Arc<C>,
-    ) -> Result<Self, Uncompiled> {
+    ) -> Result<Self, CompileProblems> {
         let graph = AnyGraph::with(entry.graph?.named(name), context);
         Ok(Self::of(graph, entry.registration))
     }
@@ -98,7 +98,7 @@ impl AppGraph {
     }
 
     /// Converts the graph's own arguments to input.
-    pub(crate) fn read(&self, matches: &ArgMatches, thread: Option<&str>) -> Result<ParsedInput, Failure> {
+    pub(crate) fn parse_args(&self, matches: &ArgMatches, thread: Option<&str>) -> Result<ParsedInput, Failure> {
         let Some(own) = &self.registration.own else {
             return self.input(&Value::Object(serde_json::Map::new())).map(ParsedInput::Input);
         };
@@ -134,7 +134,7 @@ pub(crate) struct AppGraphs(pub Vec<AppGraph>);
 
 impl AppGraphs {
     /// Returns the graphs as a host takes them, over a store.
-    pub(crate) fn over(&self, store: &Arc<dyn Checkpointer>) -> Graphs {
+    pub(crate) fn with_store(&self, store: &Arc<dyn Checkpointer>) -> Graphs {
         let graphs: Graphs = self.0.iter().map(|graph| graph.graph.clone()).collect();
         graphs.with_shared_checkpointer(Arc::clone(store))
     }
@@ -148,7 +148,7 @@ impl AppGraphs {
     }
 
     /// Returns a graph by name, or an error with near names.
-    pub(crate) fn named(&self, name: &str) -> Result<&AppGraph, Failure> {
+    pub(crate) fn get(&self, name: &str) -> Result<&AppGraph, Failure> {
         self.find(name).ok_or_else(|| self.unknown(name))
     }
 

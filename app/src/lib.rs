@@ -47,5 +47,5 @@ pub use entry::{Entry, Register};
 pub use failure::{Exit, Refusal};
 pub use program::App;
 pub use settings::{ForkPoint, ForkWrites};
-pub use stored::{ChannelChange, Found, Pending, StoredThread};
+pub use stored::{ChannelChange, Pending, StoredThread, ThreadSummary};
 pub use superstep_base::shell::shell_word;

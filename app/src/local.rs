@@ -123,7 +123,7 @@ impl Local {
     async fn threads(&self, request: ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
         let mut lines = vec![];
         for info in filter(&request).page(&*self.store).await?.threads {
-            if request.waiting && info.standing != StatusKind::Interrupted {
+            if request.waiting && info.status != StatusKind::Interrupted {
                 continue;
             }
             let asked = request.waiting || self.needs_graph(&info);
@@ -149,8 +149,8 @@ impl Local {
     fn needs_graph(&self, info: &ThreadInfo) -> bool {
         let Some(graph) = self.graphs.find(&info.graph) else { return false };
         let ended =
-            matches!(info.standing, StatusKind::New | StatusKind::Finished | StatusKind::Running | StatusKind::Damaged);
-        let stopped = info.standing == StatusKind::Pending && (info.has_stops || graph.graph.has_breakpoints());
+            matches!(info.status, StatusKind::New | StatusKind::Finished | StatusKind::Running | StatusKind::Damaged);
+        let stopped = info.status == StatusKind::Pending && (info.has_stops || graph.graph.has_breakpoints());
         stopped || (!ended && info.fingerprint != graph.graph.fingerprint())
     }
 
@@ -281,7 +281,7 @@ pub(crate) async fn answer(thread: &AppThread, request: AnswerRequest) -> Result
             if let Some(to) = to { answer.to(to) } else { answer }
         }
         AnswerInput::Reply(reply) => thread.decide(to, &reply).await?,
-        AnswerInput::Edited(text) => thread.edited(to, text).await?,
+        AnswerInput::Edited(text) => thread.edited_answer(to, text).await?,
     };
     if let Some(by) = by {
         answer = answer.by(by);

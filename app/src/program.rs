@@ -16,10 +16,10 @@ use super::commands::Session;
 use super::control::Control;
 use super::custom::{Additions, CustomCommand, Performer, first, with_args};
 use super::custom_output::Said;
-use super::entry::{Entry, Register, Uncompiled};
+use super::entry::{CompileProblems, Entry, Register};
 use super::failure::{Failure, Refusal};
 use super::graphs::{AppGraph, AppGraphs};
-use super::stored::{Found, StoredThread};
+use super::stored::{StoredThread, ThreadSummary};
 use super::terminal::{self, page, print, print_failure, print_json, show_help, take_write_error};
 use super::watch::View;
 
@@ -95,7 +95,7 @@ impl App {
         let entry: Entry<G::State, G::Node, G::Context> = graph.entry();
         match AppGraph::new(&name, entry, context.into()) {
             Ok(graph) => self.graphs.0.push(graph),
-            Err(Uncompiled(causes)) => {
+            Err(CompileProblems(causes)) => {
                 self.errors.push(Failure { causes, ..Failure::new(format!("graph `{name}` does not compile")) });
             }
         }
@@ -132,7 +132,7 @@ impl App {
     pub fn command<A, F, Fut>(mut self, name: &'static str, about: &'static str, perform: F) -> Self
     where
         A: clap::Args + 'static,
-        F: Fn(A, Found) -> Fut + Send + Sync + 'static,
+        F: Fn(A, ThreadSummary) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
     {
         self.add(CustomCommand::new::<A>(name, about, Performer::Found(with_args(perform))));
@@ -169,8 +169,11 @@ impl App {
         if self.graphs.find(&graph).is_none() {
             let help = "add the graph before the command that runs it";
             self.errors.push(Failure::new(format!("there is no graph `{graph}` for `{name}` to run")).help(help));
-        } else if args::is_taken(&name) || self.added.named(&name).is_some() || self.added.shorthand(&name).is_some() {
-            self.errors.push(taken(&name));
+        } else if args::is_taken(&name)
+            || self.added.find_command(&name).is_some()
+            || self.added.shorthand(&name).is_some()
+        {
+            self.errors.push(name_taken(&name));
         } else {
             self.added.list(&name);
             self.added.shorthands.push((name, graph));
@@ -187,7 +190,7 @@ impl App {
 
     fn add(&mut self, own: CustomCommand) {
         match args::is_taken(first(own.path)) || self.added.collides(own.path) {
-            true => self.errors.push(taken(own.path)),
+            true => self.errors.push(name_taken(own.path)),
             false => {
                 self.added.list(own.path);
                 self.added.commands.push(own);
@@ -209,7 +212,7 @@ impl App {
         }
         let done = catch_unwind(AssertUnwindSafe(|| self.run_with(args)));
         done.unwrap_or_else(|panic| {
-            print_failure(&panicked(&*panic), json);
+            print_failure(&panic_failure(&*panic), json);
             1
         })
         .into()
@@ -244,7 +247,7 @@ impl App {
         let caller = Caller { bin: call, store: given_store(&matches, &globals) };
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
-        let view = View::fitting(globals.json, globals.log.is_some());
+        let view = View::for_options(globals.json, globals.log.is_some());
         let control = Control::default();
         let session = Session {
             graphs,
@@ -259,7 +262,7 @@ impl App {
     }
 }
 
-fn taken(name: &str) -> Failure {
+fn name_taken(name: &str) -> Failure {
     Failure::new(format!("two commands are named `{name}`")).help("rename one of them")
 }
 
@@ -277,7 +280,7 @@ fn wants_json(args: &[OsString]) -> bool {
 }
 
 /// Converts a panic outside of nodes, routers and reducers, which the engine did not catch.
-fn panicked(panic: &(dyn Any + Send)) -> Failure {
+fn panic_failure(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     Failure::new(format!("the program panicked: {}", text.unwrap_or_default()))
         .help("set RUST_BACKTRACE=1 to see where, and leave out --json")
@@ -311,7 +314,7 @@ fn parse_error(error: &clap::Error, graphs: &AppGraphs, args: &[OsString]) -> Re
         && args.get(1).is_some_and(|word| word == "run")
         && let Some(clap::error::ContextValue::String(name)) = error.get(clap::error::ContextKind::InvalidSubcommand)
     {
-        graphs.named(name)?;
+        graphs.get(name)?;
     }
     Err(usage_error(error.render()))
 }

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::settings::WorkRepository;
 use super::threads::AppThread;
 #[cfg(feature = "agents")]
-use superstep::workspace::{Recorded, Whereabouts, WorkspaceError, mend_outside, mend_worktrees};
+use superstep::workspace::{Recorded, RepositoryLocation, WorkspaceError, mend_outside, mend_worktrees};
 
 /// Finds the repository of a thread, if it is not where it was. Of a thread whose repository is gone, records can be read.
 ///
@@ -41,7 +41,7 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
     let (store, place, is_begun) = (std::path::absolute(store).unwrap_or_default(), folder.clone(), commit.is_some());
     let current = std::env::current_dir().unwrap_or_else(|_| store.clone());
     let recorded = Recorded { folder, commit, origin, thread: name.to_owned(), store, current };
-    let found = tokio::task::spawn_blocking(move || mended(&recorded)).await;
+    let found = tokio::task::spawn_blocking(move || find_and_mend(&recorded)).await;
     let unmended = |error: &dyn std::error::Error| {
         Failure::new(format!("the repository of thread `{name}` was moved, and cannot be used in its new location"))
             .because(error)
@@ -49,21 +49,21 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
     let found = found.map_err(|error| unmended(&error))?.map_err(|error| unmended(&error))?;
     let place = place.display();
     let found = match found {
-        Found::At(found) => found,
-        Found::UsedAs(other) => {
+        FoundRepository::At(found) => found,
+        FoundRepository::UsedAs(other) => {
             let error =
                 format!("the repository of thread `{name}`, {place}, is used by this process as {}", other.display());
             return Ok(Some(Failure::new(error).help("run this thread when the others of that repository have ended")));
         }
     };
     match found {
-        Whereabouts::Unmoved | Whereabouts::Moved(_) => Ok(None),
-        Whereabouts::Gone if !is_begun => Ok(None), // the plan may still be rejected
-        Whereabouts::Gone => Ok(Some(
+        RepositoryLocation::Unmoved | RepositoryLocation::Moved(_) => Ok(None),
+        RepositoryLocation::Gone if !is_begun => Ok(None), // the plan may still be rejected
+        RepositoryLocation::Gone => Ok(Some(
             Failure::new(format!("the repository of thread `{name}` is not at {place} any more"))
                 .help("if it was moved, run this command in its new folder, with the same `--store`"),
         )),
-        Whereabouts::Copied { copy } => {
+        RepositoryLocation::Copied { copy } => {
             let error =
                 format!("thread `{name}` works in {place}, and {} is a copy of that repository", copy.display());
             Err(Failure::new(error).help(
@@ -71,35 +71,37 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
                  the first one",
             ))
         }
-        Whereabouts::Unclear(places) => Err(unclear(name, &place.to_string(), &places)),
+        RepositoryLocation::Unclear(places) => Err(unclear(name, &place.to_string(), &places)),
     }
 }
 
 /// A repository that was looked for.
 #[cfg(feature = "agents")]
-enum Found {
-    At(Whereabouts),
+enum FoundRepository {
+    At(RepositoryLocation),
     /// This process knows the folder, or its place, in another way, for another thread.
     UsedAs(std::path::PathBuf),
 }
 
 /// Finds the repository, notes where it is, and mends its links.
 #[cfg(feature = "agents")]
-fn mended(recorded: &Recorded) -> Result<Found, WorkspaceError> {
+fn find_and_mend(recorded: &Recorded) -> Result<FoundRepository, WorkspaceError> {
     mend_outside(recorded)?;
     let found = recorded.find();
     let to = match &found {
-        Whereabouts::Moved(to) => to.clone(),
-        Whereabouts::Unmoved => moved::Move { from: recorded.root(), to: recorded.root() },
-        Whereabouts::Gone | Whereabouts::Copied { .. } | Whereabouts::Unclear(_) => return Ok(Found::At(found)),
+        RepositoryLocation::Moved(to) => to.clone(),
+        RepositoryLocation::Unmoved => moved::FolderMove { from: recorded.root(), to: recorded.root() },
+        RepositoryLocation::Gone | RepositoryLocation::Copied { .. } | RepositoryLocation::Unclear(_) => {
+            return Ok(FoundRepository::At(found));
+        }
     };
     if let Err(other) = moved::note(to.clone()) {
-        return Ok(Found::UsedAs(other));
+        return Ok(FoundRepository::UsedAs(other));
     }
     if !to.is_in_place() {
         mend_worktrees(&to)?;
     }
-    Ok(Found::At(found))
+    Ok(FoundRepository::At(found))
 }
 
 #[cfg(feature = "agents")]

@@ -35,7 +35,7 @@ pub(crate) struct GraphSettings {
 
 impl GraphSettings {
     /// Returns the exit code of a run that finished with a state.
-    pub(crate) fn finished(&self, state: &AnyState) -> Exit {
+    pub(crate) fn finished_exit(&self, state: &AnyState) -> Exit {
         self.outcome.as_ref().and_then(|means| means(state)).unwrap_or(Exit::Finished)
     }
 }
@@ -58,7 +58,7 @@ pub(crate) struct Presentation {
     pub commit: Option<OfState<Option<String>>>,
     /// The repository that it was started with.
     #[cfg(feature = "agents")]
-    pub origin: Option<OfState<Option<superstep::workspace::Origin>>>,
+    pub origin: Option<OfState<Option<superstep::workspace::RepositoryOrigin>>>,
 }
 
 /// The git repository that a thread works in.
@@ -71,7 +71,7 @@ pub(crate) struct WorkRepository {
     pub commit: Option<String>,
     /// The repository that it was started with.
     #[cfg(feature = "agents")]
-    pub origin: Option<superstep::workspace::Origin>,
+    pub origin: Option<superstep::workspace::RepositoryOrigin>,
 }
 
 impl Presentation {
@@ -157,15 +157,15 @@ pub struct ForkWrites {
     /// Lines for people about it.
     pub text: String,
     /// Undoes what was done outside of the store.
-    undo: Undo,
+    undo: UndoHook,
 }
 
 type UndoFn = dyn Fn() -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync;
 
 #[derive(Clone, Default)]
-struct Undo(Option<Arc<UndoFn>>);
+struct UndoHook(Option<Arc<UndoFn>>);
 
-impl fmt::Debug for Undo {
+impl fmt::Debug for UndoHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Undo").field(&self.0.is_some()).finish()
     }
@@ -174,18 +174,18 @@ impl fmt::Debug for Undo {
 impl ForkWrites {
     /// Returns the values of a fork, with lines for people about it.
     pub fn new(values: Value, text: impl Into<String>) -> Self {
-        Self { values, text: text.into(), undo: Undo::default() }
+        Self { values, text: text.into(), undo: UndoHook::default() }
     }
 
     /// Sets what undoes everything that was done outside of the store: it is called if the fork cannot be stored.
     pub fn undo(mut self, undo: impl Fn() -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync + 'static) -> Self {
-        self.undo = Undo(Some(Arc::new(undo)));
+        self.undo = UndoHook(Some(Arc::new(undo)));
         self
     }
 
     /// Returns the result of storing the fork; after a failure, everything is undone.
-    pub(crate) async fn stored<T>(&self, stored: Result<T, Failure>) -> Result<T, Failure> {
-        let Undo(undo) = &self.undo;
+    pub(crate) async fn undo_on_failure<T>(&self, stored: Result<T, Failure>) -> Result<T, Failure> {
+        let UndoHook(undo) = &self.undo;
         let Some(undo) = undo else { return stored };
         let mut failure = match stored {
             Ok(stored) => return Ok(stored),
@@ -198,20 +198,20 @@ impl ForkWrites {
     }
 }
 
-type MadeFork = BoxFuture<'static, Result<ForkWrites, Refusal>>;
+type ForkFuture = BoxFuture<'static, Result<ForkWrites, Refusal>>;
 
 /// Makes the values of a fork.
-pub(crate) type Forks = Arc<dyn Fn(ForkPoint<AnyState>) -> Option<MadeFork> + Send + Sync>;
+pub(crate) type Forks = Arc<dyn Fn(ForkPoint<AnyState>) -> Option<ForkFuture> + Send + Sync>;
 
 /// Returns a function of a fork as one of a fork whose state is of any type.
-pub(crate) fn of_fork<S: State>(writes: fn(ForkPoint<S>) -> MadeFork) -> Forks {
+pub(crate) fn of_fork<S: State>(writes: fn(ForkPoint<S>) -> ForkFuture) -> Forks {
     Arc::new(move |ForkPoint { at, newest, thread, is_new_thread }| {
         Some(writes(ForkPoint { at: at.downcast()?, newest: newest.downcast()?, thread, is_new_thread }))
     })
 }
 
 /// Adds values given by a person, which take precedence.
-pub(crate) fn merged(own: Value, given: Option<Value>) -> Value {
+pub(crate) fn merge_values(own: Value, given: Option<Value>) -> Value {
     let mut all = own.as_object().cloned().unwrap_or_default();
     match given {
         Some(Value::Object(given)) => all.extend(given),
@@ -240,12 +240,12 @@ mod tests {
     async fn what_was_made_for_a_fork_is_undone_if_it_cannot_be_stored() {
         let undone = Arc::default();
         let own = counting(&undone, || Ok(()));
-        assert_eq!(own.stored(Ok(7)).await.ok(), Some(7));
+        assert_eq!(own.undo_on_failure(Ok(7)).await.ok(), Some(7));
         assert_eq!(undone.load(Ordering::SeqCst), 0);
-        let failure = own.stored::<()>(Err(Failure::new("the disk is full"))).await.unwrap_err();
+        let failure = own.undo_on_failure::<()>(Err(Failure::new("the disk is full"))).await.unwrap_err();
         assert_eq!((failure.error, undone.load(Ordering::SeqCst)), ("the disk is full".into(), 1));
         let own = counting(&undone, || Err(Refusal::new("the folder is in use")));
-        let failure = own.stored::<()>(Err(Failure::new("the disk is full"))).await.unwrap_err();
+        let failure = own.undo_on_failure::<()>(Err(Failure::new("the disk is full"))).await.unwrap_err();
         assert_eq!(failure.causes, ["the files of the fork were not removed: the folder is in use"]);
     }
 }

@@ -30,7 +30,7 @@ impl StopArgs {
         [option(BEFORE, "stop-before", BEFORE_HELP), option(AFTER, "stop-after", AFTER_HELP)]
     }
 
-    pub(crate) fn read(run: &ArgMatches) -> Self {
+    pub(crate) fn from_matches(run: &ArgMatches) -> Self {
         let names = |id: &str| run.get_many::<String>(id).into_iter().flatten().cloned().collect();
         Self { stop_before: names(BEFORE), stop_after: names(AFTER), no_stops: false }
     }

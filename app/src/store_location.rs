@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use superstep::checkpoint::{CheckpointError, Checkpointer, Compacted, Repaired, StoreKind};
+use superstep::checkpoint::{CheckpointError, Checkpointer, CompactionReport, RepairReport, StoreKind};
 
 type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 
@@ -77,12 +77,12 @@ impl StoreLocation {
         self.kind.open_read_only(&self.path)
     }
 
-    pub(crate) fn compact(&self) -> Result<Compacted, CheckpointError> {
+    pub(crate) fn compact(&self) -> Result<CompactionReport, CheckpointError> {
         self.kind.compact(&self.path)
     }
 
     /// Saves what is intact of the store into a new one of the same kind.
-    pub(crate) async fn repair(&self, to: &Path) -> Result<Repaired, CheckpointError> {
+    pub(crate) async fn repair(&self, to: &Path) -> Result<RepairReport, CheckpointError> {
         self.kind.repair(&self.path, to).await
     }
 }

@@ -16,7 +16,7 @@ use super::threads::AppThread;
 
 /// A thread in a store that this process holds: a command can read its history and copy it.
 pub struct StoredThread {
-    pub(crate) found: Found,
+    pub(crate) found: ThreadSummary,
     pub(crate) thread: AppThread,
     pub(crate) local: Local,
     pub(crate) caller: Caller,
@@ -39,7 +39,7 @@ impl std::fmt::Debug for StoredThread {
 
 impl StoredThread {
     /// Returns the thread as it is.
-    pub fn found(&self) -> &Found {
+    pub fn found(&self) -> &ThreadSummary {
         &self.found
     }
 
@@ -48,7 +48,7 @@ impl StoredThread {
     /// # Errors
     /// If there is no such channel, or the store fails.
     pub async fn changes(&self, channel: &str) -> Result<Vec<ChannelChange>, Refusal> {
-        let steps = self.thread.history(usize::MAX, Some(channel)).await.map_err(|error| self.refused(error))?;
+        let steps = self.thread.history(usize::MAX, Some(channel)).await.map_err(|error| self.refusal(error))?;
         let change = |step: super::shapes::HistoryStep| ChannelChange {
             checkpoint: step.info.checkpoint,
             value: step.value.unwrap_or_default(),
@@ -61,7 +61,7 @@ impl StoredThread {
     /// # Errors
     /// If there is no such checkpoint, or the store fails.
     pub async fn state_at(&self, checkpoint: u64) -> Result<Value, Refusal> {
-        let shown = self.thread.show(Some(CheckpointId(checkpoint))).await.map_err(|error| self.refused(error))?;
+        let shown = self.thread.show(Some(CheckpointId(checkpoint))).await.map_err(|error| self.refusal(error))?;
         Ok(shown.snapshot.state)
     }
 
@@ -71,7 +71,7 @@ impl StoredThread {
     /// If the store fails.
     pub async fn is_taken(&self, name: &str) -> Result<bool, Refusal> {
         let info = ThreadInfo::read(&*self.local.store, &ThreadId::from(name)).await;
-        Ok(info.map_err(|error| self.refused(error.into()))?.is_some())
+        Ok(info.map_err(|error| self.refusal(error.into()))?.is_some())
     }
 
     /// Copies the thread as of a checkpoint into a new one named `to`, and writes `values` there as `node`: an object
@@ -80,7 +80,7 @@ impl StoredThread {
     /// # Errors
     /// If there is a thread of that name, no such checkpoint, node or channel, or the store fails. There is no new thread then.
     pub async fn copy_to(&self, to: &str, checkpoint: u64, node: &str, values: &impl Serialize) -> Result<(), Refusal> {
-        self.copy(to, CheckpointId(checkpoint), node, values).await.map_err(|error| self.refused(error))
+        self.copy(to, CheckpointId(checkpoint), node, values).await.map_err(|error| self.refusal(error))
     }
 
     async fn copy(&self, to: &str, at: CheckpointId, node: &str, values: &impl Serialize) -> Result<(), Failure> {
@@ -103,14 +103,14 @@ impl StoredThread {
         }
     }
 
-    fn refused(&self, failure: Failure) -> Refusal {
+    fn refusal(&self, failure: Failure) -> Refusal {
         failure.with_commands(&self.caller, Some(&self.found.thread)).into()
     }
 }
 
 /// A thread as a program's command gets it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct ThreadSummary {
     /// Its name.
     pub thread: String,
     /// Its graph.
@@ -123,7 +123,7 @@ pub struct Found {
     pub pending: Vec<Pending>,
 }
 
-impl From<ThreadReport> for Found {
+impl From<ThreadReport> for ThreadSummary {
     fn from(report: ThreadReport) -> Self {
         let ThreadReport { thread, graph, position, state, .. } = report;
         let pending = position.questions.into_iter().map(Into::into).collect();

@@ -24,13 +24,13 @@ pub(crate) fn print(text: &str) {
 /// Prints text through `$PAGER`, or `less`, if it is longer than the terminal.
 pub(crate) fn page(text: &str) {
     let is_read = stdout().is_terminal() && stdin().is_terminal();
-    if !is_read || text.lines().count() < height() || !paged(text) {
+    if !is_read || text.lines().count() < height() || !run_pager(text) {
         print(text);
     }
 }
 
 /// Runs the pager; returns false if there is none.
-fn paged(text: &str) -> bool {
+fn run_pager(text: &str) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
     if ["", "cat"].contains(&pager.trim()) {
         return false;

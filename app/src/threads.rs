@@ -75,7 +75,7 @@ impl AppRun {
 
     pub(crate) async fn end(self) -> Result<Exit, RunError> {
         Ok(match self.stream.outcome().await? {
-            Outcome::Finished(state) => self.settings.finished(&state),
+            Outcome::Finished(state) => self.settings.finished_exit(&state),
             Outcome::Interrupted(asked) => exit_code(&self.graph, &asked),
             Outcome::Stopped(_) | Outcome::Drained(_) | Outcome::Budget(..) => Exit::Halted,
             Outcome::Waiting { .. } | Outcome::AwaitingSignal { .. } => Exit::Waiting,
@@ -152,7 +152,7 @@ impl AppThread {
     }
 
     /// Returns the values that an input replaces in the state.
-    pub(crate) async fn replaced(&self, input: &AnyInput) -> Result<Vec<ReplacedValue>, Failure> {
+    pub(crate) async fn replaced_values(&self, input: &AnyInput) -> Result<Vec<ReplacedValue>, Failure> {
         let (schema, state) = (self.graph.schema(), self.thread.state().await?);
         let Some(state) = state else { return Ok(vec![]) };
         let before = state.json(schema);
@@ -188,7 +188,7 @@ impl AppThread {
 
     pub(crate) async fn report(&self) -> Result<ThreadReport, Failure> {
         let status = self.thread.status().await?;
-        let snapshot = self.now().await?;
+        let snapshot = self.snapshot_now().await?;
         let mut position: StatusShape = shape(&status)?;
         if let Status::Interrupted { questions } = &status {
             self.add_replies(questions, Some(&snapshot.values), &mut position.questions);
@@ -238,7 +238,7 @@ impl AppThread {
     /// Returns the git repository that the thread works in.
     pub(crate) async fn repository(&self) -> Option<WorkRepository> {
         self.settings.presentation.repository.as_ref()?;
-        self.settings.presentation.repository(&self.now().await.ok()?.values)
+        self.settings.presentation.repository(&self.snapshot_now().await.ok()?.values)
     }
 
     pub(crate) fn labels(&self) -> Labels {
@@ -390,7 +390,7 @@ impl AppThread {
 
 impl AppThread {
     /// Reads the state with the progress of subgraphs.
-    async fn now(&self) -> Result<StateSnapshot<AnyState>, Failure> {
+    async fn snapshot_now(&self) -> Result<StateSnapshot<AnyState>, Failure> {
         let presentation = &self.settings.presentation;
         let read =
             if presentation.progress.is_some() { self.thread.state_deep().await? } else { self.thread.state().await? };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::terminal::{height, note, print, width};
-use super::text::{Lines, Tree, clean};
+use super::text::{RunLines, RunTree, clean};
 use super::time;
 
 /// The interval at which elapsed times on a terminal are drawn.
@@ -18,8 +18,8 @@ pub(crate) const BOARD: Duration = Duration::from_secs(1);
 
 pub(crate) enum Watch {
     Quiet,
-    Lines(Lines),
-    Tree(Tree),
+    Lines(RunLines),
+    Tree(RunTree),
 }
 
 impl Watch {
@@ -30,10 +30,10 @@ impl Watch {
             View::Quiet => Self::Quiet,
             View::Lines { shows_all } => {
                 print(&format!("{head}\n"));
-                Self::Lines(Lines::new(shows_all, cost))
+                Self::Lines(RunLines::new(shows_all, cost))
             }
             View::Tree { colours } => {
-                let tree = Tree::new(colours, cost);
+                let tree = RunTree::new(colours, cost);
                 print(&format!("{}\n", tree.dim(&head)));
                 Self::Tree(tree)
             }
@@ -55,7 +55,7 @@ impl Watch {
     /// Shows a line on standard error.
     pub(crate) fn note(&mut self, line: &str) {
         if let Self::Tree(tree) = self {
-            show(&tree.erased());
+            show(&tree.erase());
         }
         note(line);
     }
@@ -114,7 +114,7 @@ impl View {
 
     /// Returns the view that fits the standard output. A moving tree and a log on one terminal would overwrite each
     /// other.
-    pub(crate) fn fitting(json: bool, log: bool) -> Self {
+    pub(crate) fn for_options(json: bool, log: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         match (json, stdout().is_terminal() && !dumb && !log) {
             (true, _) => Self::Quiet,

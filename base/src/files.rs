@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`] and [`bounded`].
 pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    bounded(open(path)?)
+    read_bounded(open(path)?)
 }
 
 /// Returns the text that a file holds.
@@ -51,7 +51,7 @@ pub fn as_text(bytes: Vec<u8>) -> io::Result<String> {
 ///
 /// # Errors
 /// [`ErrorKind::FileTooLarge`]; whatever the system says.
-pub fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
+pub fn read_bounded(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     from.take(LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LIMIT {

@@ -13,11 +13,11 @@ impl Default for Fnv {
 impl Fnv {
     /// Returns the hash of no bytes.
     pub fn new() -> Self {
-        Self::seeded(0)
+        Self::with_seed(0)
     }
 
     /// Other seeds, other hashes.
-    pub fn seeded(seed: u64) -> Self {
+    pub fn with_seed(seed: u64) -> Self {
         Self(0xcbf2_9ce4_8422_2325 ^ seed)
     }
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 /// The moves that this process knows.
-static MOVES: RwLock<Vec<Move>> = RwLock::new(Vec::new());
+static MOVES: RwLock<Vec<FolderMove>> = RwLock::new(Vec::new());
 
 /// A folder that was moved, or copied, with everything in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct FolderMove {
     /// The path that is stored.
     pub from: PathBuf,
     /// The present path.
@@ -22,14 +22,14 @@ pub struct Move {
 ///
 /// # Errors
 /// The other folder, if the folder is known to be elsewhere, or another one to be at its place.
-pub fn note(moved: Move) -> Result<(), PathBuf> {
+pub fn note(moved: FolderMove) -> Result<(), PathBuf> {
     let mut moves = MOVES.write().unwrap_or_else(PoisonError::into_inner);
     add(&mut moves, moved, Path::exists)
 }
 
 /// Adds a move, unless one that still holds says otherwise: a folder is at one place, a place has one folder, and none is
 /// moved twice, so that each path is mapped in one way whoever asks.
-fn add(moves: &mut Vec<Move>, moved: Move, is_there: impl Fn(&Path) -> bool) -> Result<(), PathBuf> {
+fn add(moves: &mut Vec<FolderMove>, moved: FolderMove, is_there: impl Fn(&Path) -> bool) -> Result<(), PathBuf> {
     if moves.contains(&moved) {
         return Ok(());
     }
@@ -44,7 +44,7 @@ fn add(moves: &mut Vec<Move>, moved: Move, is_there: impl Fn(&Path) -> bool) -> 
     }
 }
 
-impl Move {
+impl FolderMove {
     /// Returns whether both cannot hold in one process.
     fn excludes(&self, other: &Self) -> bool {
         let is_one = self.from == other.from || self.to == other.to;
@@ -64,13 +64,13 @@ pub fn is_any() -> bool {
 
 /// Returns the present path for a stored one. A path that is not in a moved folder, or is the present one already, is
 /// returned as it is.
-pub fn here(path: impl AsRef<Path>) -> PathBuf {
-    mapped(path.as_ref(), |Move { from, to }| [from, to])
+pub fn present_path(path: impl AsRef<Path>) -> PathBuf {
+    map_path(path.as_ref(), |FolderMove { from, to }| [from, to])
 }
 
 /// Returns the stored path for a present one: the opposite of [`here`].
-pub fn stored(path: impl AsRef<Path>) -> PathBuf {
-    mapped(path.as_ref(), |Move { from, to }| [to, from])
+pub fn stored_path(path: impl AsRef<Path>) -> PathBuf {
+    map_path(path.as_ref(), |FolderMove { from, to }| [to, from])
 }
 
 /// Returns a text with the present paths in place of stored ones.
@@ -78,15 +78,15 @@ pub fn text(text: &str) -> Cow<'_, str> {
     let moves = MOVES.read().unwrap_or_else(PoisonError::into_inner);
     moves.iter().filter(|moved| !moved.is_in_place()).fold(Cow::Borrowed(text), |text, moved| {
         match (moved.from.to_str(), moved.to.to_str()) {
-            (Some(from), Some(to)) if text.contains(from) => Cow::Owned(replaced(&text, from, to)),
+            (Some(from), Some(to)) if text.contains(from) => Cow::Owned(replace_path(&text, from, to)),
             _ => text,
         }
     })
 }
 
-fn mapped(path: &Path, ends: fn(&Move) -> [&PathBuf; 2]) -> PathBuf {
+fn map_path(path: &Path, ends: fn(&FolderMove) -> [&PathBuf; 2]) -> PathBuf {
     let moves = MOVES.read().unwrap_or_else(PoisonError::into_inner);
-    let maps = |moved: &&Move| {
+    let maps = |moved: &&FolderMove| {
         let [from, to] = ends(moved);
         // Where one is inside of the other, the inner one decides.
         let is_mapped = path.starts_with(to) && to.starts_with(from);
@@ -102,7 +102,7 @@ fn mapped(path: &Path, ends: fn(&Move) -> [&PathBuf; 2]) -> PathBuf {
 }
 
 /// Replaces a path wherever it ends as a path does.
-fn replaced(text: &str, from: &str, to: &str) -> String {
+fn replace_path(text: &str, from: &str, to: &str) -> String {
     let (mut done, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(from) {
         let (before, found) = rest.split_at(at);
@@ -156,9 +156,9 @@ mod tests {
     #[case("old", "old")]
     fn a_stored_path_leads_to_the_present_place(#[case] path: &str, #[case] there: &str) {
         know();
-        assert_eq!(here(path), Path::new(there));
-        assert_eq!(here(there), Path::new(there), "a present path stays");
-        assert_eq!(stored("/base/a/new/x"), Path::new("/base/a/old/x"));
+        assert_eq!(present_path(path), Path::new(there));
+        assert_eq!(present_path(there), Path::new(there), "a present path stays");
+        assert_eq!(stored_path("/base/a/new/x"), Path::new("/base/a/old/x"));
         assert_eq!(text(&format!("in {path}: no")), format!("in {there}: no"));
     }
 
@@ -185,7 +185,7 @@ mod tests {
     #[case::the_same(["/a", "/b"], Ok(()))]
     #[case::another(["/c", "/d"], Ok(()))]
     fn a_folder_is_at_one_place_as_long_as_it_is_there(#[case] ends: [&str; 2], #[case] expected: Result<(), &str>) {
-        let at = |[from, to]: [&str; 2]| Move { from: from.into(), to: to.into() };
+        let at = |[from, to]: [&str; 2]| FolderMove { from: from.into(), to: to.into() };
         let known = || vec![at(["/a", "/b"])];
         assert_eq!(add(&mut known(), at(ends), |_| true), expected.map_err(PathBuf::from));
         assert_eq!(add(&mut known(), at(ends), |_| false), Ok(()));
@@ -195,7 +195,7 @@ mod tests {
         let moves = [("a/old", "a/new"), ("in/app", "in/app/back"), ("out/app/back", "out/app")];
         for (from, to) in moves {
             let at = |path| Path::new("/base").join(path);
-            note(Move { from: at(from), to: at(to) }).unwrap();
+            note(FolderMove { from: at(from), to: at(to) }).unwrap();
         }
     }
 }

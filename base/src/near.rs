@@ -19,21 +19,21 @@ pub fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a
 }
 
 /// Returns the words in backticks, separated by commas.
-pub fn quoted<W: AsRef<str>>(words: &[W]) -> String {
+pub fn quote_list<W: AsRef<str>>(words: &[W]) -> String {
     words.iter().map(|word| format!("`{}`", word.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns `; did you mean …?` with the closest of the words, or an empty text.
-pub fn meant<W: AsRef<str>>(word: &str, words: &[W]) -> String {
+pub fn did_you_mean<W: AsRef<str>>(word: &str, words: &[W]) -> String {
     let near = near(word, words.iter().map(AsRef::as_ref));
     near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 /// Returns `; did you mean …?`, or all the words if none is close and there are few.
 pub fn meant_or_all<W: AsRef<str>>(word: &str, words: &[W]) -> String {
-    let meant = meant(word, words);
+    let meant = did_you_mean(word, words);
     let are_few = meant.is_empty() && (1..=FEW).contains(&words.len());
-    if are_few { format!("; there are {}", quoted(words)) } else { meant }
+    if are_few { format!("; there are {}", quote_list(words)) } else { meant }
 }
 
 /// Returns the message for an unknown key.

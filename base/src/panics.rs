@@ -41,9 +41,9 @@ pub fn drop_guarded<T>(value: T) -> Result<(), String> {
 }
 
 /// Boxed future whose panics are values, those of its `Drop` included.
-pub struct Caught<F: ?Sized>(Option<Pin<Box<F>>>);
+pub struct GuardedFuture<F: ?Sized>(Option<Pin<Box<F>>>);
 
-impl<F: ?Sized> Caught<F> {
+impl<F: ?Sized> GuardedFuture<F> {
     /// Guards a future.
     pub fn new(future: Pin<Box<F>>) -> Self {
         Self(Some(future))
@@ -55,7 +55,7 @@ impl<F: ?Sized> Caught<F> {
     }
 }
 
-impl<F: Future + ?Sized> Future for Caught<F> {
+impl<F: Future + ?Sized> Future for GuardedFuture<F> {
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -78,7 +78,7 @@ impl<F: Future + ?Sized> Future for Caught<F> {
     }
 }
 
-impl<F: ?Sized> Drop for Caught<F> {
+impl<F: ?Sized> Drop for GuardedFuture<F> {
     fn drop(&mut self) {
         _ = self.abandon();
     }
@@ -86,7 +86,7 @@ impl<F: ?Sized> Drop for Caught<F> {
 
 /// Returns the text of a panic's payload and drops the payload.
 pub fn text(payload: Box<dyn Any + Send>) -> String {
-    let text = catch_unwind(AssertUnwindSafe(|| described(&*payload))).unwrap_or_else(|again| {
+    let text = catch_unwind(AssertUnwindSafe(|| payload_text(&*payload))).unwrap_or_else(|again| {
         std::mem::forget(again);
         None
     });
@@ -102,7 +102,7 @@ macro_rules! first_of {
     };
 }
 
-fn described(payload: &(dyn Any + Send)) -> Option<String> {
+fn payload_text(payload: &(dyn Any + Send)) -> Option<String> {
     first_of!(
         payload;
         String, &'static str, Cow<'static, str>, Box<str>, Arc<str>,
@@ -149,7 +149,7 @@ mod tests {
             let _held = nasty;
             std::future::pending().await
         });
-        let mut guarded = Caught::new(future);
+        let mut guarded = GuardedFuture::new(future);
         assert!((&mut guarded).now_or_never().is_none());
         assert_eq!(guarded.abandon().unwrap_err(), NO_TEXT);
     }

@@ -9,7 +9,7 @@ pub struct Printable<T>(pub T);
 
 impl<T: Display> Display for Printable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(Escaping { out: f, keeps: &[] }, "{}", self.0)
+        write!(EscapingWriter { out: f, keeps: &[] }, "{}", self.0)
     }
 }
 
@@ -19,16 +19,16 @@ pub struct PrintableLines<T>(pub T);
 
 impl<T: Display> Display for PrintableLines<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(Escaping { out: f, keeps: &['\n', '\t'] }, "{}", self.0)
+        write!(EscapingWriter { out: f, keeps: &['\n', '\t'] }, "{}", self.0)
     }
 }
 
-struct Escaping<'a, 'b> {
+struct EscapingWriter<'a, 'b> {
     out: &'a mut fmt::Formatter<'b>,
     keeps: &'static [char],
 }
 
-impl Write for Escaping<'_, '_> {
+impl Write for EscapingWriter<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let keeps = self.keeps;
         let is_escaped = |c: char| c.is_control() && !keeps.contains(&c);

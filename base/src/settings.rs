@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
-use crate::near::{meant, quoted, unknown_key};
+use crate::near::{did_you_mean, quote_list, unknown_key};
 
 /// A value and its line.
 #[derive(Debug)]
@@ -287,7 +287,7 @@ impl<'p> SettingsSection<'p> {
 
 /// Returns the problem of an unknown word, with the known ones.
 pub fn none_of(word: &str, words: &[&str]) -> String {
-    format!("`{word}` is none of {}{}", quoted(words), meant(word, words))
+    format!("`{word}` is none of {}{}", quote_list(words), did_you_mean(word, words))
 }
 
 /// Returns a value as `true` or `false`.

@@ -12,13 +12,13 @@ pub fn shell_word(word: &str) -> String {
         return word.to_owned();
     }
     if word.chars().any(needs_escape) {
-        return format!("$'{}'", word.chars().map(escaped).collect::<String>());
+        return format!("$'{}'", word.chars().map(escape_char).collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Escapes a character as bash and zsh read it between `$'` and `'`.
-fn escaped(c: char) -> String {
+fn escape_char(c: char) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
         c if needs_escape(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use superstep::checkpoint::Checkpointer;
-use superstep::nodes::{AfterGivingUp, Crew, GaveUp};
+use superstep::nodes::{AfterGivingUp, Crew, TaskGivenUp};
 use superstep::prelude::*;
 use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
 use superstep_workflows::Profile;
@@ -153,7 +153,7 @@ impl Job {
         let mut ended = thread.invoke(input).await.unwrap();
         if !ended.questions().is_empty() {
             let attempts = self.attempts() - POLICY;
-            ended = thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts, note: String::new() }).await.unwrap();
+            ended = thread.resume::<TaskGivenUp>(AfterGivingUp::Retry { attempts, note: String::new() }).await.unwrap();
         }
         let took = cpu.elapsed();
         let state = ended.finished().unwrap();

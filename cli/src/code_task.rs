@@ -9,7 +9,7 @@ use superstep::spec::Flags;
 use superstep_app::{Exit, Instead, Refusal, Said};
 use superstep_workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, TaskOutcome, TaskStart, TaskStartError};
 
-use crate::tasks::{Agents, profile};
+use crate::tasks::{AgentArgs, profile};
 
 /// The arguments of `run code-task`.
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub(crate) struct CodeTask {
     verifiers: Option<PathBuf>,
 
     #[command(flatten)]
-    agents: Agents,
+    agents: AgentArgs,
 
     /// Same as --dir
     #[arg(long, value_name = "REPOSITORY", conflicts_with = "dir")]
@@ -81,11 +81,11 @@ pub(crate) fn input(args: CodeTask) -> Result<CodeTaskStateUpdate, Box<dyn Error
 fn start(args: CodeTask) -> Result<TaskStart, Refusal> {
     let allow_dirty = args.agents.allow_dirty;
     let decision = match args.decision {
-        Some(decision) => Some(overriding(&decision, &args.why.unwrap_or_default(), &user())?),
+        Some(decision) => Some(parse_override(&decision, &args.why.unwrap_or_default(), &user())?),
         None => None,
     };
     let dir = args.agents.dir.clone().or(args.repo);
-    let profile = profile(Agents { dir, ..args.agents }, None, None)?;
+    let profile = profile(AgentArgs { dir, ..args.agents }, None, None)?;
     let mut policy = args.override_policy;
     policy.extend(args.parallel.map(|at_once| format!("parallel_children={at_once}")));
     let flags = Flags { strict: args.strict, skip: args.skip_verifiers, policy };
@@ -95,7 +95,7 @@ fn start(args: CodeTask) -> Result<TaskStart, Refusal> {
 }
 
 /// Reads a person's decision.
-pub(crate) fn overriding(decision: &str, why: &str, by: &str) -> Result<Override, Refusal> {
+pub(crate) fn parse_override(decision: &str, why: &str, by: &str) -> Result<Override, Refusal> {
     Override::new(decision, why, by, "").map_err(|error| Refusal::new(error.to_string()).help(error.help()))
 }
 

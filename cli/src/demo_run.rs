@@ -20,7 +20,7 @@ const BRANCH: &str = "superstep/tides";
 /// The arguments of `demo`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  {bin} demo\n  {bin} demo --yes")]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Approve the plan without asking
     #[arg(long)]
     yes: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Demo {
 }
 
 /// Runs the demo, and returns where to look next.
-pub(crate) async fn demo(args: Demo, app: fn() -> App) -> Result<Said, Refusal> {
+pub(crate) async fn demo(args: DemoArgs, app: fn() -> App) -> Result<Said, Refusal> {
     if args.json {
         let help = "`run tasks --json` prints a run as JSON";
         return Err(Refusal::new("`demo` prints only text, not JSON").help(help));
@@ -54,7 +54,7 @@ struct Place {
 
 impl Place {
     fn make() -> Result<Self, Refusal> {
-        checked("run git", Command::new("git").arg("--version").output())
+        check_output("run git", Command::new("git").arg("--version").output())
             .map_err(|refusal| refusal.help("install git, or add its folder to PATH"))?;
         let bin = program();
         let place = Self { folder: new_folder()?, bin };
@@ -65,11 +65,11 @@ impl Place {
     fn fill(&self) -> Result<(), Refusal> {
         for (name, text) in [("plan.md", PLAN), ("scenario.yaml", SCENARIO)] {
             let file = self.folder.join(name);
-            fs::write(&file, text).map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
+            fs::write(&file, text).map_err(|error| failure(format!("cannot write {}: {error}", file.display())))?;
         }
         let mut shell = Command::new("sh");
         shell.args(["-c", REPOSITORY, "repository.sh"]).arg(self.repository());
-        checked("make the repository", in_no_repository(&mut shell).output())?;
+        check_output("make the repository", in_no_repository(&mut shell).output())?;
         Ok(())
     }
 
@@ -113,13 +113,13 @@ impl Place {
         args.extend(["--store".into(), self.store().into_os_string()]);
         // An app makes a runtime of its own, which must not start on a thread of another one.
         let run = std::thread::spawn(move || app().run_with(args)).join();
-        run.map(of_code).map_err(|_| failed("the run panicked"))
+        run.map(of_code).map_err(|_| failure("the run panicked"))
     }
 
     fn commits(&self) -> Result<String, Refusal> {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.repository()).args(["--no-pager", "log", "--oneline", BRANCH]);
-        let output = checked("list the commits", in_no_repository(&mut git).output())?;
+        let output = check_output("list the commits", in_no_repository(&mut git).output())?;
         let list = String::from_utf8_lossy(&output.stdout);
         Ok(format!("\n$ {}\n{list}", self.git("log --oneline")))
     }
@@ -192,7 +192,7 @@ fn new_folder() -> Result<PathBuf, Refusal> {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
             Err(error) => {
-                let refusal = failed(format!("cannot make a folder in {}: {error}", parent.display()));
+                let refusal = failure(format!("cannot make a folder in {}: {error}", parent.display()));
                 return Err(refusal.help("set TMPDIR to a folder that exists and can be written"));
             }
         }
@@ -205,16 +205,16 @@ fn in_no_repository(command: &mut Command) -> &mut Command {
 }
 
 /// Returns the output of a program that succeeded.
-fn checked(purpose: &str, done: std::io::Result<Output>) -> Result<Output, Refusal> {
-    let output = done.map_err(|error| failed(format!("cannot {purpose}: {error}")))?;
+fn check_output(purpose: &str, done: std::io::Result<Output>) -> Result<Output, Refusal> {
+    let output = done.map_err(|error| failure(format!("cannot {purpose}: {error}")))?;
     if output.status.success() {
         return Ok(output);
     }
     let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(failed(format!("cannot {purpose}: {}: {reason}", output.status)))
+    Err(failure(format!("cannot {purpose}: {}: {reason}", output.status)))
 }
 
-fn failed(error: impl Into<String>) -> Refusal {
+fn failure(error: impl Into<String>) -> Refusal {
     Refusal::new(error).exit(Exit::Failed)
 }
 

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 use superstep::graph::NodeId;
 use superstep::nodes::{
-    AgentQuestion, ApprovePlan, BranchMoved, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
-    ReviewUnavailable, SessionRefused,
+    AgentQuestion, ApprovePlan, BranchMoved, BudgetReached, Crew, DecideTask, Halted, PlanChanged, ReviewUnavailable,
+    SessionRefused, TaskGivenUp,
 };
 use superstep_app::{App, Entry, Register};
 use superstep_workflows::code_task::{self as code_task_graph, CodeStep, CodeTaskState};
@@ -72,7 +72,7 @@ fn app() -> App {
         .shorthand("task", task::GRAPH)
         .plain_command("task new", "Write a template of a task file", task::new)
         .command("task show", "List the attempts of a task and its children", task::show)
-        .command("override", "Override the decision on a task, and continue", task::overriding)
+        .command("override", "Override the decision on a task, and continue", task::override_decision)
         .store_command(
             "rewind",
             "Restart a task from one of its attempts, as a new thread with its files",
@@ -104,7 +104,7 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .commit(|state| Some(state.start.as_ref()?.base.at.commit.as_ref()?.to_string()))
         .origin(|state| state.settings.profile.origin.clone())
         .question::<BranchMoved>()
-        .question::<GaveUp>()
+        .question::<TaskGivenUp>()
         .question::<DecideTask>()
         .question::<AgentQuestion>()
         .question::<BudgetReached>()

@@ -13,7 +13,7 @@ use superstep_workflows::{Overrides, Profile, ProfileError};
 
 /// The arguments that all workflows of coding agents share.
 #[derive(Args)]
-pub(crate) struct Agents {
+pub(crate) struct AgentArgs {
     /// The settings of the run: drivers, models, limits; a TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub(crate) struct Tasks {
     issue: Option<PathBuf>,
 
     #[command(flatten)]
-    agents: Agents,
+    agents: AgentArgs,
 
     /// Maximum number of attempts at a task, instead of the profile's
     #[arg(long, value_name = "N")]
@@ -75,7 +75,7 @@ pub(crate) fn input(args: Tasks, thread: Option<&str>) -> Given {
 
 /// The arguments of `run phases`.
 #[derive(Args)]
-pub(crate) struct Phases {
+pub(crate) struct PhasesArgs {
     #[command(flatten)]
     tasks: Tasks,
 
@@ -85,7 +85,7 @@ pub(crate) struct Phases {
 }
 
 /// The same for `run phases`.
-pub(crate) fn phases_input(args: Phases, thread: Option<&str>) -> Given {
+pub(crate) fn phases_input(args: PhasesArgs, thread: Option<&str>) -> Given {
     start(args.tasks, args.max_parallel, (thread, true))
 }
 
@@ -105,11 +105,11 @@ fn start(args: Tasks, max_parallel: Option<u32>, (thread, in_phases): (Option<&s
 
 /// Returns the profile with what the command line says.
 pub(crate) fn profile(
-    agents: Agents,
+    agents: AgentArgs,
     max_task_review_iterations: Option<u32>,
     max_parallel: Option<u32>,
 ) -> Result<Profile, Refusal> {
-    let Agents { profile, driver, dir, stay, .. } = agents;
+    let AgentArgs { profile, driver, dir, stay, .. } = agents;
     let driver = driver.map(|name| name.parse::<DriverName>()).transpose();
     let driver = driver.map_err(|error| Refusal::new(error.to_string()))?;
     let profile = match &profile {

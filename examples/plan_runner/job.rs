@@ -54,7 +54,7 @@ impl Job {
     }
 
     fn task_ended(&self, output: CommandOutput) -> JobUpdate {
-        Self::update().last_run(Some(output)).progress(self.progress.reviewed())
+        Self::update().last_run(Some(output)).progress(self.progress.after_review())
     }
 
     pub(crate) fn after_task(&self) -> AfterTaskReview {

@@ -3,7 +3,7 @@
 
 use futures::FutureExt;
 use superstep::checkpoint::{
-    CheckpointError, Checkpointer, ExportOptions, ImportOptions, Imported, MemoryCheckpointer, export_thread,
+    CheckpointError, Checkpointer, ExportOptions, ImportOptions, ImportReport, MemoryCheckpointer, export_thread,
     import_thread,
 };
 
@@ -19,7 +19,7 @@ fn is_taken(file: &[u8]) -> bool {
     let options = ImportOptions::new().max_bytes(1 << 20).max_records(10_000);
     let imported = now(import_thread(&store, file, &options));
     let threads = now(store.threads(None, 9)).expect("a store in memory can be read");
-    let Ok(Imported { thread, .. }) = imported else {
+    let Ok(ImportReport { thread, .. }) = imported else {
         assert!(threads.is_empty(), "it was refused, yet something is stored");
         return false;
     };

@@ -22,7 +22,7 @@ pub(crate) struct Case(Join);
 
 impl Case {
     /// Returns the case with this name.
-    pub(crate) fn named(name: &LitStr) -> Result<Self> {
+    pub(crate) fn from_name(name: &LitStr) -> Result<Self> {
         let found = CASES.iter().find(|(known, _)| *known == name.value());
         found.map(|(_, join)| Self(*join)).ok_or_else(|| {
             let known = CASES.map(|(known, _)| known).join(", ");

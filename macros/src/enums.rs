@@ -5,17 +5,17 @@ use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, Ident, Variant};
 
 use crate::problems::Problems;
-use crate::stub::plain;
+use crate::stub::plain_header;
 
 /// Returns the variants of an enum; `what` it is meant to be.
 pub(crate) fn variants<'a>(input: &'a DeriveInput, what: &str, problems: &mut Problems) -> Vec<&'a Variant> {
     problems.no_generics(&input.generics, what);
     let Data::Enum(data) = &input.data else {
-        problems.at(&input.ident, format!("{what} is an enum"));
+        problems.add_at(&input.ident, format!("{what} is an enum"));
         return vec![];
     };
     if data.variants.is_empty() {
-        problems.at(&input.ident, format!("{what} has at least one variant"));
+        problems.add_at(&input.ident, format!("{what} has at least one variant"));
     }
     data.variants.iter().collect()
 }
@@ -36,9 +36,9 @@ pub(crate) fn outcomes(input: &DeriveInput, variants: &[&Variant], texts: &[Stri
         let value = by_default(name, variant);
         if at + 1 == count { quote!(_ => #value) } else { quote!(#at => #value) }
     });
-    let as_ref = plain(input, &quote!(::core::convert::AsRef<str>));
-    let iterator = plain(input, &quote!(::superstep::__private::strum::IntoEnumIterator));
-    let outcomes = plain(input, &quote!(::superstep::graph::Outcomes));
+    let as_ref = plain_header(input, &quote!(::core::convert::AsRef<str>));
+    let iterator = plain_header(input, &quote!(::superstep::__private::strum::IntoEnumIterator));
+    let outcomes = plain_header(input, &quote!(::superstep::graph::Outcomes));
     quote! {
         #[automatically_derived]
         #[allow(deprecated)]

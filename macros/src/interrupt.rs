@@ -19,11 +19,11 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     }
     let (ident, name) = (&input.ident, words.name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string())));
     if words.resume.is_none() && problems.count() == 0 {
-        problems.at(ident, "the type of its answer is missing: write `#[interrupt(resume = bool)]` above it");
+        problems.add_at(ident, "the type of its answer is missing: write `#[interrupt(resume = bool)]` above it");
     }
     // A stub needs some type: most questions are answered by yes or no.
     let resume = words.resume.unwrap_or_else(|| syn::parse_quote!(bool));
-    let header = stub::message(input, &quote!(::superstep::graph::Interrupt));
+    let header = stub::message_header(input, &quote!(::superstep::graph::Interrupt));
     problems.or_stub(quote! {
         #[automatically_derived]
         #[diagnostic::do_not_recommend]

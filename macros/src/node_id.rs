@@ -9,7 +9,7 @@ use syn::{Data, DeriveInput, Error, Fields, LitStr, Result, Variant};
 use crate::case::Case;
 use crate::enums;
 use crate::problems::Problems;
-use crate::stub::{header, plain};
+use crate::stub::{header, plain_header};
 
 /// The names of the virtual nodes before the first node and after the last.
 const VIRTUAL: [&str; 2] = ["__start__", "__end__"];
@@ -83,7 +83,7 @@ fn rename_all(input: &DeriveInput, problems: &mut Problems) -> Option<Case> {
             if !meta.path.is_ident("rename_all") {
                 return Err(meta.error("unknown word; known on the enum is `rename_all = \"…\"`"));
             }
-            let named = Case::named(&meta.value()?.parse()?)?;
+            let named = Case::from_name(&meta.value()?.parse()?)?;
             if case.replace(named).is_some() { Err(meta.error("given twice")) } else { Ok(()) }
         });
         problems.check(read);
@@ -95,14 +95,15 @@ fn no_fields(variant: &Variant, problems: &mut Problems) {
     match &variant.fields {
         Fields::Unit => {}
         fields @ (Fields::Named(_) | Fields::Unnamed(_)) => {
-            problems.at(fields.to_token_stream(), "a node id has no fields: what a node needs comes from the state");
+            problems
+                .add_at(fields.to_token_stream(), "a node id has no fields: what a node needs comes from the state");
         }
     }
 }
 
 /// Returns the impls of the traits that make it a plain value. They stand here so that one derive is enough.
 fn value_impls(input: &DeriveInput, variants: &[&Variant], names: &[String]) -> TokenStream {
-    let of = |of: TokenStream| plain(input, &of);
+    let of = |of: TokenStream| plain_header(input, &of);
     let (clone, debug) = (of(quote!(::core::clone::Clone)), of(quote!(::core::fmt::Debug)));
     let (partial, eq) = (of(quote!(::core::cmp::PartialEq)), of(quote!(::core::cmp::Eq)));
     let hash = of(quote!(::core::hash::Hash));

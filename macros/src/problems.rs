@@ -24,7 +24,7 @@ impl Problems {
     }
 
     /// Adds a problem at some tokens.
-    pub(crate) fn at(&mut self, tokens: impl ToTokens, text: impl std::fmt::Display) {
+    pub(crate) fn add_at(&mut self, tokens: impl ToTokens, text: impl std::fmt::Display) {
         self.add(Error::new_spanned(tokens, text));
     }
 
@@ -36,7 +36,10 @@ impl Problems {
     /// Adds a problem if the item has generic parameters; `what` it is.
     pub(crate) fn no_generics(&mut self, generics: &Generics, what: &str) {
         if !generics.params.is_empty() {
-            self.at(&generics.params, format!("{what} has no generic parameters: write out the types it is used with"));
+            self.add_at(
+                &generics.params,
+                format!("{what} has no generic parameters: write out the types it is used with"),
+            );
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "the outcome of a router", &mut problems);
     for attribute in enums::attributes(&input.attrs, "to") {
-        problems.at(attribute, "`#[to(…)]` belongs on a variant");
+        problems.add_at(attribute, "`#[to(…)]` belongs on a variant");
     }
     let arms: Vec<Arm<'_>> = variants.iter().map(|variant| Arm::of(variant, &mut problems)).collect();
     let node = node(input, &arms, &mut problems);
@@ -40,12 +40,12 @@ impl<'a> Arm<'a> {
             let read = attribute.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated);
             let read = problems.check(read);
             if read.as_ref().is_some_and(Punctuated::is_empty) {
-                problems.at(attribute, format!("`#[to()]` names no target: write {TO}"));
+                problems.add_at(attribute, format!("`#[to()]` names no target: write {TO}"));
             }
             targets.extend(read.into_iter().flatten());
         }
         if !has_attribute {
-            problems.at(&variant.ident, format!("`{}` leads nowhere: write {TO} above it", variant.ident));
+            problems.add_at(&variant.ident, format!("`{}` leads nowhere: write {TO} above it", variant.ident));
         }
         Self { variant, targets }
     }
@@ -92,7 +92,7 @@ fn node(input: &DeriveInput, arms: &[Arm<'_>], problems: &mut Problems) -> Optio
     let found = targets.find_map(owner);
     if found.is_none() && arms.iter().any(|arm| !arm.targets.is_empty()) {
         let text = "no target shows the type of the node ids: write `#[route(Step)]` above the enum";
-        problems.at(&input.ident, text);
+        problems.add_at(&input.ident, text);
     }
     found
 }

@@ -18,7 +18,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
         problems.check(attribute.parse_nested_meta(|meta| read(&meta, &mut name)));
     }
     let name = name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string()));
-    let header = stub::message(input, &quote!(::superstep::graph::Signal));
+    let header = stub::message_header(input, &quote!(::superstep::graph::Signal));
     problems.or_stub(quote! {
         #[automatically_derived]
         #[diagnostic::do_not_recommend]

@@ -16,12 +16,12 @@ pub(crate) fn header(input: &DeriveInput, of: &TokenStream, bounds: &TokenStream
 }
 
 /// Returns the header of a trait that asks nothing of the item.
-pub(crate) fn plain(input: &DeriveInput, of: &TokenStream) -> TokenStream {
+pub(crate) fn plain_header(input: &DeriveInput, of: &TokenStream) -> TokenStream {
     header(input, of, &quote!(::core::marker::Sized))
 }
 
 /// Returns the header for a question or a signal.
-pub(crate) fn message(input: &DeriveInput, of: &TokenStream) -> TokenStream {
+pub(crate) fn message_header(input: &DeriveInput, of: &TokenStream) -> TokenStream {
     let serde = quote!(::superstep::__private::serde);
     let bounds = quote!(#serde::Serialize + #serde::de::DeserializeOwned + ::core::marker::Send + 'static);
     header(input, of, &bounds)

@@ -44,7 +44,7 @@ pub(crate) fn is_collection(ty: &Type) -> bool {
 
 /// Returns the type as text, with no space but between words: `Vec<String>`, `Box<dyn Any>`.
 pub(crate) fn text(ty: &Type) -> String {
-    let spaced = bare(ty).to_token_stream().to_string();
+    let spaced = strip_groups(ty).to_token_stream().to_string();
     let mut text = String::new();
     for word in spaced.split_whitespace() {
         if text.ends_with(is_word) && word.starts_with(is_word) {
@@ -64,17 +64,17 @@ fn is_one_of(ty: &Type, names: &[&str]) -> bool {
 }
 
 fn last(ty: &Type) -> Option<&PathSegment> {
-    match bare(ty) {
+    match strip_groups(ty) {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
         _ => None,
     }
 }
 
 /// Strips the invisible groups that `macro_rules` leaves around a type.
-fn bare(ty: &Type) -> &Type {
+fn strip_groups(ty: &Type) -> &Type {
     match ty {
-        Type::Group(group) => bare(&group.elem),
-        Type::Paren(paren) => bare(&paren.elem),
+        Type::Group(group) => strip_groups(&group.elem),
+        Type::Paren(paren) => strip_groups(&paren.elem),
         _ => ty,
     }
 }

@@ -62,13 +62,17 @@ pub fn decode_record<T: DeserializeOwned>(
     bytes: &[u8],
 ) -> Result<T, CheckpointError> {
     match bytes.split_first() {
-        Some((&FORMAT, body)) => decode_body(body).map_err(|error| CheckpointError::damaged(thread, what, error)),
+        Some((&FORMAT, body)) => {
+            decode_body(body).map_err(|error| CheckpointError::damaged_record(thread, what, error))
+        }
         Some((&found, _)) if found > FORMAT => Err(newer(what, found)),
         Some((&found, body)) => match usize::from(found).checked_sub(1).and_then(|at| MISSING_LISTS.get(at)) {
-            Some(&lists) => decode_older(body, lists).map_err(|error| CheckpointError::damaged(thread, what, error)),
-            None => Err(CheckpointError::damaged(thread, what, "it has format 0")),
+            Some(&lists) => {
+                decode_older(body, lists).map_err(|error| CheckpointError::damaged_record(thread, what, error))
+            }
+            None => Err(CheckpointError::damaged_record(thread, what, "it has format 0")),
         },
-        None => Err(CheckpointError::damaged(thread, what, "it is empty")),
+        None => Err(CheckpointError::damaged_record(thread, what, "it is empty")),
     }
 }
 

@@ -19,18 +19,18 @@ pub(super) struct DepthLimited<'a, T: ?Sized> {
 
 impl<T: Serialize + ?Sized> Serialize for DepthLimited<'_, T> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(Limited { out, levels: self.levels, exceeded: self.exceeded })
+        self.value.serialize(LimitedSerializer { out, levels: self.levels, exceeded: self.exceeded })
     }
 }
 
 /// Serializer, or the state of a list, map or struct in progress, with the number of levels left inside.
-struct Limited<'a, S> {
+struct LimitedSerializer<'a, S> {
     out: S,
     levels: usize,
     exceeded: &'a Cell<bool>,
 }
 
-impl<'a, S> Limited<'a, S> {
+impl<'a, S> LimitedSerializer<'a, S> {
     fn of<'v, T: ?Sized>(&self, value: &'v T) -> DepthLimited<'v, T>
     where
         'a: 'v,
@@ -39,12 +39,12 @@ impl<'a, S> Limited<'a, S> {
     }
 
     /// Enters a list, map or struct.
-    fn down<C, E: Error>(self, open: impl FnOnce(S) -> Result<C, E>) -> Result<Limited<'a, C>, E> {
+    fn down<C, E: Error>(self, open: impl FnOnce(S) -> Result<C, E>) -> Result<LimitedSerializer<'a, C>, E> {
         let Some(levels) = self.levels.checked_sub(1) else {
             self.exceeded.set(true);
             return Err(E::custom("nests too deeply"));
         };
-        Ok(Limited { out: open(self.out)?, levels, exceeded: self.exceeded })
+        Ok(LimitedSerializer { out: open(self.out)?, levels, exceeded: self.exceeded })
     }
 }
 
@@ -56,16 +56,16 @@ macro_rules! plain {
     };
 }
 
-impl<'a, S: Serializer> Serializer for Limited<'a, S> {
+impl<'a, S: Serializer> Serializer for LimitedSerializer<'a, S> {
     type Ok = S::Ok;
     type Error = S::Error;
-    type SerializeSeq = Limited<'a, S::SerializeSeq>;
-    type SerializeTuple = Limited<'a, S::SerializeTuple>;
-    type SerializeTupleStruct = Limited<'a, S::SerializeTupleStruct>;
-    type SerializeTupleVariant = Limited<'a, S::SerializeTupleVariant>;
-    type SerializeMap = Limited<'a, S::SerializeMap>;
-    type SerializeStruct = Limited<'a, S::SerializeStruct>;
-    type SerializeStructVariant = Limited<'a, S::SerializeStructVariant>;
+    type SerializeSeq = LimitedSerializer<'a, S::SerializeSeq>;
+    type SerializeTuple = LimitedSerializer<'a, S::SerializeTuple>;
+    type SerializeTupleStruct = LimitedSerializer<'a, S::SerializeTupleStruct>;
+    type SerializeTupleVariant = LimitedSerializer<'a, S::SerializeTupleVariant>;
+    type SerializeMap = LimitedSerializer<'a, S::SerializeMap>;
+    type SerializeStruct = LimitedSerializer<'a, S::SerializeStruct>;
+    type SerializeStructVariant = LimitedSerializer<'a, S::SerializeStructVariant>;
 
     plain!(serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32), serialize_i64(i64));
     plain!(serialize_i128(i128), serialize_u8(u8), serialize_u16(u16), serialize_u32(u32), serialize_u64(u64));
@@ -153,7 +153,7 @@ impl<'a, S: Serializer> Serializer for Limited<'a, S> {
 
 macro_rules! inside {
     ($($of:ident: $($name:ident($($key:ident)?)),*;)*) => {
-        $(impl<C: $of> $of for Limited<'_, C> {
+        $(impl<C: $of> $of for LimitedSerializer<'_, C> {
             type Ok = C::Ok;
             type Error = C::Error;
 

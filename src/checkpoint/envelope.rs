@@ -112,9 +112,9 @@ impl<'a> Envelope<'a> {
     /// [`CheckpointError::Damaged`] or [`CheckpointError::Format`], naming thread and key.
     #[cfg(feature = "_embedded")]
     pub(crate) fn open(name: &[u8], part: u32, bytes: &'a [u8]) -> Result<Self, CheckpointError> {
-        let row = Self::decode_prefix(bytes).map_err(|flaw| flaw.of(name))?;
+        let row = Self::decode_prefix(bytes).map_err(|flaw| flaw.into_error(name))?;
         if row.name != name || row.part != part || row.part >= row.parts {
-            return Err(damaged(name, "it holds another record"));
+            return Err(damaged_record(name, "it holds another record"));
         }
         Ok(row)
     }
@@ -142,9 +142,9 @@ pub(crate) enum Flaw {
 
 #[cfg(feature = "_embedded")]
 impl Flaw {
-    fn of(self, name: &[u8]) -> CheckpointError {
+    fn into_error(self, name: &[u8]) -> CheckpointError {
         match self {
-            Self::Damaged(reason) => damaged(name, reason),
+            Self::Damaged(reason) => damaged_record(name, reason),
             Self::Newer(found) => {
                 CheckpointError::Format { what: describe(name).1, found: found.into(), known: FORMAT.into() }
             }
@@ -153,7 +153,7 @@ impl Flaw {
 }
 
 #[cfg(feature = "_embedded")]
-pub(crate) fn damaged(name: &[u8], reason: &str) -> CheckpointError {
+pub(crate) fn damaged_record(name: &[u8], reason: &str) -> CheckpointError {
     let (thread, what) = describe(name);
     CheckpointError::Damaged { thread, what, reason: reason.into() }
 }

@@ -151,7 +151,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The thread does not exist.
-    #[error("there is no thread `{thread}`{}", question(near), thread = Printable(thread))]
+    #[error("there is no thread `{thread}`{}", suggestion(near), thread = Printable(thread))]
     UnknownThread {
         /// The thread.
         thread: ThreadId,
@@ -217,7 +217,7 @@ impl fmt::Debug for CheckpointError {
 
 impl CheckpointError {
     /// Returns [`CheckpointError::Damaged`].
-    pub fn damaged(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
+    pub fn damaged_record(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
         Self::Damaged { thread: thread.to_string(), what: what.to_string(), reason: reason.to_string() }
     }
 
@@ -227,7 +227,7 @@ impl CheckpointError {
     }
 
     /// Returns [`CheckpointError::UnknownThread`] without similar names.
-    pub(crate) fn unknown(thread: &ThreadId) -> Self {
+    pub(crate) fn unknown_thread(thread: &ThreadId) -> Self {
         Self::UnknownThread { thread: thread.clone(), near: vec![] }
     }
 
@@ -284,7 +284,7 @@ impl CheckpointError {
                 "a store contains only regular files and directories; find out who created this, and remove it, or copy the \
                  store's own files to a new directory"
             }
-            Self::OtherStore { found, .. } => return StoreKind::named(found).map(|kind| kind.row().help),
+            Self::OtherStore { found, .. } => return StoreKind::from_name(found).map(|kind| kind.row().help),
             Self::Poisoned { reason } if reason.contains(NO_SPACE) => {
                 "free some space on its disk and open the store again: every acknowledged commit is in it"
             }
@@ -304,12 +304,12 @@ impl CheckpointError {
     }
 }
 
-fn question(near: &[ThreadId]) -> String {
-    if near.is_empty() { String::new() } else { format!(": {}", meant(near)) }
+fn suggestion(near: &[ThreadId]) -> String {
+    if near.is_empty() { String::new() } else { format!(": {}", did_you_mean(near)) }
 }
 
 /// Returns `did you mean …?` with these names, or an empty string.
-pub(crate) fn meant(near: &[ThreadId]) -> String {
+pub(crate) fn did_you_mean(near: &[ThreadId]) -> String {
     let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { String::new() } else { format!("did you mean {}?", names.join(" or ")) }
 }

@@ -49,7 +49,7 @@ impl FailingCheckpointer {
     }
 }
 
-fn poisoned() -> CheckpointError {
+fn injected_error() -> CheckpointError {
     CheckpointError::Poisoned { reason: "this commit was chosen to fail".into() }
 }
 
@@ -66,7 +66,7 @@ impl Checkpointer for FailingCheckpointer {
         if count == self.fail_at && self.fault == Fault::AckLost {
             drop(self.inner.commit(commit));
         }
-        Receipt::ready(Err(poisoned()))
+        Receipt::ready(Err(injected_error()))
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
@@ -77,7 +77,7 @@ impl Checkpointer for FailingCheckpointer {
         if count == self.fail_at && self.fault == Fault::AckLost {
             drop(self.inner.post(thread, records));
         }
-        Receipt::ready(Err(poisoned()))
+        Receipt::ready(Err(injected_error()))
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
@@ -104,7 +104,7 @@ impl Checkpointer for FailingCheckpointer {
 
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
         if self.has_failed() {
-            return Box::pin(std::future::ready(Err(poisoned())));
+            return Box::pin(std::future::ready(Err(injected_error())));
         }
         self.inner.delete_thread(lease)
     }

@@ -45,27 +45,27 @@ impl MemoryCheckpointer {
     fn apply(&self, commit: Commit) -> Result<(), CheckpointError> {
         self.leases.check(&commit.thread, commit.epoch)?;
         commit.check_records()?;
-        if let Some(thread) = self.store.read().by_name.get(&commit.thread) {
+        if let Some(thread) = self.store.lock_read().by_name.get(&commit.thread) {
             return lock(thread).apply(commit);
         }
-        self.store.write().create(commit)
+        self.store.lock_write().create(commit)
     }
 
-    fn posted(&self, thread: &ThreadId, records: Vec<Record>) -> Result<(), CheckpointError> {
+    fn apply_post(&self, thread: &ThreadId, records: Vec<Record>) -> Result<(), CheckpointError> {
         Commit::check_posted(thread, &records)?;
-        let threads = self.store.read();
-        let found = threads.by_name.get(thread).ok_or_else(|| CheckpointError::unknown(thread))?;
+        let threads = self.store.lock_read();
+        let found = threads.by_name.get(thread).ok_or_else(|| CheckpointError::unknown_thread(thread))?;
         lock(found).records.extend(records);
         Ok(())
     }
 }
 
 impl Store {
-    fn read(&self) -> RwLockReadGuard<'_, Threads> {
+    fn lock_read(&self) -> RwLockReadGuard<'_, Threads> {
         self.threads.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Threads> {
+    fn lock_write(&self) -> RwLockWriteGuard<'_, Threads> {
         self.threads.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,18 +80,18 @@ impl Threads {
         let name = commit.thread.clone();
         let mut thread = Thread { head: commit.head, records: BTreeMap::new() };
         thread.write(commit);
-        self.names.insert(rank(&name));
+        self.names.insert(sort_key(&name));
         self.by_name.insert(name, Mutex::new(thread));
         Ok(())
     }
 
     fn remove(&mut self, thread: &ThreadId) {
         self.by_name.remove(thread);
-        self.names.remove(&rank(thread));
+        self.names.remove(&sort_key(thread));
     }
 
     fn names_after(&self, after: Option<&ThreadId>, limit: usize) -> Vec<ThreadId> {
-        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(rank(after)));
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(sort_key(after)));
         self.names.range((from, Bound::Unbounded)).take(limit).map(|(_, name)| name.clone()).collect()
     }
 }
@@ -133,15 +133,15 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        Receipt::ready(self.posted(thread, records))
+        Receipt::ready(self.apply_post(thread, records))
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
-        Box::pin(ready(Ok(self.store.read().by_name.get(thread).map(|thread| lock(thread).head))))
+        Box::pin(ready(Ok(self.store.lock_read().by_name.get(thread).map(|thread| lock(thread).head))))
     }
 
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
-        let threads = self.store.read();
+        let threads = self.store.lock_read();
         let found = match threads.by_name.get(thread).map(lock) {
             Some(thread) => keys.iter().map(|key| thread.records.get(key).cloned()).collect(),
             None => vec![None; keys.len()],
@@ -156,19 +156,19 @@ impl Checkpointer for MemoryCheckpointer {
         order: Order,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
-        let threads = self.store.read();
+        let threads = self.store.lock_read();
         let found = threads.by_name.get(thread).map(|thread| lock(thread).scan(range, order, limit));
         Box::pin(ready(Ok(found.unwrap_or_default())))
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
-        Box::pin(ready(Ok(self.store.read().names_after(after, limit))))
+        Box::pin(ready(Ok(self.store.lock_read().names_after(after, limit))))
     }
 
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
         let checked = self.leases.check(lease.thread(), lease.epoch());
         if checked.is_ok() {
-            self.store.write().remove(lease.thread());
+            self.store.lock_write().remove(lease.thread());
         }
         Box::pin(ready(checked))
     }
@@ -178,7 +178,7 @@ impl Checkpointer for MemoryCheckpointer {
     }
 }
 
-fn rank(thread: &ThreadId) -> (usize, ThreadId) {
+fn sort_key(thread: &ThreadId) -> (usize, ThreadId) {
     (thread.as_str().len(), thread.clone())
 }
 

@@ -55,7 +55,7 @@ mod threads;
 mod transport;
 
 #[cfg(feature = "_embedded")]
-pub use self::embedded::Compacted;
+pub use self::embedded::CompactionReport;
 #[cfg(all(feature = "_embedded", feature = "test-util"))]
 pub use self::embedded::StoreFaults;
 #[cfg(feature = "fjall")]
@@ -79,8 +79,8 @@ pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 #[cfg(feature = "_embedded")]
-pub use repair::{LostCheckpoint, Repaired, RepairedThread};
-pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
+pub use repair::{LostCheckpoint, RepairReport, RepairedThread};
+pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all};
 #[cfg(feature = "_embedded")]
 pub use store_kind::StoreKind;
 pub use task_record::{
@@ -88,11 +88,11 @@ pub use task_record::{
     HandledRecord, QuestionRecord, ReceiveRecord, TaskRecord, TaskStatus, TermsRecord, VoteRecord,
 };
 pub use thread_record::{AboutRecord, ChannelShape, ForeignRecord, Shape, SignalRecord, StopRecord, TagRecord};
-pub(crate) use threads::marks::of_store;
+pub(crate) use threads::marks::effective_origin;
 pub use threads::marks::{about_thread, foreign, tag, tags, trust, untag};
 #[cfg(feature = "agents")]
 pub(crate) use threads::pages::hex_ids;
 pub(crate) use threads::thread_records::log_name;
-pub use transport::copy::{BackedUp, Copied, backup, copy_threads};
-pub use transport::export::{ExportOptions, Exported, export_thread};
-pub use transport::import::{ImportOptions, Imported, ThreadArchive, import_thread};
+pub use transport::copy::{BackupReport, CopyReport, backup, copy_threads};
+pub use transport::export::{ExportOptions, ExportReport, export_thread};
+pub use transport::import::{ImportOptions, ImportReport, ThreadArchive, import_thread};

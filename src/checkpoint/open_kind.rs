@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::embedded::{Compacted, lock};
-use super::repair::Repaired;
+use super::embedded::{CompactionReport, lock};
+use super::repair::RepairReport;
 use super::store_kind::with_store;
 use super::{CheckpointError, Checkpointer, StoreKind};
 use crate::checkpoint;
@@ -49,7 +49,7 @@ impl StoreKind {
     ///
     /// # Errors
     /// As `SledCheckpointer::compact`.
-    pub fn compact(self, path: &Path) -> Result<Compacted, CheckpointError> {
+    pub fn compact(self, path: &Path) -> Result<CompactionReport, CheckpointError> {
         with_store!(self, missing(path), S => S::compact(path))
     }
 
@@ -57,7 +57,7 @@ impl StoreKind {
     ///
     /// # Errors
     /// As `SledCheckpointer::repair`.
-    pub async fn repair(self, path: &Path, to: &Path) -> Result<Repaired, CheckpointError> {
+    pub async fn repair(self, path: &Path, to: &Path) -> Result<RepairReport, CheckpointError> {
         with_store!(self, missing(path), S => S::repair(path, to).await)
     }
 }

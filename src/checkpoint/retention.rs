@@ -143,7 +143,7 @@ fn has_work(record: &CheckpointRecord, shape: Option<&Shape>) -> bool {
 
 /// Counts of a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Swept {
+pub struct GcCounts {
     /// Checkpoints kept, those of subgraphs included.
     pub kept: usize,
     /// Checkpoints removed, those of subgraphs included.
@@ -156,26 +156,26 @@ pub struct Swept {
 
 /// Result for one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SweptThread {
+pub struct ThreadGcReport {
     /// The thread.
     pub thread: ThreadId,
     /// Counts of the removal.
-    pub swept: Swept,
+    pub swept: GcCounts,
     /// Reason why it was skipped, if it was: a run holds it, or it is damaged.
     pub passed_over: Option<String>,
 }
 
 /// Result for a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SweptStore {
+pub struct StoreGcReport {
     /// Result for each thread.
-    pub threads: Vec<SweptThread>,
+    pub threads: Vec<ThreadGcReport>,
 }
 
-impl SweptStore {
+impl StoreGcReport {
     /// Returns the sum over all threads.
-    pub fn total(&self) -> Swept {
-        self.threads.iter().fold(Swept::default(), |sum, thread| Swept {
+    pub fn total(&self) -> GcCounts {
+        self.threads.iter().fold(GcCounts::default(), |sum, thread| GcCounts {
             kept: sum.kept + thread.swept.kept,
             checkpoints: sum.checkpoints + thread.swept.checkpoints,
             records: sum.records + thread.swept.records,
@@ -184,14 +184,14 @@ impl SweptStore {
     }
 }
 
-impl fmt::Display for Swept {
+impl fmt::Display for GcCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kept, checkpoints, records, bytes } = self;
         write!(f, "{checkpoints} checkpoints removed, {kept} kept; {records} records, {bytes} bytes removed")
     }
 }
 
-impl fmt::Display for SweptStore {
+impl fmt::Display for StoreGcReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passed_over = self.threads.iter().filter_map(|thread| Some((&thread.thread, thread.passed_over.as_ref()?)));
         write!(f, "{} threads: {}", self.threads.len(), self.total())?;
@@ -208,19 +208,19 @@ impl fmt::Display for SweptStore {
 /// [`CheckpointError::UnknownThread`]; [`CheckpointError::ThreadBusy`] while a run holds the thread;
 /// [`CheckpointError::Damaged`], with nothing removed, if its records cannot be read; if the store fails. Kept
 /// checkpoints are whole in every case.
-pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<Swept, CheckpointError> {
+pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<GcCounts, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let decoded = ThreadRecords::read(store, thread).await?;
     let roots = policy.roots(&decoded, head);
     if let Some(missing) = head.checkpoint.filter(|id| !decoded.checkpoints.contains_key(id)) {
-        return Err(CheckpointError::damaged(thread, Key::Checkpoint(missing), "it is missing"));
+        return Err(CheckpointError::damaged_record(thread, Key::Checkpoint(missing), "it is missing"));
     }
     let reach = Reach::from(&decoded, roots);
-    let mut sweep = Sweep { store, lease: &lease, head, gone: vec![], bytes: 0, swept: Swept::default() };
+    let mut sweep = Sweep { store, lease: &lease, head, gone: vec![], bytes: 0, swept: GcCounts::default() };
     sweep.swept.kept = reach.checkpoints.len();
-    sweep.checkpoints(&decoded, &reach).await?;
-    sweep.rest(&decoded, &reach).await?;
+    sweep.remove_checkpoints(&decoded, &reach).await?;
+    sweep.remove_rest(&decoded, &reach).await?;
     Ok(sweep.swept)
 }
 
@@ -229,10 +229,10 @@ pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention)
 ///
 /// # Errors
 /// If the store cannot be read or written.
-pub async fn gc_all(store: &dyn Checkpointer, policy: &Retention) -> Result<SweptStore, CheckpointError> {
-    let mut report = SweptStore::default();
+pub async fn gc_all(store: &dyn Checkpointer, policy: &Retention) -> Result<StoreGcReport, CheckpointError> {
+    let mut report = StoreGcReport::default();
     loop {
-        let last = report.threads.last().map(|swept: &SweptThread| swept.thread.clone());
+        let last = report.threads.last().map(|swept: &ThreadGcReport| swept.thread.clone());
         let page = store.threads(last.as_ref(), 256).await?;
         if page.is_empty() {
             return Ok(report);
@@ -240,10 +240,10 @@ pub async fn gc_all(store: &dyn Checkpointer, policy: &Retention) -> Result<Swep
         for thread in page {
             let (swept, passed_over) = match gc(store, &thread, policy).await {
                 Ok(swept) => (swept, None),
-                Err(error) if is_of_one_thread(&error) => (Swept::default(), Some(error.to_string())),
+                Err(error) if is_of_one_thread(&error) => (GcCounts::default(), Some(error.to_string())),
                 Err(error) => return Err(error),
             };
-            report.threads.push(SweptThread { thread, swept, passed_over });
+            report.threads.push(ThreadGcReport { thread, swept, passed_over });
         }
     }
 }
@@ -267,7 +267,7 @@ struct Sweep<'a> {
     head: Head,
     gone: Vec<Key>,
     bytes: usize,
-    swept: Swept,
+    swept: GcCounts,
 }
 
 impl Sweep<'_> {
@@ -276,7 +276,7 @@ impl Sweep<'_> {
     const BYTES: usize = 4 << 20;
 
     /// Removes unreached checkpoints: those of the root graph first, each before the ones it builds on.
-    async fn checkpoints(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
+    async fn remove_checkpoints(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
         for root in [true, false] {
             let these = decoded.checkpoints.iter().rev().filter(|(_, made)| made.root == root);
             for (id, made) in these.filter(|(id, _)| !reach.checkpoints.contains(**id)) {
@@ -290,7 +290,7 @@ impl Sweep<'_> {
     }
 
     /// Removes all other unreached records.
-    async fn rest(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
+    async fn remove_rest(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
         let thread = self.lease.thread().clone();
         let mut pages = Pages::of(self.store, &thread, Key::About..=LAST);
         while let Some(page) = pages.next().await? {

@@ -51,7 +51,7 @@ impl StoreKind {
     }
 
     /// Returns the kind of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 }

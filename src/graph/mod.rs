@@ -61,9 +61,9 @@ pub use crate::graph::runner::resume::runner;
 pub use build::TestUtil;
 pub use build::{Child, CompileError, CompiledGraph, Edges, Lint, Persistence, Problem, RECURSION_LIMIT, StateGraph};
 pub use context::{Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, Verdict, Verified, WhatIf};
-pub use diff::{Asked, Change, ChannelDiff, Diff, Edit, Inside, RecordedEntry, Side, SubgraphDiff};
+pub use diff::{Change, ChannelDiff, Diff, DiffQuestion, Edit, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
 pub use document::{
-    ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem,
+    ChannelSpec, EdgeSpec, GraphSpec, GraphSpecProblem, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError,
 };
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use host::{AnyGraph, AnyThread, Graphs, OwnContext};
@@ -74,12 +74,12 @@ pub use interrupt::{
 #[doc(hidden)]
 pub use node::AsyncBody;
 pub use node::{
-    Blocking, CachePolicy, Chooser, Command, Declared, END, Ended, Failure, Input, IntoCommand, Name, Node,
-    NodeDefaults, NodeExt, NodeId, NodeOptions, Outcomes, OverContext, OverState, RetryPolicy, Route, Router, START,
-    Sends, Target, WithOptions, Work, Worker, blocking, targets, worker,
+    Blocking, CachePolicy, Chooser, Command, DeclaredTargets, END, Failure, Input, IntoCommand, Name, Node,
+    NodeDefaults, NodeExt, NodeId, NodeOptions, NodeResult, Outcomes, OverContext, OverState, RetryPolicy, Route,
+    Router, START, Sends, Target, WithOptions, Work, Worker, blocking, targets, worker,
 };
 pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
-pub use replay::{Replay, ReplayStream, Replayed, Replaying};
+pub use replay::{Replay, ReplayResult, ReplayStream, Replaying};
 pub use runner::{
     Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, RunnerWaker, TurnEnd, Until,
 };
@@ -90,7 +90,7 @@ pub use state::{
     IntoItems, IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, Overwrite, Payload, Put,
     SchemaError, State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
 };
-pub use subgraph::{CallError, Mapped};
+pub use subgraph::{CallError, MappedChild};
 pub use thread::{
     History, Outcome, Questions, Request, Rest, RunStream, STATE_LIMIT, StateUpdate, Status, StatusKind, Thread,
     ThreadFilter, ThreadInfo, ThreadPage, Updated,

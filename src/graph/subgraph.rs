@@ -13,17 +13,17 @@ use std::sync::atomic::Ordering;
 use tracing::Instrument;
 
 use crate::checkpoint::{BoxFuture, CheckpointId, Key};
-use crate::graph::build::rows::{bodies, declared};
+use crate::graph::build::rows::{bodies, declared_questions};
 use crate::graph::build::{Child, CompiledGraph, GraphCore, Persistence, StateGraph};
-use crate::graph::context::{Ctx, Exit, Raised, TaskCtx};
+use crate::graph::context::{AttemptStop, Ctx, Exit, TaskCtx};
 use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{DeclaredQuestion, Interrupted, Receives};
-use crate::graph::node::{AnyCommand, AnyEnded, Command, Ended, Node, NodeId};
+use crate::graph::interrupt::{DeclaredQuestion, Interrupted, SignalType};
+use crate::graph::node::{AnyCommand, AnyNodeResult, Command, Node, NodeId, NodeResult};
 use crate::graph::records::Reader;
 use crate::graph::replay::body;
 use crate::graph::replay::recorded_events::emit_subgraph;
-use crate::graph::run::children::{below, own_name, pointer_number};
+use crate::graph::run::children::{nested_name, own_name, pointer_number};
 use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
@@ -47,8 +47,8 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
     /// StateGraph::new().add_subgraph(Step::Research, child)
     /// # }
     /// ```
-    pub fn mapped<S: State, In, Out>(self, enter: In, leave: Out) -> Mapped<S, M, C, T, In, Out> {
-        Mapped { child: self, enter, leave, parent: PhantomData }
+    pub fn mapped<S: State, In, Out>(self, enter: In, leave: Out) -> MappedChild<S, M, C, T, In, Out> {
+        MappedChild { child: self, enter, leave, parent: PhantomData }
     }
 }
 
@@ -59,7 +59,7 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
     }
 
     fn into_node(self) -> impl Node<S, N, C> {
-        Arc::new(Nest {
+        Arc::new(SubgraphNode {
             child: self,
             enter: |state: Arc<S>, ctx: &TaskCtx| take_or_copy(AnyState::of(state), ctx),
             leave: |left: Left| left.delta,
@@ -70,20 +70,20 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
 }
 
 /// A child over its own state, with the functions that map input and result.
-pub struct Mapped<S, M, C, T: State, In, Out> {
+pub struct MappedChild<S, M, C, T: State, In, Out> {
     child: CompiledGraph<T, M, C>,
     enter: In,
     leave: Out,
     parent: PhantomData<fn(S)>,
 }
 
-impl<S, M, C, T: State, In, Out> std::fmt::Debug for Mapped<S, M, C, T, In, Out> {
+impl<S, M, C, T: State, In, Out> std::fmt::Debug for MappedChild<S, M, C, T, In, Out> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Mapped")
     }
 }
 
-impl<S, N, T, M, C, In, Out, I, O> Child<S, N, C> for Mapped<S, M, C, T, In, Out>
+impl<S, N, T, M, C, In, Out, I, O> Child<S, N, C> for MappedChild<S, M, C, T, In, Out>
 where
     S: State,
     N: NodeId,
@@ -101,7 +101,7 @@ where
 
     fn into_node(self) -> impl Node<S, N, C> {
         let (enter, leave) = (self.enter, self.leave);
-        Arc::new(Nest {
+        Arc::new(SubgraphNode {
             child: self.child,
             enter: move |state: Arc<S>, _: &TaskCtx| ChildInput::Input(enter(&state).into().into()),
             leave: move |left: Left| leave(left.state.of_type()).into().into(),
@@ -111,7 +111,7 @@ where
     }
 }
 
-struct Nest<S, T: State, M, C, In, Out> {
+struct SubgraphNode<S, T: State, M, C, In, Out> {
     child: CompiledGraph<T, M, C>,
     enter: In,
     leave: Out,
@@ -120,7 +120,7 @@ struct Nest<S, T: State, M, C, In, Out> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<S, N, T, M, C, In, Out> Node<S, N, C> for Arc<Nest<S, T, M, C, In, Out>>
+impl<S, N, T, M, C, In, Out> Node<S, N, C> for Arc<SubgraphNode<S, T, M, C, In, Out>>
 where
     S: State,
     N: NodeId,
@@ -130,12 +130,12 @@ where
     In: Fn(Arc<S>, &TaskCtx) -> ChildInput + Send + Sync + 'static,
     Out: Fn(Left) -> AnyWrites + Send + Sync + 'static,
 {
-    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         let ended = Node::<S, N, C>::begin(self, state, ctx);
         Box::pin(async move { ended.await.map(Command::of) })
     }
 
-    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult> {
         let nest = Arc::clone(self);
         Box::pin(async move {
             let begin = Box::new(|| (nest.enter)(state, &ctx.0));
@@ -235,14 +235,14 @@ fn run_child<'a>(
         if let Some(scope) = ctx.effect_scope() {
             let (node, key) = (Arc::clone(&ctx.facts.name), scope.key().to_owned());
             let error = RunError::CallInEffect { node, key };
-            ctx.raise(Raised::Wrong(error.clone()));
+            ctx.raise(AttemptStop::Wrong(error.clone()));
             return Err(CallError::Failed(Box::new(error)));
         }
         // The k-th call of a task belongs to the k-th call of its last run.
         let call = ctx.progress.calls.fetch_add(1, Ordering::Relaxed);
         // A comparing replay walks the records of the child and stores nothing.
         if let Some(comparison) = &ctx.shared.replay {
-            let recorded = body::recorded(child, begin(), mode, ctx, call, comparison).await;
+            let recorded = body::replay_child(child, begin(), mode, ctx, call, comparison).await;
             return recorded.map_err(|error| raise(ctx, error));
         }
         let mut run = match open(child, begin, mode, ctx, call).await {
@@ -252,10 +252,10 @@ fn run_child<'a>(
         // A node that is the subgraph itself ends with it: the last checkpoint need not be on disk before that.
         run.child.is_whole_task = mode != StateMode::Own && ctx.permits.is_none();
         let ended = match run.shared.events.traced {
-            false => lending(ctx, run.drive()).await,
+            false => with_permits_released(ctx, run.drive()).await,
             true => {
                 let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.scope.names);
-                Box::pin(lending(ctx, run.drive())).instrument(span).await
+                Box::pin(with_permits_released(ctx, run.drive())).instrument(span).await
             }
         };
         // A child that has not finished stops its task, and what it waits for becomes the task's own.
@@ -267,18 +267,20 @@ fn run_child<'a>(
                 ctx.state().waits.questions.insert(Some(call), asked);
                 ctx.state().note_wake(run.wakes());
                 ctx.state().waits.receives.extend(run.receives().cloned());
-                Raised::Inside
+                AttemptStop::Inside
             }
             Ok(Exit::Awaiting(until)) => {
                 ctx.state().note_wake(until);
                 ctx.state().waits.receives.extend(run.receives().cloned());
-                Raised::Inside
+                AttemptStop::Inside
             }
             Ok(Exit::Waiting(until)) => {
                 ctx.state().note_wake(Some(until));
-                Raised::Inside
+                AttemptStop::Inside
             }
-            Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
+            Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => {
+                AttemptStop::Stopped(exit)
+            }
             Err(error) => {
                 // A command for the parent discards what the child wrote: the warning names the channels.
                 if matches!(error, RunError::HandUp(_)) {
@@ -295,7 +297,7 @@ fn run_child<'a>(
 
 fn raise(ctx: &Arc<TaskCtx>, error: RunError) -> CallError {
     if let RunError::HandUp(handed) = error {
-        ctx.raise(Raised::Parent(handed));
+        ctx.raise(AttemptStop::Parent(handed));
         return Interrupted::new().into();
     }
     ctx.state().subgraphs.failures.push(error.clone());
@@ -305,11 +307,11 @@ fn raise(ctx: &Arc<TaskCtx>, error: RunError) -> CallError {
 fn leave(child: &GraphCore, run: &mut Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
         ctx.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
-        recorder.ended(&run.scope.path);
+        recorder.keep_child_end(&run.scope.path);
     }
     if child.persistence == Persistence::Inherit && !run.pos.children.is_empty() {
         let own = own_name(ctx, call);
-        let below = run.pos.children.iter().map(|(name, at)| (below(&own, name), *at));
+        let below = run.pos.children.iter().map(|(name, at)| (nested_name(&own, name), *at));
         ctx.state().subgraphs.children.extend(below);
     }
     if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
@@ -333,16 +335,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 }
 
 /// Runs a subgraph while the task's permits are released.
-async fn lending<T>(ctx: &TaskCtx, subgraph: impl Future<Output = T>) -> T {
+async fn with_permits_released<T>(ctx: &TaskCtx, subgraph: impl Future<Output = T>) -> T {
     match &ctx.permits {
         Some(permits) => permits.released_during(subgraph).await,
         None => subgraph.await,
     }
 }
 
-struct Described(GraphCore);
+struct GraphChild(GraphCore);
 
-impl Inner for Described {
+impl Inner for GraphChild {
     fn can_ask(&self) -> bool {
         self.0.table.questions.declared
     }
@@ -368,19 +370,19 @@ impl Inner for Described {
     }
 
     fn children(&self, node: &str) -> &[AnyChild] {
-        self.0.table.named(node).map_or(&[], |at| &self.0.table.row(at).children)
+        self.0.table.node_index(node).map_or(&[], |at| &self.0.table.row(at).children)
     }
 
     fn declared(&self) -> Vec<(&'static str, &'static str)> {
-        self.0.table.nodes.iter().flat_map(declared).collect()
+        self.0.table.nodes.iter().flat_map(declared_questions).collect()
     }
 
     fn asks(&self, question: &str) -> Option<DeclaredQuestion> {
         self.0.table.asks(question)
     }
 
-    fn receives(&self, signal: &str) -> Option<Receives> {
-        self.0.table.receives(signal)
+    fn receives(&self, signal: &str) -> Option<SignalType> {
+        self.0.table.declared_signal(signal)
     }
 
     fn signals(&self) -> BTreeSet<&'static str> {
@@ -428,6 +430,6 @@ impl Inner for Described {
 
 impl GraphCore {
     pub(crate) fn described(self) -> AnyChild {
-        AnyChild(Arc::new(Described(self)))
+        AnyChild(Arc::new(GraphChild(self)))
     }
 }

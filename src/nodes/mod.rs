@@ -59,36 +59,38 @@ mod step;
 mod verify;
 
 pub use agent::{
-    AgentCall, AgentSpec, AgentTurn, Agents, Answer, AskedOfAgent, Crew, Cut, CutOff, Developed, DeveloperJob, GivenUp,
-    Purse, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, Verdict, developer, resolve_texts, reviewer,
-    submitted,
+    AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, Answer, BudgetShare, Crew, CutReason, Developed,
+    DeveloperJob, RefusalDecision, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, UnfinishedTurn, Verdict,
+    developer, parse_submission, resolve_texts, reviewer,
 };
 pub use ask::{
-    AfterBudget, AfterGivingUp, AfterHalt, AfterMove, AfterRefusal, AgentQuestion, AgentReply, ApprovePlan,
-    BranchMoved, BudgetReached, DecideTask, GaveUp, Halted, HaltedPhasePlace, PlanChanged, Raise, ReviewUnavailable,
-    Salvage, SessionRefused, TaskToApprove, WhichPlan, WithoutReview, WrittenOverride,
+    AfterBudget, AfterGivingUp, AfterHalt, AfterMissingReview, AfterMove, AfterRefusal, AgentQuestion, AgentReply,
+    ApprovePlan, BranchMoved, BudgetReached, DecideTask, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
+    RaisedLimits, ReviewUnavailable, Salvage, SessionRefused, TaskGivenUp, TaskToApprove, WrittenOverride,
 };
 pub use events::{Notes, PhaseEvent, Place};
 pub use git::{
-    Advance, After, Base, CommitJob, DIFF_LIMIT, FinishJob, FinishedTask, Folder, Keep, Kept, KeptFiles, LeftFiles,
-    Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, commit_task, keep_objects, release_objects, sweep_objects,
-    tampering_message,
+    Advance, Base, CommitJob, CommitTarget, DIFF_LIMIT, FinishJob, FinishedTask, Folder, KeptAttempt, KeptFiles,
+    LeftFiles, Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, Traces, commit_task, keep_objects,
+    release_objects, sweep_objects, tampering_message,
 };
 pub use job::{Context, Job, MakeUpdate, ReadJob, node};
 pub use plan::{
-    Adopted, ApprovalJob, Approved, ArchitectJob, Architected, AskJob, Asking, BeginPhaseJob, BeginTaskJob, BegunPhase,
-    BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask, EndedSubtask, FinalizeJob,
-    Finalized, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, Integrated, JoinedChildren, KeptPart, Lane,
-    Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases, PrepareJob, Prepared, Reply, RetryPhaseJob,
-    ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Unready, Worktree, WorktreeJob, architect,
-    finalize, halt, human_approval, plan_validator, prepare_workspace, restore_worktree,
+    AdoptedPlan, ApprovalJob, Approved, ArchitectJob, Architected, AskJob, AskReason, BeginPhaseJob, BeginTaskJob,
+    BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask, EndedSubtask,
+    FinalizeJob, Finalized, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, IntegrationResult,
+    JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases, PrepareJob, Prepared,
+    Reply, RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Worktree,
+    WorktreeJob, WorktreeProblem, architect, finalize, halt, human_approval, plan_validator, prepare_workspace,
+    restore_worktree,
 };
 pub use prompts::{
-    Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Diff, Feedback, Prompt, Section, ToSplit, Work,
+    Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Feedback, Prompt, PromptDiff, ReviewedWork, Section,
+    SplitInput,
 };
 pub use siblings::Siblings;
 pub use step::{CommandError, CommandOutput, ShellCommand, next_task_node, run_command};
 pub use verify::{
-    Check, PlannedVerifier, RanVerifier, RunVerifier, Verified, VerifierHost, VerifyJob, planned_verifier,
-    run_verifier, verify,
+    Check, PlannedVerifier, RunVerifier, Verified, VerifierHost, VerifierRun, VerifyJob, plan_verifier, run_verifier,
+    verify,
 };

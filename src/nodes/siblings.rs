@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +34,7 @@ pub(super) struct Group {
 impl Siblings {
     /// Returns the group, which all its tasks in this run share.
     pub(super) async fn join<C: Context>(&self, ctx: &Ctx<C>) -> Result<Group, NodeError> {
-        let group = ctx.kept(&format!("siblings {}", self.group), || Group::new(self)).await;
+        let group = ctx.keep_for_run(&format!("siblings {}", self.group), || Group::new(self)).await;
         group.ok_or_else(|| NodeError::permanent(format!("`{}` is the name of something else", self.group)))
     }
 }
@@ -43,7 +43,7 @@ impl Group {
     fn new(siblings: &Siblings) -> Self {
         let places = Arc::new(Semaphore::new(siblings.at_once.max(1) as usize));
         let (stop, why) = (CancellationToken::new(), OnceLock::new());
-        let file = here(&siblings.stopped);
+        let file = present_path(&siblings.stopped);
         if let Ok(known) = std::fs::read_to_string(&file) {
             let _ = why.set(known);
             stop.cancel();
@@ -71,11 +71,11 @@ impl Group {
     }
 
     /// Returns why the group was stopped; none if it was not.
-    pub(super) fn stopped(&self) -> Option<String> {
+    pub(super) fn stop_reason(&self) -> Option<String> {
         self.stop.is_cancelled().then(|| self.why.get().cloned().unwrap_or_default())
     }
 
-    pub(super) async fn cancelled(&self) {
+    pub(super) async fn wait_for_stop(&self) {
         self.stop.cancelled().await;
     }
 

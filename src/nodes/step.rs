@@ -119,12 +119,12 @@ impl<C: Context> Job<C> for ShellCommand {
     type Output = CommandOutput;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<CommandOutput, NodeError> {
-        Ok(placed(self, ctx).run(|| ctx.heartbeat()).await?)
+        Ok(with_place(self, ctx).run(|| ctx.heartbeat()).await?)
     }
 }
 
 /// Adds the variables that name the place.
-fn placed<C>(command: ShellCommand, ctx: &Ctx<C>) -> ShellCommand {
+fn with_place<C>(command: ShellCommand, ctx: &Ctx<C>) -> ShellCommand {
     let command = command.env("SUPERSTEP_NODE", ctx.node()).env("SUPERSTEP_TASK_ID", ctx.task_id());
     match ctx.thread() {
         Some(thread) => command.env("SUPERSTEP_THREAD", thread.as_str()),

@@ -248,7 +248,7 @@ async fn a_list_filters_by_question_and_wake_time() {
     assert_eq!((question.json(), question.node()), (json!({ "item": "parcel" }), "Approve"));
     thread.answer(Answer::json(&Value::Bool(true)).to(question.id())).await.unwrap();
     let info = ThreadInfo::read_at(&*store, &"o".into(), clock()).await.unwrap().unwrap();
-    assert_eq!((info.standing, info.wake), (StatusKind::Waiting, Some(clock() + Duration::from_secs(3600))));
+    assert_eq!((info.status, info.wake), (StatusKind::Waiting, Some(clock() + Duration::from_secs(3600))));
 }
 
 #[test]

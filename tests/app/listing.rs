@@ -83,7 +83,7 @@ async fn a_list_shows_the_standing_of_the_thread_itself(
     let listed = ThreadInfo::all(&*store).await.unwrap();
     let [info] = listed.as_slice() else { panic!("{listed:?}") };
     let status = graph.thread("t").status().await.unwrap();
-    assert_eq!((info.standing, status.standing(), info.graph.as_str()), (standing, standing, "job"));
+    assert_eq!((info.status, status.kind(), info.graph.as_str()), (standing, standing, "job"));
     assert_eq!(info.step, graph.thread("t").state().await.unwrap().unwrap().step);
 }
 
@@ -96,8 +96,8 @@ async fn a_claimed_thread_is_listed_as_running() {
     let _ = graph.thread("t").cancel_with(cancelled).invoke(Job::update().kind("ends")).await;
     let id = ThreadId::from("t");
     let lease = store.claim(&id, superstep::checkpoint::Claim::IfFree).await.unwrap();
-    assert_eq!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.standing), Some(StatusKind::Running));
+    assert_eq!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.status), Some(StatusKind::Running));
     drop(lease);
-    assert_ne!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.standing), Some(StatusKind::Running));
+    assert_ne!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.status), Some(StatusKind::Running));
     assert!(ThreadInfo::read(&*store, &"other".into()).await.unwrap().is_none());
 }

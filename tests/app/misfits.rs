@@ -90,7 +90,7 @@ async fn damage_is_listed_for_every_store() {
     stored_by_an_older_graph(&store, "torn").await;
     damage(&*store, "torn").await;
     let listed = ThreadInfo::all(&*store).await.unwrap();
-    let words: Vec<_> = listed.iter().map(|info| (info.id.as_str(), info.standing)).collect();
+    let words: Vec<_> = listed.iter().map(|info| (info.id.as_str(), info.status)).collect();
     assert_eq!(words, [("torn", StatusKind::Damaged), ("whole", StatusKind::Pending)]);
     assert!(ThreadInfo::read(&*store, &"torn".into()).await.is_err());
 }

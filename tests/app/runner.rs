@@ -83,7 +83,7 @@ async fn crashed(graph: &Jobs, name: &str, kind: &str) {
 }
 
 async fn standing(graph: &Jobs, name: &str) -> StatusKind {
-    graph.thread(name).status().await.unwrap().standing()
+    graph.thread(name).status().await.unwrap().kind()
 }
 
 fn counts(report: &RunnerReport) -> (u64, u64, Vec<(StatusKind, u64)>) {
@@ -221,7 +221,7 @@ async fn a_runner_takes_new_work_until_it_is_stopped() {
     let ends = CancellationToken::new();
     let finished = ends.clone();
     let run = runner([graph.clone()]).poll_every(Duration::from_secs(3600)).on_stop(move |stop| {
-        assert_eq!(stop.status.standing(), StatusKind::Finished);
+        assert_eq!(stop.status.kind(), StatusKind::Finished);
         finished.cancel();
         async {}
     });

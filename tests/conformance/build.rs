@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use superstep::graph::{
-    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, Declared, END, Edges, Failure, Input, Kind, Lint,
+    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DeclaredTargets, END, Edges, Failure, Input, Kind, Lint,
     MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, State, StateGraph, Target, Worker,
     Writes,
 };
@@ -454,9 +454,9 @@ fn add_branch<S: CaseState>(
     let name = branch.name.clone().unwrap_or_else(|| format!("branch{at}"));
     let declared = match &branch.targets {
         Some(targets) if !targets.is_empty() => {
-            Declared::from(targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>())
+            DeclaredTargets::from(targets.iter().map(|(label, to)| (label.clone(), target(to))).collect::<Vec<_>>())
         }
-        _ => Declared::Anywhere,
+        _ => DeclaredTargets::Anywhere,
     };
     let (source_name, owned, graph) = (branch.from.clone(), branch.clone(), graph.clone());
     let router = move |state: &S, world: &Arc<World>| -> Target<Name> {

@@ -88,7 +88,7 @@ impl<S: CaseState> Subject<S> {
                 graph = graph.with_shared_checkpointer(Arc::clone(store));
                 graph.thread_with(place.thread.as_str(), world)
             }
-            None => graph.detached(world),
+            None => graph.detached_thread(world),
         })
     }
 
@@ -172,7 +172,7 @@ impl<S: CaseState> Subject<S> {
         let command = match input {
             Input::Values(Value::Null) => return Ok(Request::proceed()),
             Input::Values(Value::Object(values)) => {
-                return Ok(Request::input(S::writes(self.spec(graph), &values)).given(values));
+                return Ok(Request::input(S::writes(self.spec(graph), &values)).with_raw_input(values));
             }
             Input::Values(_) => return Ok(Request::input(self.unwritable(graph)?)),
             Input::Command(command) => command,

@@ -51,7 +51,7 @@ impl CaseState for DataState {
     }
 
     fn returned(&self) -> Option<&Map<String, Value>> {
-        self.returned()
+        self.returned_object()
     }
 
     fn own_name(_: &Graph, channel: &str) -> String {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 use superstep::graph::{
-    AnyQuestion, Boxed, Command, Ctx, DataSchema, DataState, Ended, Failure, Input, Name, NodeError,
+    AnyQuestion, Boxed, Command, Ctx, DataSchema, DataState, Failure, Input, Name, NodeError, NodeResult,
 };
 
 use crate::graphs::Graph;
@@ -72,7 +72,7 @@ pub(crate) struct Plan {
 
 pub(crate) fn body(
     plan: Plan,
-) -> impl Fn(Input<DataState, Value>, Ctx<Journal>) -> Boxed<'static, Ended<DataState, Name>> {
+) -> impl Fn(Input<DataState, Value>, Ctx<Journal>) -> Boxed<'static, NodeResult<DataState, Name>> {
     move |input, ctx| {
         let plan = plan.clone();
         Box::pin(async move {
@@ -91,7 +91,7 @@ pub(crate) fn body(
 /// The handler of a body; the error it handles is the name of the body's task.
 pub(crate) fn handler(
     plan: Plan,
-) -> impl Fn(Arc<DataState>, Failure, Ctx<Journal>) -> Boxed<'static, Ended<DataState, Name>> {
+) -> impl Fn(Arc<DataState>, Failure, Ctx<Journal>) -> Boxed<'static, NodeResult<DataState, Name>> {
     move |state, failure, ctx| {
         let plan = plan.clone();
         Box::pin(async move {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use superstep::drivers::api::{Api, ApiConfig, ApiKey};
+use superstep::drivers::api::{ApiConfig, ApiDriver, ApiKey};
 use superstep::drivers::{
     Access, AgentEvent, AgentRequest, DriverError, DriverExt, Finished, Session, SessionRef, SessionStore, SubmitTool,
 };
@@ -42,9 +42,9 @@ impl Scene {
         self.folder.path().join("sessions")
     }
 
-    fn api(&self) -> Api {
+    fn api(&self) -> ApiDriver {
         let config = ApiConfig::new(self.server.url()).key(ApiKey::new(KEY), "MY_KEY");
-        Api::new(config, SessionStore::new(self.store())).unwrap()
+        ApiDriver::new(config, SessionStore::new(self.store())).unwrap()
     }
 
     fn request(&self, turn: &str, prompt: &str) -> AgentRequest {

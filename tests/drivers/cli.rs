@@ -249,12 +249,12 @@ async fn the_usage_of_a_codex_turn_is_the_increase_of_its_session() {
 async fn a_sandbox_wraps_the_whole_agent(#[values(true, false)] codex: bool) {
     let stage = Stage::with(if codex { CODEX } else { CLAUDE });
     let sandbox = script(stage.path(), "sandbox", "printf '%s ' \"$1\" > inside; shift; exec \"$@\"");
-    let behind = |agent: CliAgent| agent.behind([sandbox.to_str().unwrap(), "--strict"]);
+    let behind = |agent: CliAgent| agent.run_in([sandbox.to_str().unwrap(), "--strict"]);
     let agent = behind(if codex { stage.codex() } else { stage.claude() });
     run(agent, stage.request()).await.1.unwrap();
     assert_eq!(stage.read("inside"), "--strict ");
     assert!(stage.read("args").starts_with(if codex { "exec\n-s\n" } else { "-p\n" }), "{}", stage.read("args"));
-    let missing = run(stage.codex().behind(["no-such-sandbox"]), stage.request()).await.1.unwrap_err();
+    let missing = run(stage.codex().run_in(["no-such-sandbox"]), stage.request()).await.1.unwrap_err();
     assert!(missing.message.starts_with("cannot start `no-such-sandbox`, which the agent is to run in: "), "{missing}");
     assert_eq!(missing.help, "install it, or change `command_prefix` in the profile");
 }
@@ -269,12 +269,12 @@ echo "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"$EXTRA_TOKEN\",\
 async fn no_output_of_an_agent_contains_its_keys(#[case] codex: bool, #[case] body: &str) {
     let stage = Stage::with(body);
     let agent = if codex { stage.codex() } else { stage.claude() };
-    let agent = agent.env("EXTRA_TOKEN", "hush-hush").keeping(SessionStore::new(stage.path().join("kept")));
+    let agent = agent.env("EXTRA_TOKEN", "hush-hush").with_store(SessionStore::new(stage.path().join("kept")));
     let request = AgentRequest { turn: "t".into(), ..stage.request() };
     let (events, finished) = run(agent.clone(), request).await;
     let finished = finished.unwrap();
     assert_eq!(finished.submitted, Some(json!({"done": true, "why": "[redacted], sk-learn-is-there"})));
-    let ended = agent.ended(None, "t").await.unwrap();
+    let ended = agent.finished_turn(None, "t").await.unwrap();
     let all = format!("{events:?}{finished:?}{ended:?}");
     assert!(!all.contains("hush-hush") && events.iter().any(|event| event.contains("[redacted]")), "{all}");
 }
@@ -332,7 +332,7 @@ async fn the_result_of_a_turn_is_found_by_its_key_in_another_process(#[values(tr
     let stage = Stage::with(if codex { CODEX } else { CLAUDE });
     let agent = || {
         let agent = if codex { stage.codex() } else { stage.claude() };
-        agent.keeping(SessionStore::new(stage.path().join("kept")))
+        agent.with_store(SessionStore::new(stage.path().join("kept")))
     };
     let keyed = |request: AgentRequest, turn: &str| AgentRequest { turn: turn.to_owned(), ..request };
     let first = agent().finish(keyed(stage.request(), "A/1"), |_| ()).await.unwrap();
@@ -341,13 +341,13 @@ async fn the_result_of_a_turn_is_found_by_its_key_in_another_process(#[values(tr
     let second = agent().finish(keyed(resumed, "A/2"), |_| ()).await.unwrap();
     agent().finish(stage.request(), |_| ()).await.unwrap();
 
-    assert_eq!(agent().ended(None, "A/1").await.unwrap(), Some(first));
-    assert_eq!(agent().ended(Some(&session), "A/2").await.unwrap(), Some(second));
+    assert_eq!(agent().finished_turn(None, "A/1").await.unwrap(), Some(first));
+    assert_eq!(agent().finished_turn(Some(&session), "A/2").await.unwrap(), Some(second));
     for (session, turn) in [(None, "A/2"), (Some(&session), "A/1"), (None, "A/3"), (None, "")] {
-        assert_eq!(agent().ended(session, turn).await.unwrap(), None, "{session:?} {turn}");
+        assert_eq!(agent().finished_turn(session, turn).await.unwrap(), None, "{session:?} {turn}");
     }
     let without_store = if codex { stage.codex() } else { stage.claude() };
-    assert_eq!(without_store.ended(None, "A/1").await.unwrap(), None);
+    assert_eq!(without_store.finished_turn(None, "A/1").await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -355,7 +355,7 @@ async fn the_result_of_a_turn_is_stored_before_its_program_ends() {
     let lines = CLAUDE.to_owned()
         + "\nuntil cat kept/*/*.jsonl > seen 2>/dev/null && grep -q ended seen; do sleep 0.01; done; echo > in-time";
     let stage = Stage::with(&lines);
-    let agent = stage.claude().keeping(SessionStore::new(stage.path().join("kept"))).grace(Duration::from_secs(120));
+    let agent = stage.claude().with_store(SessionStore::new(stage.path().join("kept"))).grace(Duration::from_secs(120));
     agent.finish(AgentRequest { turn: "t".into(), ..stage.request() }, |_| ()).await.unwrap();
     assert_eq!(stage.read("in-time"), "\n");
 }
@@ -366,16 +366,16 @@ async fn the_result_of_a_turn_is_stored_before_its_program_ends() {
 #[tokio::test]
 async fn a_failed_turn_is_not_stored(#[case] body: &str) {
     let stage = Stage::with(body);
-    let agent = stage.codex().keeping(SessionStore::new(stage.path().join("kept")));
+    let agent = stage.codex().with_store(SessionStore::new(stage.path().join("kept")));
     agent.finish(AgentRequest { turn: "t".into(), ..stage.request() }, |_| ()).await.unwrap_err();
-    assert_eq!(agent.ended(None, "t").await.unwrap(), None);
+    assert_eq!(agent.finished_turn(None, "t").await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn a_turn_that_ended_has_ended_even_if_it_cannot_be_stored() {
     let stage = Stage::with(CLAUDE);
     fs::write(stage.path().join("kept"), "no folder").unwrap();
-    let agent = stage.claude().keeping(SessionStore::new(stage.path().join("kept")));
+    let agent = stage.claude().with_store(SessionStore::new(stage.path().join("kept")));
     let (events, finished) = run(agent, AgentRequest { turn: "t".into(), ..stage.request() }).await;
     assert_eq!(finished.unwrap().status, Status::Done);
     assert!(events.last().unwrap().contains("should this process be killed now"), "{events:?}");

@@ -28,12 +28,12 @@ impl Driver for Greedy {
     fn run(&self, _: AgentRequest) -> AgentEvents {
         let most = self.requests;
         events(move |tell| async move {
-            tell.tell(AgentEvent::Started(SessionRef { id: "s".into(), turn: String::new() })).await;
+            tell.send(AgentEvent::Started(SessionRef { id: "s".into(), turn: String::new() })).await;
             let mut usage = Usage::default();
             for _ in 0..most {
                 usage += Usage { input: 100, requests: 1, ..Usage::default() };
-                tell.tell(AgentEvent::Usage(usage)).await;
-                tell.tell(AgentEvent::Text("so".into())).await;
+                tell.send(AgentEvent::Usage(usage)).await;
+                tell.send(AgentEvent::Text("so".into())).await;
             }
             Ok(Finished { status: Status::Done, text: "done".into(), submitted: None, session: None, usage })
         })
@@ -86,7 +86,7 @@ async fn a_ledger_in_a_file_counts_earlier_spending() {
     let cut = run(&metered(u64::MAX), "two", None).await.unwrap_err();
     assert_eq!(cut.class, ErrorClass::Budget);
     let ledger = Ledger::open(&file).unwrap().limits(limits);
-    assert_eq!((ledger.account().spent.tokens(), ledger.account().reached()), (600, vec!["tokens"]));
+    assert_eq!((ledger.account().spent.tokens(), ledger.account().reached_limits()), (600, vec!["tokens"]));
     let refused = run(&metered(1), "two", None).await.unwrap_err();
     assert_eq!(refused.message, "the budget of 500 tokens is used up: 600 tokens and $0.000000 spent");
     for _ in 0..2 {
@@ -118,7 +118,7 @@ async fn the_later_of_two_answers_sets_the_limit() {
     assert_eq!(set("b", tokens(500), 20), first, "the same answer again");
     let both = RunLimits { cost: Some(7), ..tokens(400) };
     set("c", cost, 3);
-    assert_eq!((ledger.account().limits, first.later(second), second.later(first)), (both, second, second));
+    assert_eq!((ledger.account().limits, first.latest(second), second.latest(first)), (both, second, second));
     drop(ledger);
     assert_eq!(open().account().limits, both);
 }
@@ -154,12 +154,12 @@ async fn the_time_limit_of_a_run_ends_a_turn() {
     let limits = RunLimits { wall: Some(Duration::from_secs(60)), ..RunLimits::default() };
     let ledger = Ledger::new().limits(limits);
     let error = run(&Metered::new(Silent, ledger.clone()), "t", None).await.unwrap_err();
-    assert_eq!((error.class, ledger.account().reached()), (ErrorClass::Budget, vec!["wall"]));
+    assert_eq!((error.class, ledger.account().reached_limits()), (ErrorClass::Budget, vec!["wall"]));
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("ledger");
     run(&Metered::new(Silent, Ledger::open(&file).unwrap().limits(limits)), "t", None).await.unwrap_err();
     let again = Ledger::open(&file).unwrap().limits(limits);
-    assert_eq!(again.account().reached(), ["wall"], "the time is in the file");
+    assert_eq!(again.account().reached_limits(), ["wall"], "the time is in the file");
 }
 
 #[test]

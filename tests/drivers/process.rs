@@ -123,7 +123,7 @@ async fn a_child_gets_the_listed_variables_only() {
     let ours =
         ["PATH", "LC_ALL", "RUSTUP_HOME", "https_proxy", "CLAUDECODE", "CODEX_SANDBOX", "OPENAI_API_KEY", "SECRET"];
     let ours = ours.map(|name| (name.into(), std::env::var_os("PATH").unwrap_or_default()));
-    let environment = Environment::among(ours).set("MINE", "1");
+    let environment = Environment::from_variables(ours).set("MINE", "1");
     let output = Program::new("env").environment(environment).run(|| ()).await.unwrap();
     let mut names: Vec<&str> = output.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.sort_unstable();
@@ -147,7 +147,7 @@ fn an_address_with_a_password_is_withheld_unless_requested() {
     let mine =
         [("HTTP_PROXY", "http://me:word1234@proxy:3128"), ("HTTPS_PROXY", "http://proxy:3128"), ("PATH", "/bin")];
     let mine = || mine.map(|(name, value)| (name.into(), value.into()));
-    let environment = Environment::among(mine());
+    let environment = Environment::from_variables(mine());
     assert_eq!(environment.names(), ["HTTPS_PROXY", "PATH"]);
     let passed = environment.set("HTTP_PROXY", "http://me:word1234@proxy:3128");
     assert_eq!(passed.secrets(), ["word1234"]);
@@ -212,7 +212,7 @@ async fn a_script_is_found_in_the_path_of_its_environment(#[case] script: &str) 
         std::fs::set_permissions(folder.join("tool"), std::fs::Permissions::from_mode(mode)).unwrap();
     }
     let path = std::env::join_paths(folders.iter().map(|folder| folder.as_path()).chain(["/bin".as_ref()])).unwrap();
-    let program = Program::new("tool").environment(Environment::allowed().set("PATH", path));
+    let program = Program::new("tool").environment(Environment::from_process().set("PATH", path));
     assert_eq!(program.run(|| ()).await.unwrap().stdout, "it runs\n");
 }
 
@@ -223,8 +223,9 @@ async fn a_program_gets_the_name_that_it_was_started_by() {
 
 #[tokio::test]
 async fn nothing_is_added_to_an_environment() {
-    let env = Program::new("env").environment(Environment::allowed()).env("ONLY", "this").run(|| ()).await.unwrap();
-    let known = Environment::allowed().names();
+    let env =
+        Program::new("env").environment(Environment::from_process()).env("ONLY", "this").run(|| ()).await.unwrap();
+    let known = Environment::from_process().names();
     let names = env.stdout.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
     assert_eq!(names.filter(|name| !known.iter().any(|known| known == name)).collect::<Vec<_>>(), ["ONLY"]);
 }

@@ -142,15 +142,15 @@ async fn another_process_continues_the_count_and_finds_ended_turns() {
     let place = tempfile::tempdir().unwrap();
     let open = || Scripted::parse("s.yaml", NUMBERED).unwrap().logged_in(place.path());
     assert_eq!(run(&open(), "a").await, Ok(turn(1)));
-    let ended = open().ended(None, "a").await.unwrap().unwrap();
+    let ended = open().finished_turn(None, "a").await.unwrap().unwrap();
     assert_eq!((ended.text, ended.status), (turn(1), Status::Done));
-    assert_eq!(open().ended(None, "b").await, Ok(None));
+    assert_eq!(open().finished_turn(None, "b").await, Ok(None));
     assert_eq!(run(&open(), "b").await, Ok(turn(2)));
 
     let torn = fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
     let bytes = fs::read(&torn).unwrap();
     fs::write(&torn, &bytes[..bytes.len() - 9]).unwrap();
-    assert_eq!(open().ended(None, "b").await, Ok(None), "the line was torn");
+    assert_eq!(open().finished_turn(None, "b").await, Ok(None), "the line was torn");
     assert_eq!(run(&open(), "b").await, Ok(turn(2)), "so the turn has only begun");
     assert_eq!(run(&open(), "c").await, Ok(turn(2)));
 

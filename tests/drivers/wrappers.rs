@@ -64,7 +64,7 @@ async fn a_turn_requested_again_under_its_key_is_replayed_again() {
     let replaying = Replaying::open(&file).unwrap();
     assert_eq!(run(&replaying, keyed()).await, recorded);
     assert_eq!(run(&replaying, keyed()).await, recorded);
-    assert_eq!(replaying.ended(None, "key").await.unwrap().unwrap(), recorded.1.unwrap());
+    assert_eq!(replaying.finished_turn(None, "key").await.unwrap().unwrap(), recorded.1.unwrap());
     assert_eq!(run(&replaying, request("one")).await.1.unwrap_err().class, ErrorClass::Fatal);
 }
 
@@ -239,10 +239,10 @@ async fn turns_share_a_budget() {
     let (one, other) = (Budget::new(scripted(COSTLY), ledger.clone()), Budget::new(scripted(COSTLY), ledger.clone()));
     run(&one, request("do")).await.1.unwrap();
     run(&other, request("do")).await.1.unwrap();
-    assert_eq!((ledger.spent().tokens(), ledger.left().tokens), (120, Some(30)));
+    assert_eq!((ledger.finished_usage().tokens(), ledger.remaining().tokens), (120, Some(30)));
 
     let last = run(&one, request("do")).await.1.unwrap_err();
-    assert_eq!((last.class, ledger.spent().tokens()), (ErrorClass::Budget, 160));
+    assert_eq!((last.class, ledger.finished_usage().tokens()), (ErrorClass::Budget, 160));
     let (events, refused) = run(&other, request("do")).await;
     assert_eq!(events, []);
     assert_snapshot!(refused.unwrap_err(), @"the budget of 150 tokens is used up: 160 tokens and $1.500000 spent");
@@ -261,13 +261,13 @@ async fn a_reserved_budget_is_not_given_to_another_turn() {
     first.next().await.unwrap().unwrap();
     let mut second = driver.run(costs(900_000));
     second.next().await.unwrap().unwrap();
-    assert_eq!(ledger.left().cost, Some(0));
+    assert_eq!(ledger.remaining().cost, Some(0));
     let refused = run(&driver, costs(1)).await.1.unwrap_err();
     assert_snapshot!(refused, @"the budget of $1.000000 is used up: 0 tokens and $0.000000 spent, the rest is held by 2 turns under way");
     drop(first);
-    assert_eq!(ledger.left().cost, Some(900_000));
+    assert_eq!(ledger.remaining().cost, Some(900_000));
     drop(second);
-    assert_eq!((ledger.left().cost, ledger.spent()), (Some(1_000_000), Usage::default()));
+    assert_eq!((ledger.remaining().cost, ledger.finished_usage()), (Some(1_000_000), Usage::default()));
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn concurrent_turns_end_when_the_budget_is_used_up() {
         }
     };
     assert_eq!(failed.class, ErrorClass::Budget);
-    assert_eq!(ledger.spent().tokens(), 40, "what the second used is spent, the first is under way");
+    assert_eq!(ledger.finished_usage().tokens(), 40, "what the second used is spent, the first is under way");
 }
 
 #[tokio::test]
@@ -331,6 +331,6 @@ async fn wrappers_stack() {
     let first = run(&driver, request("do")).await.1.unwrap();
     let resumed = AgentRequest { session: Session::Resume(first.session.unwrap()), ..request("go on") };
     run(&driver, resumed).await.1.unwrap();
-    assert_eq!((driver.name(), ledger.spent().tokens()), ("scripted:s.yaml", 120));
+    assert_eq!((driver.name(), ledger.finished_usage().tokens()), ("scripted:s.yaml", 120));
     assert!(Path::new("t").metadata().is_err());
 }

@@ -23,7 +23,7 @@ fn blocks_on_its_own_thread(pad: Arc<Pad>, _: Ctx) -> Result<PadUpdate, NodeErro
 async fn a_node_that_blocks_its_thread_is_named() {
     let builder = Builder::new().add_node(id("async"), blocks).add_node(id("short"), note("short"));
     let graph = chain(builder.add_node(id("sync"), blocking(blocks_on_its_own_thread)), &["async", "short", "sync"]);
-    let mut stream = graph.detached(()).stream(Request::input(start()), [Mode::Updates]);
+    let mut stream = graph.detached_thread(()).stream(Request::input(start()), [Mode::Updates]);
     while stream.next().await.is_some() {}
     assert_eq!(stream.outcome().await.unwrap().state().notes.len(), 3);
     let named = graph.blocking_nodes();
@@ -77,7 +77,7 @@ async fn a_cancelled_blocking_node_can_see_its_cancellation() {
         Ok::<_, NodeError>(Pad::update().notes(["late"]))
     });
     let graph = chain(Builder::new().add_node(id("a"), node), &["a"]);
-    let outcome = graph.detached(()).cancel_with(token).invoke(Pad::update()).await.unwrap();
+    let outcome = graph.detached_thread(()).cancel_with(token).invoke(Pad::update()).await.unwrap();
     assert!(matches!(outcome, Outcome::Cancelled(_)) && outcome.state().notes.is_empty(), "{outcome:?}");
     seen.wait();
 }

@@ -666,11 +666,11 @@ async fn a_data_defined_state_declares_its_past_in_the_same_way() {
     let louder =
         |old: Value, _: u32| old.as_str().map(|text| text.to_uppercase().into()).ok_or_else(|| "no text".into());
     let new = schema(["topic", "remarks", "fresh"]).was("topic", "subject").unwrap().was("remarks", "notes").unwrap();
-    let carries = graph(new.clone().upgraded("topic", 2, louder).unwrap());
+    let carries = graph(new.clone().with_upgrade("topic", 2, louder).unwrap());
     let snapshot = carries.thread("t").state().await.unwrap().unwrap();
     assert_eq!(snapshot.values.to_json(carries.schema()), json!({"topic": "TIDES", "remarks": ["a"], "fresh": 0}));
     assert_eq!(snapshot.carried, ["mood"]);
-    let drops = graph(new.removed("mood").unwrap());
+    let drops = graph(new.with_removed("mood").unwrap());
     assert!(drops.thread("t").state().await.unwrap().unwrap().carried.is_empty());
-    assert!(schema(["a", "b", "c"]).was("a", "b").is_err() && schema(["a", "b", "c"]).removed("c").is_err());
+    assert!(schema(["a", "b", "c"]).was("a", "b").is_err() && schema(["a", "b", "c"]).with_removed("c").is_err());
 }

@@ -19,7 +19,7 @@ type Answered = Result<Value, RunError>;
 
 async fn list(graphs: &Graphs) -> Answered {
     let threads = graphs.threads(ThreadFilter::new()).await?.threads;
-    Ok(threads.iter().map(|info| json!([info.id, info.graph, info.standing.as_str()])).collect())
+    Ok(threads.iter().map(|info| json!([info.id, info.graph, info.status.as_str()])).collect())
 }
 
 fn describe(graph: &AnyGraph) -> Value {

@@ -110,7 +110,8 @@ async fn a_run_that_stops_before_each_node_ends_like_one_without_stops(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
-    let undisturbed = graph(&Store::memory(), 12).detached(()).invoke(write(0)).await.unwrap().finished().unwrap();
+    let undisturbed =
+        graph(&Store::memory(), 12).detached_thread(()).invoke(write(0)).await.unwrap().finished().unwrap();
     let thread = || graph(&store, 12).thread("t").durability(durability).max_supersteps(1);
     let mut outcome = thread().invoke(write(0)).await.unwrap();
     while !matches!(outcome, Outcome::Finished(_)) {

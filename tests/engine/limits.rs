@@ -80,7 +80,7 @@ async fn no_more_tasks_run_concurrently_than_the_limit_allows() {
     let graph = fan(names.iter().fold(Builder::new(), |graph, name| graph.add_node(id(name), node.clone())), &names);
     for limit in [1, 3, usize::MAX] {
         most.store(0, Ordering::SeqCst);
-        let end = graph.detached(()).max_concurrency(limit).invoke(start()).await.unwrap();
+        let end = graph.detached_thread(()).max_concurrency(limit).invoke(start()).await.unwrap();
         assert_eq!(end.state().sum, 5);
         assert!(most.load(Ordering::SeqCst) <= limit, "limit {limit}: {most:?} ran at once");
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Declared, Failure};
+use superstep::graph::{DeclaredTargets, Failure};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -54,7 +54,7 @@ fn round(graph: Loop) -> Loop {
 )]
 #[case::behind_a_router(
     nodes()
-        .add_conditional_edges_to(Step::A, either, Declared::from(Step::B).or(END))
+        .add_conditional_edges_to(Step::A, either, DeclaredTargets::from(Step::B).or(END))
         .add_edge(Step::B, Step::C)
         .add_edge(Step::C, Step::B)
         .add_edge(Step::C, END),
@@ -87,7 +87,7 @@ fn a_loop_whose_edges_fire_every_time_is_refused(#[case] graph: Loop, #[case] pa
 #[case::a_join_that_a_router_may_pass_by(
     nodes()
         .add_edge(Step::A, Step::B)
-        .add_conditional_edges_to(Step::A, either, Declared::from(Step::C).or(END))
+        .add_conditional_edges_to(Step::A, either, DeclaredTargets::from(Step::C).or(END))
         .add_edge([Step::B, Step::C], Step::A)
         .allow(Lint::ConditionalJoin)
 )]

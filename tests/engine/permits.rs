@@ -67,7 +67,9 @@ async fn a_group_is_shared_by_nodes_graphs_and_threads() {
     let (one, two) = (tree(&running, 1, Some(3)), tree(&running, 0, Some(3)));
     let threads = (0..6).map(|nth| {
         let graph = if nth % 2 == 0 { one.clone() } else { two.clone() };
-        tokio::spawn(async move { graph.detached(()).invoke(start()).await.map(|outcome| outcome.state().notes.len()) })
+        tokio::spawn(async move {
+            graph.detached_thread(()).invoke(start()).await.map(|outcome| outcome.state().notes.len())
+        })
     });
     let threads: Vec<_> = threads.collect();
     for (nth, thread) in threads.into_iter().enumerate() {

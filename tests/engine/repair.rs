@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::checkpoint::{CheckpointError, Repaired, Retention, SledCheckpointer};
+use superstep::checkpoint::{CheckpointError, RepairReport, Retention, SledCheckpointer};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, id, note, start};
@@ -84,7 +84,7 @@ impl Original {
     }
 
     /// Repairs a damaged copy, and checks that the result agrees with the original.
-    async fn repaired(&self, damaged: &Path) -> Result<Repaired, CheckpointError> {
+    async fn repaired(&self, damaged: &Path) -> Result<RepairReport, CheckpointError> {
         let to = self.directory.path().join("repaired");
         let report = SledCheckpointer::repair(damaged, &to).await?;
         let store = Arc::new(SledCheckpointer::open(&to).unwrap());

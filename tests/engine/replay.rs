@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::json;
-use superstep::graph::{Replay, Replayed, RetryPolicy, Target, View};
+use superstep::graph::{Replay, ReplayResult, RetryPolicy, Target, View};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -284,7 +284,7 @@ async fn a_replay_returns_its_length_and_writes_nothing() {
 
     let replayed = thread.replay(Replay::Recorded).await.unwrap();
 
-    assert!(matches!(replayed, Replayed::Recorded { supersteps: 4 }), "{replayed:?}");
+    assert!(matches!(replayed, ReplayResult::Recorded { supersteps: 4 }), "{replayed:?}");
     assert_eq!(everything(&thread).await, before);
     let error = abc().thread("t").replay(Replay::Recorded).await.unwrap_err();
     assert_eq!(error.to_string(), "a replay needs a checkpointer");
@@ -300,7 +300,7 @@ async fn a_live_replay_runs_on_a_new_branch() {
 
     let live = thread.clone().at(steps[1].id).replay(Replay::Live).await.unwrap();
 
-    assert!(matches!(live, Replayed::Live(Outcome::Finished(_))), "{live:?}");
+    assert!(matches!(live, ReplayResult::Live(Outcome::Finished(_))), "{live:?}");
     assert_eq!(tally.names(), ["a", "b", "b"]);
     assert_eq!(thread.state().await.unwrap().unwrap().values.notes, ["a", "b"]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer, Retention, gc};
-use superstep::graph::{Replay, Replayed};
+use superstep::graph::{Replay, ReplayResult};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, everything, id, note, start};
@@ -239,7 +239,7 @@ async fn the_remaining_checkpoints_replay_from_the_oldest_one() {
         assert!(thread.gc(&Retention::new().keep_last(keep)).await.unwrap().checkpoints > 0);
         let left = ids(&thread).await;
         for thread in [&thread, &thread.clone().at(CheckpointId(left[1])), &tagged] {
-            let Replayed::Recorded { .. } = thread.replay(Replay::Recorded).await.unwrap() else { panic!() };
+            let ReplayResult::Recorded { .. } = thread.replay(Replay::Recorded).await.unwrap() else { panic!() };
             let mut events = thread.replay(Replay::Recorded).stream_deep([Mode::Tasks, Mode::Checkpoints]);
             while events.next().await.is_some() {}
             events.finish().await.unwrap();

@@ -59,7 +59,7 @@ async fn a_router_may_choose_any_number_of_nodes() {
     let graph = || StateGraph::new().add_node(Step::Plan, plan).add_node(Step::Sum, sum).add_worker(WORK, work);
     let graph = graph()
         .add_edge(START, Step::Plan)
-        .add_conditional_edges_to(Step::Plan, chosen, Declared::from(Step::Sum).or(WORK))
+        .add_conditional_edges_to(Step::Plan, chosen, DeclaredTargets::from(Step::Sum).or(WORK))
         .compile()
         .unwrap();
     let none = graph.invoke(Pad::update()).await.unwrap();

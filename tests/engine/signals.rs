@@ -60,7 +60,7 @@ async fn waits_for(thread: &PadThread) -> Vec<String> {
 }
 
 async fn listed(store: &Store) -> StatusKind {
-    ThreadInfo::read(&*store.store, &"t".into()).await.unwrap().unwrap().standing
+    ThreadInfo::read(&*store.store, &"t".into()).await.unwrap().unwrap().status
 }
 
 #[rstest]
@@ -84,7 +84,7 @@ async fn a_thread_waits_for_signals_and_receives_each_once_and_in_order(
     assert_eq!(tally.count(), 1, "nothing runs before a signal has come");
     thread().signal(word("a")).await.unwrap();
     assert_eq!(
-        (thread().status().await.unwrap().standing(), listed(&store).await),
+        (thread().status().await.unwrap().kind(), listed(&store).await),
         (StatusKind::Pending, StatusKind::Pending)
     );
     assert!(matches!(thread().proceed().await.unwrap(), Outcome::AwaitingSignal { .. }));
@@ -160,7 +160,7 @@ async fn a_wait_with_a_timeout_ends_at_its_time_or_with_a_signal(
     let Outcome::AwaitingSignal { signals, until, .. } = outcome else { panic!("{outcome:?}") };
     assert_eq!((signals[0].name.as_str(), until, signals[0].until), ("word", Some(at(110)), Some(at(110))));
     let info = ThreadInfo::read_at(&*store.store, &"t".into(), at(109)).await.unwrap().unwrap();
-    assert_eq!((info.standing, info.wake), (StatusKind::AwaitingSignal, Some(at(110))));
+    assert_eq!((info.status, info.wake), (StatusKind::AwaitingSignal, Some(at(110))));
     hand.set(109);
     if comes {
         thread().signal(word("in time")).await.unwrap();
@@ -306,7 +306,7 @@ async fn a_question_comes_before_a_signal_and_both_resume(
     if signal_first {
         thread().signal(word("a")).await.unwrap();
         let info = ThreadInfo::read(&*store.store, &"t".into()).await.unwrap().unwrap();
-        assert_eq!(info.standing, StatusKind::Interrupted);
+        assert_eq!(info.status, StatusKind::Interrupted);
         assert_eq!(thread().proceed().await.unwrap().questions().len(), 1);
         assert!(thread().mailbox().await.unwrap().is_empty());
         thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
@@ -449,7 +449,7 @@ async fn a_finished_thread_keeps_signals_for_its_next_run(#[values(Store::memory
         thread().signal(word(text)).await.unwrap();
     }
     thread().proceed().await.unwrap().finished().unwrap();
-    assert_eq!(thread().status().await.unwrap().standing(), StatusKind::Finished);
+    assert_eq!(thread().status().await.unwrap().kind(), StatusKind::Finished);
     assert_eq!(thread().invoke(start()).await.unwrap().finished().unwrap().notes.join(","), "a,b");
 }
 

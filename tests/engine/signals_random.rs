@@ -225,7 +225,7 @@ impl Trial {
     async fn check_listed(&self) {
         let status = self.thread().status().await.unwrap();
         let info = ThreadInfo::read(&*self.store.store, &"t".into()).await.unwrap().unwrap();
-        assert_eq!(info.standing, status.standing(), "{status:?}");
+        assert_eq!(info.status, status.kind(), "{status:?}");
     }
 
     /// Sends, answers and resumes until the thread is finished.

@@ -17,7 +17,7 @@ fn looping() -> Graph {
         .add_node(id("b"), note("b"))
         .add_edge(START, id("a"))
         .add_edge(id("a"), id("b"))
-        .add_conditional_edges_to(id("b"), again, Declared::from(id("a")).or(END))
+        .add_conditional_edges_to(id("b"), again, DeclaredTargets::from(id("a")).or(END))
         .compile()
         .unwrap()
 }
@@ -59,7 +59,7 @@ async fn a_new_handle_uses_the_stop_points_of_the_thread(
         assert_eq!(report.turns, 0, "a runner leaves it where it stopped");
     }
     thread().remember_stops().proceed().await.unwrap().finished().unwrap();
-    assert_eq!(thread().status().await.unwrap().standing(), superstep::graph::StatusKind::Finished);
+    assert_eq!(thread().status().await.unwrap().kind(), superstep::graph::StatusKind::Finished);
 }
 
 #[rstest]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, Checkpointer, ExportOptions, FailingCheckpointer, ImportOptions, Imported, Retention,
+    CheckpointError, Checkpointer, ExportOptions, FailingCheckpointer, ImportOptions, ImportReport, Retention,
     export_thread, import_thread,
 };
 use superstep::graph::{Boxed, CompiledGraph, Name};
@@ -26,7 +26,7 @@ async fn exported(store: &dyn Checkpointer) -> Vec<u8> {
     file
 }
 
-async fn imported(store: &dyn Checkpointer, file: &[u8]) -> Result<Imported, CheckpointError> {
+async fn imported(store: &dyn Checkpointer, file: &[u8]) -> Result<ImportReport, CheckpointError> {
     import_thread(store, file, &ImportOptions::new()).await
 }
 
@@ -98,7 +98,7 @@ async fn a_name_that_is_used_is_refused_and_another_can_be_given() {
     there is a thread `t` already
      help: choose another name, or delete that thread first
     ");
-    let options = ImportOptions::new().named("copy");
+    let options = ImportOptions::new().with_name("copy");
     import_thread(&*store.store, &file[..], &options).await.unwrap();
     assert_eq!(everything(&store.thread(&asking())).await, before);
     let names = store.store.threads(None, 9).await.unwrap();
@@ -154,7 +154,7 @@ async fn limits_hold() {
     let few = ImportOptions::new().max_records(3);
     let error = import_thread(&*store.store, &file[..], &few).await.unwrap_err();
     assert!(error.to_string().contains("records, more than the limit of 3"), "{error}");
-    let unnamed = ImportOptions::new().named("");
+    let unnamed = ImportOptions::new().with_name("");
     assert!(import_thread(&*store.store, &file[..], &unnamed).await.is_err());
 }
 

@@ -125,7 +125,7 @@ async fn verify_of_a_copy_does_not_blame_the_name_of_its_thread() {
 
     let mut file = vec![];
     export_thread(&*store.store, &"copy".into(), &ExportOptions::new(), &mut file).await.unwrap();
-    import_thread(&*store.store, &*file, &ImportOptions::new().named("other")).await.unwrap();
+    import_thread(&*store.store, &*file, &ImportOptions::new().with_name("other")).await.unwrap();
     trust(&*store.store, &"other".into()).await.unwrap();
     let verified = thread("", "other").verify().await.unwrap();
     assert_eq!((verified.divergence, verified.not_verified.len()), (None, 2));

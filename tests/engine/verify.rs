@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, Replayed, Verdict, Verified};
+use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, ReplayResult, Verdict, Verified};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -208,7 +208,7 @@ async fn verification_starts_at_a_checkpoint_and_ends_after_n_supersteps() {
     assert!(changed().at(after_shop).verify().await.unwrap().agrees(), "the change is before");
     assert!(!changed().verify().await.unwrap().agrees());
     let one = changed().replay(Replay::Verify).supersteps(1).await.unwrap();
-    let Replayed::Verified(one) = one else { panic!("{one:?}") };
+    let ReplayResult::Verified(one) = one else { panic!("{one:?}") };
     assert_eq!((one.verified, one.agrees()), (1, true), "START");
 }
 

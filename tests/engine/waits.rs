@@ -122,7 +122,7 @@ async fn new_input_is_refused_while_a_task_waits() {
 
 /// Returns the standing that a list shows for the thread at a time.
 async fn listed(store: &Store, seconds: u64) -> StatusKind {
-    ThreadInfo::read_at(&*store.store, &"t".into(), at(seconds)).await.unwrap().unwrap().standing
+    ThreadInfo::read_at(&*store.store, &"t".into(), at(seconds)).await.unwrap().unwrap().status
 }
 
 #[rstest]
@@ -145,12 +145,12 @@ async fn a_thread_waits_only_if_nothing_else_can_run(
     let outcome = thread().max_concurrency(1).cancel_with(token).invoke(start()).await.unwrap();
     assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
     let status = thread().status().await.unwrap();
-    assert_eq!((status.standing(), listed(&store, 100).await), (StatusKind::Pending, StatusKind::Pending));
+    assert_eq!((status.kind(), listed(&store, 100).await), (StatusKind::Pending, StatusKind::Pending));
     assert_eq!(until(&thread().proceed().await.unwrap()), 110);
     assert_eq!((waits(thread()).await, tally.count()), (Some(110), 1));
     assert_eq!((listed(&store, 109).await, listed(&store, 110).await), (StatusKind::Waiting, StatusKind::Pending));
     let all = ThreadInfo::all_at(&*store.store, at(109)).await.unwrap();
-    assert_eq!(all.iter().map(|info| info.standing).collect::<Vec<_>>(), [StatusKind::Waiting]);
+    assert_eq!(all.iter().map(|info| info.status).collect::<Vec<_>>(), [StatusKind::Waiting]);
 }
 
 #[rstest]
@@ -166,7 +166,7 @@ async fn an_answer_that_is_only_recorded_lets_a_waiting_task_run(
     token.cancel();
     thread().cancel_with(token).resume::<Approve>(true).await.unwrap();
     let status = thread().status().await.unwrap();
-    assert_eq!((status.standing(), listed(&store, 0).await), (StatusKind::Pending, StatusKind::Pending));
+    assert_eq!((status.kind(), listed(&store, 0).await), (StatusKind::Pending, StatusKind::Pending));
     assert_eq!(until(&thread().proceed().await.unwrap()), 10);
 }
 
@@ -191,7 +191,7 @@ async fn a_wait_in_a_subgraph_ends_when_the_subgraph_is_updated(
     assert_eq!(made, 100_000, "by the clock of the handle");
     let standing = if asks { StatusKind::Interrupted } else { StatusKind::Pending };
     let status = thread().status().await.unwrap();
-    assert_eq!((status.standing(), listed(&store, 100).await), (standing, standing));
+    assert_eq!((status.kind(), listed(&store, 100).await), (standing, standing));
     let mut outcome = thread().proceed().await.unwrap();
     assert_eq!((after.count(), tally.count()), (1, 1), "{outcome:?}");
     if asks {

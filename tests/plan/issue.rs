@@ -74,6 +74,6 @@ fn comments_get_ids_of_their_own(
     let review = serde_json::json!({ "approved": false, "comments": comments, "unresolved_ids": unresolved });
     let review: Review = serde_json::from_value(review).unwrap();
     let numbered: Vec<String> =
-        review.numbered(taken.iter().copied()).comments.into_iter().map(|comment| comment.id).collect();
+        review.with_comment_ids(taken.iter().copied()).comments.into_iter().map(|comment| comment.id).collect();
     assert_eq!(numbered, expected);
 }

@@ -20,7 +20,7 @@ mod driver {
                 if request.prompt.is_empty() {
                     return Err(DriverError::new(ErrorClass::Fatal, "there is nothing to do"));
                 }
-                told.tell(AgentEvent::Text("I shout it".into())).await;
+                told.send(AgentEvent::Text("I shout it".into())).await;
                 let text = serde_json::json!({"headline": request.prompt.to_uppercase()}).to_string();
                 let usage = Usage { requests: 1, ..Usage::default() };
                 Ok(Finished { status: Status::Done, text, submitted: None, session: None, usage })

@@ -1,7 +1,7 @@
 //! Outputs of verifiers, and sequences of attempts with their decisions.
 
-use superstep::decide::{Attempt, AttemptKind, Case, Decision, History, Kind, Rules};
-use superstep::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, Skipped, Verdict, VerifierOutput};
+use superstep::decide::{Attempt, AttemptHistory, AttemptKind, Case, Decision, Kind, Rules};
+use superstep::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, SkipReason, Verdict, VerifierOutput};
 use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
 
 /// A finding whose fingerprint is made from its message.
@@ -38,7 +38,7 @@ pub(crate) fn outputs(changes: &str) -> Vec<VerifierOutput> {
         let at = outputs.iter().position(|output| output.verifier == id).unwrap();
         match change.split_once(':') {
             Some((severity, message)) => add_finding(&mut outputs[at], severity, message),
-            None if change == "skipped" => outputs[at].skipped = Some(Skipped::Flag),
+            None if change == "skipped" => outputs[at].skipped = Some(SkipReason::Flag),
             None if change == "fail" => outputs[at].verdict = Some(Verdict::Fail),
             None => drop(outputs.remove(at)),
         }
@@ -87,7 +87,7 @@ pub(crate) fn decisions(
     steps: &[Step],
     change: impl for<'c> Fn(Case<'c>) -> Case<'c>,
 ) -> Vec<Decision> {
-    let mut history = History::of(Some("base".to_owned()));
+    let mut history = AttemptHistory::of(Some("base".to_owned()));
     let mut decide = |(at, step): (usize, &Step)| {
         let mut outputs = outputs(&step.says);
         let attempt = Attempt::new(at as u32 + 1, step.kind, Some(step.tree.clone()));

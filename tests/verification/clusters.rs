@@ -7,7 +7,7 @@ use superstep::findings::{Cluster, Finding, FindingKind, Normalizer, clusters, c
 fn error(file: &str, message: &str) -> Finding {
     let finding = Finding::error(FindingKind::BuildFail, message);
     let finding = if file.is_empty() { finding } else { finding.at(file, 3) };
-    finding.identified("build", &Normalizer::default())
+    finding.with_fingerprint("build", &Normalizer::default())
 }
 
 fn titles(clusters: &[Cluster]) -> Vec<&str> {

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 use superstep::decide::{
-    Attempt, AttemptKind, Case, Decision, DecisionRecord, History, Kind, Override, RecordedAttempt, Rules, Ruling,
-    excuse, may_run, rule, severity, table,
+    Attempt, AttemptHistory, AttemptId, AttemptKind, Case, Decision, DecisionRecord, Kind, Override, Rules, Ruling,
+    excuse_errors, may_run, rule, severity, table,
 };
 use superstep::findings::{Counts, FindingKind, Fingerprint, Severity, Verdict, VerifierOutput};
 use superstep::spec::{RunSettings, Stage, Verifiers};
@@ -87,11 +87,11 @@ fn a_parent_gets_one_more_attempt_after_its_children() {
 
 #[test]
 fn an_attempt_that_was_only_overridden_does_not_count() {
-    let (settings, mut history) = (RunSettings::default(), History::default());
+    let (settings, mut history) = (RunSettings::default(), AttemptHistory::default());
     let mut record = |number: u32, kind: AttemptKind| {
         let mut outputs = outputs("build=E:a");
         history.record(Attempt::new(number, kind, None), &mut outputs, &settings.verifiers);
-        (history.turns(), history.repeated(2).len())
+        (history.turns(), history.repeated_errors(2).len())
     };
     assert_eq!(record(1, AttemptKind::Turn), (1, 0));
     assert_eq!(record(2, AttemptKind::Override), (1, 0));
@@ -117,7 +117,7 @@ fn thirty_findings_of_one_kind_in_one_attempt_are_not_repeated() {
 fn errors_that_no_smaller_task_can_remove_cause_no_split() {
     let mut crashed = output("build", vec![finding(Severity::Error, "a")]);
     crashed.findings[0].kind = FindingKind::VerifierFail;
-    let (settings, mut history) = (RunSettings::default(), History::default());
+    let (settings, mut history) = (RunSettings::default(), AttemptHistory::default());
     let mut kinds = Vec::new();
     for number in 1..=2 {
         let mut outputs = vec![crashed.clone()];
@@ -169,7 +169,7 @@ fn overrides_and_budgets_come_first(
 ) {
     let over = over.map(|decision| Override::new(decision, "looked at it", "ada", "2026-11-23T17:00:00Z").unwrap());
     let policy = with("policy: { max_attempts: 1 }");
-    let (settings, mut history, mut outputs) = (policy, History::default(), outputs("build=E:a"));
+    let (settings, mut history, mut outputs) = (policy, AttemptHistory::default(), outputs("build=E:a"));
     history.record(Attempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
     let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
     let decision = Rules::standard().decide(&Case { spent, granted, over: over.as_ref(), ..case });
@@ -180,11 +180,11 @@ fn overrides_and_budgets_come_first(
 fn an_override_is_on_record_with_what_it_replaced() {
     let over = Override::new("DONE", " verified it myself ", "ada", "2026-11-23T17:00:00Z").unwrap();
     let (settings, mut history, mut outputs) =
-        (RunSettings::default(), History::default(), outputs("build=E:a test=W:b"));
+        (RunSettings::default(), AttemptHistory::default(), outputs("build=E:a test=W:b"));
     history.record(Attempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
     let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
     let decision = Rules::standard().decide(&Case { over: Some(&over), ..case });
-    let about = RecordedAttempt { task_id: "task-1".to_owned(), run_id: "run-1".to_owned(), attempt: 1, depth: 0 };
+    let about = AttemptId { task_id: "task-1".to_owned(), run_id: "run-1".to_owned(), attempt: 1, depth: 0 };
     let mut record = DecisionRecord::new(about, decision, Some(&over), Counts::of(&outputs), "2026-11-23T17:00:01Z");
     record.tree = Some("4b825dc".to_owned());
     let expected = json!({
@@ -201,7 +201,7 @@ fn an_override_is_on_record_with_what_it_replaced() {
 #[test]
 fn a_record_without_an_override_has_null() {
     let decision = last(&RunSettings::default(), &["build=E:a", "build=E:a"]);
-    let about = RecordedAttempt { task_id: "a".to_owned(), run_id: "r".to_owned(), attempt: 2, depth: 1 };
+    let about = AttemptId { task_id: "a".to_owned(), run_id: "r".to_owned(), attempt: 2, depth: 1 };
     let record = DecisionRecord::new(about, decision, None, Counts::default(), "now");
     let text = serde_json::to_string(&record).unwrap();
     insta::assert_snapshot!(text, @r#"{"task_id":"a","run_id":"r","attempt":2,"depth":1,"decision":"SPLIT","reason":"repeated: aaaaaaaa (a) was seen in attempts 1 and 2","rule":"repeated","repeated":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"],"counts":{"error":0,"warning":0,"info":0},"override":null,"tree":null,"commit":null,"at":"now"}"#);
@@ -221,7 +221,7 @@ fn an_override_is_refused_without_a_reason(#[case] decision: &str, #[case] why: 
 fn no_task_splits_beyond_the_depth(#[case] depth: u32, #[case] expected: &str) {
     let over = Override::new("SPLIT", "too large", "ada", "now").unwrap();
     let settings = with("policy: { max_attempts: 1 }");
-    let (mut history, mut outputs) = (History::default(), outputs("build=E:a"));
+    let (mut history, mut outputs) = (AttemptHistory::default(), outputs("build=E:a"));
     history.record(Attempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
     let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
     let decision = Rules::standard().decide(&Case { over: Some(&over), depth, ..case });
@@ -239,7 +239,7 @@ fn trees(attempts: &[(&str, &str)]) -> Vec<Step> {
 }
 
 fn progress(attempts: &[(&str, &str)]) -> Vec<String> {
-    let (settings, mut history) = (RunSettings::default(), History::of(Some("base".to_owned())));
+    let (settings, mut history) = (RunSettings::default(), AttemptHistory::of(Some("base".to_owned())));
     let messages = |(at, step): (usize, Step)| {
         let mut outputs = outputs(&step.says);
         history.record(Attempt::new(at as u32 + 1, step.kind, Some(step.tree)), &mut outputs, &settings.verifiers);
@@ -290,11 +290,11 @@ fn children_need_not_cover_errors_they_cannot_remove() {
 
 #[test]
 fn an_attempt_that_is_recorded_again_replaces_itself_and_later_ones() {
-    let (settings, mut history) = (RunSettings::default(), History::default());
+    let (settings, mut history) = (RunSettings::default(), AttemptHistory::default());
     let mut record = |number: u32, says: &str| {
         let mut outputs = outputs(says);
         history.record(Attempt::new(number, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
-        (history.turns(), history.repeated(2).len())
+        (history.turns(), history.repeated_errors(2).len())
     };
     assert_eq!(record(1, "build=E:a"), (1, 0));
     assert_eq!(record(2, "build=E:a"), (2, 1));
@@ -326,11 +326,11 @@ fn an_error_that_another_child_removes_counts_as_info() {
     let verifiers: Verifiers = RunSettings::default().verifiers;
     let mut both = output.clone();
     both.findings.push(finding(Severity::Error, "b"));
-    excuse(&mut output, &covered);
-    excuse(&mut both, &covered);
+    excuse_errors(&mut output, &covered);
+    excuse_errors(&mut both, &covered);
     assert_eq!((severity(&output, &verifiers), severity(&both, &verifiers)), (Severity::Warning, Severity::Error));
     let mut other = outputs("build=fail")[0].clone();
-    excuse(&mut other, &covered);
+    excuse_errors(&mut other, &covered);
     assert_eq!(severity(&other, &verifiers), Severity::Error, "a verdict without such an error stays");
 }
 
@@ -379,7 +379,7 @@ prop_compose! {
         let findings = severities.iter().map(|(severity, which)| finding(gravity[usize::from(*severity)], ["a", "b", "c", "d"][*which]));
         let mut output = output(id, findings.collect());
         output.verdict = [Some(Verdict::Pass), Some(Verdict::Fail), Some(Verdict::Advisory), None, None][usize::from(verdict)];
-        output.skipped = is_skipped.then_some(superstep::findings::Skipped::Flag);
+        output.skipped = is_skipped.then_some(superstep::findings::SkipReason::Flag);
         output
     }
 }
@@ -410,7 +410,7 @@ fn run_of(
     settings: &RunSettings,
     rules: &Rules,
 ) -> Vec<(Decision, Vec<VerifierOutput>)> {
-    let mut history = History::default();
+    let mut history = AttemptHistory::default();
     let mut decide = |(at, outputs): (usize, &Vec<VerifierOutput>)| {
         let mut outputs = outputs.clone();
         history.record(Attempt::new(at as u32 + 1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);

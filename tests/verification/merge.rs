@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use superstep::spec::{
-    Criticality, Flags, Mode, OnFail, Policy, Required, RunSettings, Stage, TaskSpec, VerifierConfig, VerifierEntry,
+    Criticality, Flags, Mode, OnFail, Policy, Requirement, RunSettings, Stage, TaskSpec, VerifierConfig, VerifierEntry,
     Verifiers,
 };
 
@@ -108,7 +108,7 @@ fn a_later_layer_changes_only_what_it_names() {
     let front = "verifier_overrides: { test: { required: true, config: { timeout_sec: 90 } } }";
     let test = get(&verifiers(yml, front), "test");
     assert_eq!((test.config.command.as_deref(), test.config.timeout_sec), (Some("make test"), 90));
-    assert_eq!((test.gate.on_fail, test.gate.required), (OnFail::Human, Required::Yes));
+    assert_eq!((test.gate.on_fail, test.gate.required), (OnFail::Human, Requirement::Yes));
     assert_eq!((test.stakeholder.as_str(), test.gate.criticality), ("architecture", Criticality::Standard));
 }
 
@@ -225,14 +225,14 @@ fn every_contradiction_is_reported_at_once_where_it_was_written() {
 }
 
 #[rstest]
-#[case(Required::Yes, false, false, true)]
-#[case(Required::No, true, true, false)]
-#[case(Required::IfCriteria, true, false, true)]
-#[case(Required::IfCriteria, false, true, false)]
-#[case(Required::IfCommand, false, true, true)]
-#[case(Required::IfCommand, true, false, false)]
+#[case(Requirement::Yes, false, false, true)]
+#[case(Requirement::No, true, true, false)]
+#[case(Requirement::IfCriteria, true, false, true)]
+#[case(Requirement::IfCriteria, false, true, false)]
+#[case(Requirement::IfCommand, false, true, true)]
+#[case(Requirement::IfCommand, true, false, false)]
 fn a_verifier_is_required_where_it_applies(
-    #[case] required: Required,
+    #[case] required: Requirement,
     #[case] criteria: bool,
     #[case] command: bool,
     #[case] holds: bool,

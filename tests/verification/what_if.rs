@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 use superstep::decide::{
-    Attempt, AttemptKind, Case, Changes, Decision, DecisionRecord, History, Override, Recorded, RecordedAttempt, Rules,
-    what_if,
+    Attempt, AttemptHistory, AttemptId, AttemptKind, Case, Decision, DecisionRecord, Override, Recorded, Rules,
+    SettingChanges, what_if,
 };
 use superstep::findings::Counts;
 use superstep::spec::RunSettings;
@@ -12,7 +12,7 @@ use crate::attempts::{outputs, settings};
 
 /// A recorded run; an attempt after a `!` was overridden with DONE.
 fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Vec<Recorded> {
-    let mut history = History::of(Some("tree 0".to_owned()));
+    let mut history = AttemptHistory::of(Some("tree 0".to_owned()));
     let mut was_split = false;
     let mut recorded = Vec::new();
     for (at, changes) in attempts.iter().enumerate() {
@@ -25,8 +25,7 @@ fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Ve
         let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
         let decision = Rules::standard().decide(&Case { over: over.as_ref(), spent, ..case });
         was_split = decision.kind == superstep::decide::Kind::Split;
-        let about =
-            RecordedAttempt { task_id: "a".to_owned(), run_id: "r".to_owned(), attempt: at as u32 + 1, depth: 0 };
+        let about = AttemptId { task_id: "a".to_owned(), run_id: "r".to_owned(), attempt: at as u32 + 1, depth: 0 };
         let counts = Counts::of(&outputs);
         let record = DecisionRecord { tree, ..DecisionRecord::new(about, decision, over.as_ref(), counts, "now") };
         recorded.push(Recorded { outputs, record });
@@ -35,7 +34,7 @@ fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Ve
 }
 
 fn decided(settings: &RunSettings, recorded: &[Recorded], changes: &[&str]) -> String {
-    let changes = Changes::parse(changes, settings).unwrap();
+    let changes = SettingChanges::parse(changes, settings).unwrap();
     let found = what_if(recorded, &changes, &Rules::standard());
     found.iter().map(|found| format!("{}>{}/{}", found.recorded, found.now, found.rule)).collect::<Vec<_>>().join(" ")
 }
@@ -83,7 +82,7 @@ fn an_attempt_after_a_split_is_the_childrens() {
 fn a_refused_split_stays_refused() {
     let settings = RunSettings::default();
     let mut recorded = run(&settings, &["build=E:a", "build=E:a", "build=E:a", "build=E:b"], None);
-    recorded[2].record.decision = Decision::unsplit("no child is smaller than its parent");
+    recorded[2].record.decision = Decision::split_rejected("no child is smaller than its parent");
     let found = decided(&settings, &recorded[..3], &[]);
     assert_eq!(found, "RETRY>RETRY/retry SPLIT>SPLIT/repeated GIVE_UP>GIVE_UP/split");
     let found = decided(&settings, &recorded[..3], &["split_on_repeat_errors=3"]);
@@ -109,7 +108,7 @@ fn nothing_changes_without_changes() {
         [&["build=E:a", "build=E:a"][..], &["test=E:a", "build=fail", "alignment=W:x"], &["alignment=skipped"]]
     {
         let settings = RunSettings::default();
-        let changes = Changes::parse::<&str>(&[], &settings).unwrap();
+        let changes = SettingChanges::parse::<&str>(&[], &settings).unwrap();
         let recorded = run(&settings, attempts, None);
         for found in what_if(&recorded, &changes, &Rules::standard()) {
             let record = &recorded[found.attempt as usize - 1].record;
@@ -121,8 +120,11 @@ fn nothing_changes_without_changes() {
 #[test]
 fn the_json_is_flat() {
     let settings = RunSettings::default();
-    let found =
-        what_if(&run(&settings, &[""], None), &Changes::parse::<&str>(&[], &settings).unwrap(), &Rules::standard());
+    let found = what_if(
+        &run(&settings, &[""], None),
+        &SettingChanges::parse::<&str>(&[], &settings).unwrap(),
+        &Rules::standard(),
+    );
     let json = serde_json::to_string(&found).unwrap();
     assert_eq!(json, r#"[{"attempt":1,"recorded":"DONE","now":"DONE","rule":"done"}]"#);
 }
@@ -140,7 +142,7 @@ fn every_change_that_cannot_be_made_is_reported_at_once() {
         "severity=warning",
         "on_fail.test=stop",
     ];
-    let error = Changes::parse(&changes, &RunSettings::default()).unwrap_err();
+    let error = SettingChanges::parse(&changes, &RunSettings::default()).unwrap_err();
     insta::assert_snapshot!(error, @"
     max_atempts: this key is unknown; did you mean `max_attempts`?
     max_attempts: must be from 1 to 10, not `11`

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use superstep::drivers::{DriverError, ErrorClass};
 use superstep::findings::VerifierOutput;
 use superstep::spec::VerifierEntry;
-use superstep::verifiers::{Neighbour, TaskView};
+use superstep::verifiers::{Neighbour, VerifierTask};
 
 use crate::agent::{Agent, COST};
 use crate::repository::write;
@@ -24,8 +24,8 @@ fn replying(answer: Value) -> Arc<Agent> {
     Agent::new(move |_, _, _| Ok(answer.clone()))
 }
 
-fn criteria(all: &[&str]) -> TaskView {
-    TaskView { acceptance: all.iter().map(|one| (*one).to_owned()).collect(), ..task() }
+fn criteria(all: &[&str]) -> VerifierTask {
+    VerifierTask { acceptance: all.iter().map(|one| (*one).to_owned()).collect(), ..task() }
 }
 
 async fn aligned(answer: Value) -> VerifierOutput {
@@ -168,7 +168,7 @@ async fn a_long_diff_is_passed_as_a_file() {
 #[tokio::test]
 async fn risks_are_warnings_for_known_tasks() {
     let other = |id: &str| Neighbour { id: id.into(), text: String::new() };
-    let task = TaskView { parent: Some(other("clock")), next: vec![other("moon"), other("sun")], ..task() };
+    let task = VerifierTask { parent: Some(other("clock")), next: vec![other("moon"), other("sun")], ..task() };
     let agent = replying(json!({"risks": [
         {"relation": "parent", "id": "clock", "claim": "hours are missing", "evidence": {"file": "src/tides.rs", "lines": "1-3"}},
         {"relation": "next", "id": "sun", "claim": "nine is fixed", "evidence": "9"},

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
 use superstep::findings::{Fingerprint, VerifierOutput};
 use superstep::graph::CompiledGraph;
-use superstep::nodes::{AgentSpec, Base, Crew, Folder, RanVerifier, RunVerifier, VerifierHost, run_verifier};
+use superstep::nodes::{AgentSpec, Base, Crew, Folder, RunVerifier, VerifierHost, VerifierRun, run_verifier};
 use superstep::prelude::*;
 use superstep::spec::VerifierEntry;
-use superstep::verifiers::TaskView;
+use superstep::verifiers::VerifierTask;
 use superstep::workspace::Workspace;
 
 use crate::agent::Agent;
@@ -41,8 +41,8 @@ pub(crate) fn entry(id: &str, mode: &str, config: Value) -> VerifierEntry {
     serde_json::from_value(entry).unwrap()
 }
 
-pub(crate) fn task() -> TaskView {
-    TaskView { id: "tides".into(), title: "Know the tides".into(), ..TaskView::default() }
+pub(crate) fn task() -> VerifierTask {
+    VerifierTask { id: "tides".into(), title: "Know the tides".into(), ..VerifierTask::default() }
 }
 
 impl Scene {
@@ -55,7 +55,7 @@ impl Scene {
         let (repository, home) = (Repository::new(), tempfile::tempdir().unwrap());
         repository.write(".gitignore", "target/\n");
         let workspace = Workspace::open(repository.path()).await.unwrap();
-        let at = workspace.standing(&[]).await.unwrap();
+        let at = workspace.branch_positions(&[]).await.unwrap();
         let base = Base { at, tree: workspace.snapshot().await.unwrap().tree };
         files.iter().for_each(|(name, text)| repository.write(name, text));
         let job = RunVerifier {
@@ -72,13 +72,13 @@ impl Scene {
         Self { repository, job, _home: home }
     }
 
-    pub(crate) fn for_task(mut self, task: TaskView) -> Self {
+    pub(crate) fn for_task(mut self, task: VerifierTask) -> Self {
         self.job.task = task;
         self
     }
 
     /// Runs the verifier with a crew, then replays the run without the repository.
-    pub(crate) async fn run_with(self, crew: Crew) -> (RanVerifier, Self) {
+    pub(crate) async fn run_with(self, crew: Crew) -> (VerifierRun, Self) {
         let ran = Arc::default();
         let thread = graph(&self.job, &ran, Arc::new(MemoryCheckpointer::new())).thread_with("t", Arc::new(crew));
         thread.invoke(Judged::update()).await.unwrap_or_else(|error| panic!("{error}"));
@@ -91,12 +91,12 @@ impl Scene {
         (ran, self)
     }
 
-    pub(crate) async fn run(self) -> (RanVerifier, Self) {
+    pub(crate) async fn run(self) -> (VerifierRun, Self) {
         self.run_with(Crew::new()).await
     }
 
     /// Runs a model verifier.
-    pub(crate) async fn ask(self, agent: &Arc<Agent>) -> (RanVerifier, Self) {
+    pub(crate) async fn ask(self, agent: &Arc<Agent>) -> (VerifierRun, Self) {
         let crew = Crew::new().with("agent", Arc::clone(agent));
         self.run_with(crew).await
     }
@@ -111,7 +111,7 @@ impl Scene {
     }
 }
 
-type Slot = Arc<Mutex<Option<RanVerifier>>>;
+type Slot = Arc<Mutex<Option<VerifierRun>>>;
 
 /// A graph that runs a verifier, and stores the result in `ran` too.
 pub(crate) fn graph(job: &RunVerifier, ran: &Slot, store: Arc<dyn Checkpointer>) -> CompiledGraph<Judged, Step, Crew> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 use superstep::findings::VerifierOutput;
-use superstep::nodes::{Crew, RanVerifier};
+use superstep::nodes::{Crew, VerifierRun};
 use superstep::spec::VerifierEntry;
 
 use crate::agent::Agent;
@@ -16,7 +16,7 @@ fn command(line: &str) -> VerifierEntry {
     entry("lint", "shell", json!({"command": line, "timeout_sec": 60}))
 }
 
-async fn ran(line: &str) -> (RanVerifier, Scene) {
+async fn ran(line: &str) -> (VerifierRun, Scene) {
     Scene::new(command(line)).await.run().await
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::drivers::{DriverError, ErrorClass};
-use superstep::graph::{Outcome, Replay, Replayed};
+use superstep::graph::{Outcome, Replay, ReplayResult};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep_workflows::Profile;
@@ -111,7 +111,7 @@ async fn a_run_ends_without_the_review_of_everything(#[case] class: ErrorClass, 
     assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
     assert!(state.result.notices.iter().any(|notice| notice.contains("the line is cut")), "{:?}", state.result.notices);
     let count = scene.agent.log.lock().unwrap().len();
-    let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
+    let ReplayResult::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
     assert_eq!(scene.agent.log.lock().unwrap().len(), count, "nobody is asked again");
 }

@@ -121,7 +121,7 @@ impl Driver for Agent {
             let usage = Usage { input: 10, output: 5, cost: COST, requests: 1, ..Usage::default() };
             let acted = act(&call, &request.directory, nth);
             if acted.as_ref().is_err_and(|error| error.refusal) {
-                tell.tell(AgentEvent::Usage(usage)).await; // an answer that is refused is paid for, no answer is not
+                tell.send(AgentEvent::Usage(usage)).await; // an answer that is refused is paid for, no answer is not
             }
             let submitted = acted?;
             let session = Some(SessionRef { id, turn: request.turn.clone() });
@@ -132,7 +132,7 @@ impl Driver for Agent {
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         _: Option<&'a SessionRef>,
         turn: &'a str,

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::nodes::{ApprovePlan, PlanChanged, WhichPlan};
+use superstep::nodes::{ApprovePlan, PlanChanged, PlanChoice};
 use superstep::plan::{Decision, Issue, TaskId};
 use superstep_workflows::task_based::{ExecutionState, Mark, RunOutcome};
 
@@ -110,10 +110,10 @@ async fn requested_changes_reach_the_architect_in_its_session() {
 }
 
 #[rstest]
-#[case::adopted(WhichPlan::Adopt, "Write it in brass.")]
-#[case::kept(WhichPlan::Keep, "Write part 1.")]
+#[case::adopted(PlanChoice::Adopt, "Write it in brass.")]
+#[case::kept(PlanChoice::Keep, "Write part 1.")]
 #[tokio::test]
-async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which: WhichPlan, #[case] wording: &str) {
+async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which: PlanChoice, #[case] wording: &str) {
     let scene = architect(|_, _| proposal(&["1"]));
     let outcome = from_issue(&scene).await;
     let path = outcome.questions()[0].payload::<ApprovePlan>().unwrap().path.unwrap();
@@ -122,7 +122,7 @@ async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which
     std::fs::write(&path, text.replace("Write part 1.", "Write it in brass.")).unwrap();
     assert_eq!(asks(&decide(&scene, Decision::approve()).await), "plan_changed");
     let mut outcome = scene.thread.resume::<PlanChanged>(which).await.unwrap();
-    if which == WhichPlan::Adopt {
+    if which == PlanChoice::Adopt {
         outcome = decide(&scene, Decision::approve()).await;
     }
     let state = outcome.finished().unwrap();

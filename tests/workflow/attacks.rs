@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use superstep::checkpoint::{ExportOptions, SledCheckpointer, export_thread};
-use superstep::drivers::api::{Api, ApiConfig, ApiKey};
+use superstep::drivers::api::{ApiConfig, ApiDriver, ApiKey};
 use superstep::drivers::{DriverName, SessionStore};
 use superstep::nodes::{AfterHalt, ApprovePlan, Crew, Halted};
 use superstep::plan::Decision;
@@ -71,7 +71,7 @@ async fn an_agent_behind_api_reaches_nothing_outside_and_leaves_no_key_anywhere(
 
     let server = ModelServer::start(scenario(outside.path())).await;
     let sessions = SessionStore::new(repository.path().join(".superstep/sessions"));
-    let api = Api::new(ApiConfig::new(server.url()).key(ApiKey::new(KEY), "MY_KEY"), sessions).unwrap();
+    let api = ApiDriver::new(ApiConfig::new(server.url()).key(ApiKey::new(KEY), "MY_KEY"), sessions).unwrap();
     let store = std::sync::Arc::new(SledCheckpointer::open(stored.path().join("store")).unwrap());
     let graph = graph::<Crew>().unwrap().with_shared_checkpointer(store.clone());
     let thread = graph.thread_with("clock", Crew::new().with("api", api)).record_events();

@@ -8,7 +8,7 @@ use superstep::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverExt, DriverName, Finished, Price, RunLimits,
     Usage, events,
 };
-use superstep::nodes::{AfterBudget, ApprovePlan, BudgetReached, Raise};
+use superstep::nodes::{AfterBudget, ApprovePlan, BudgetReached, RaisedLimits};
 use superstep::plan::{Decision, Issue};
 use superstep::prelude::*;
 use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph, summary};
@@ -29,7 +29,7 @@ fn cost(cost: u64) -> Profile {
 }
 
 fn raise(cost: u64) -> AfterBudget {
-    AfterBudget::Raise(Raise { cost: Some(cost), ..Raise::default() })
+    AfterBudget::Raise(RaisedLimits { cost: Some(cost), ..RaisedLimits::default() })
 }
 
 fn question(outcome: &RunResult) -> BudgetReached {
@@ -50,7 +50,7 @@ async fn a_run_with_a_used_up_budget_interrupts_and_continues_with_more() {
         (pending.reached, pending.spent),
         (vec!["cost".to_owned()], vec!["cost: $0.0003 of $0.0003".to_owned()])
     );
-    let again = scene.thread.resume::<BudgetReached>(AfterBudget::Raise(Raise::default())).await.unwrap();
+    let again = scene.thread.resume::<BudgetReached>(AfterBudget::Raise(RaisedLimits::default())).await.unwrap();
     let unnamed = "the limit `cost`, $0.0003, is still reached, for $0.0003 is used: name a new one for it";
     assert_eq!(question(&again).problem.unwrap(), unnamed);
     let again = scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap();
@@ -102,7 +102,7 @@ async fn an_architect_whose_run_is_ended_writes_no_plan() {
 fn answers_are_written_in_dollars_numbers_and_times() {
     let read = |answer: Value| serde_json::from_value::<AfterBudget>(answer);
     assert_eq!(read(json!({"raise": {"cost": 10}})).unwrap(), raise(10_000_000));
-    let all = Raise { cost: Some(500_000), tokens: Some(7), wall: Some(std::time::Duration::from_secs(1800)) };
+    let all = RaisedLimits { cost: Some(500_000), tokens: Some(7), wall: Some(std::time::Duration::from_secs(1800)) };
     let all = AfterBudget::Raise(all);
     assert_eq!(read(json!({"raise": {"cost": 0.5, "tokens": 7, "wall": "30m"}})).unwrap(), all);
     assert_eq!(read(serde_json::to_value(&all).unwrap()).unwrap(), all);
@@ -132,7 +132,7 @@ impl Driver for Slow {
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let (agent, usage, reached) = (Arc::clone(&self.agent), self.usage, self.reached.clone());
         events(move |tell| async move {
-            tell.tell(AgentEvent::Usage(usage)).await;
+            tell.send(AgentEvent::Usage(usage)).await;
             if let Some(reached) = reached {
                 reached.send(()).unwrap();
                 std::future::pending::<()>().await;
@@ -240,8 +240,8 @@ impl Driver for OverBudget {
                 });
             }
             loop {
-                tell.tell(AgentEvent::Usage(usage)).await;
-                tell.tell(AgentEvent::Notice("works on".into())).await;
+                tell.send(AgentEvent::Usage(usage)).await;
+                tell.send(AgentEvent::Notice("works on".into())).await;
             }
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use superstep::drivers::{NewLimits, RunLimits};
 use superstep::graph::{CompiledGraph, InterruptId};
-use superstep::nodes::{AfterBudget, AgentSpec, BudgetReached, Folder, Prompt, Purse, Raise, Turn};
+use superstep::nodes::{AfterBudget, AgentSpec, BudgetReached, BudgetShare, Folder, Prompt, RaisedLimits, Turn};
 use superstep::plan::WorkReport;
 use superstep::prelude::*;
 
@@ -18,7 +18,7 @@ struct Letters {
 }
 
 fn later(limits: &mut NewLimits, new: NewLimits) {
-    *limits = limits.later(new);
+    *limits = limits.latest(new);
 }
 
 #[derive(NodeId)]
@@ -33,7 +33,7 @@ async fn written(letters: Arc<Letters>, ctx: Ctx<Arc<Agent>>) -> Result<LettersU
     let agent = AgentSpec {
         role: "developer".into(),
         driver: "agent".into(),
-        purse: Purse { limits: letters.limits.over(limits), ..Purse::default() },
+        purse: BudgetShare { limits: letters.limits.apply_to(limits), ..BudgetShare::default() },
         home: Some(home.clone()),
         ..AgentSpec::default()
     };
@@ -57,7 +57,8 @@ fn graph() -> CompiledGraph<Letters, Post, Arc<Agent>> {
 }
 
 fn answer(id: InterruptId, tokens: u64) -> Answer {
-    Answer::new::<BudgetReached>(&AfterBudget::Raise(Raise { tokens: Some(tokens), ..Raise::default() })).to(id)
+    Answer::new::<BudgetReached>(&AfterBudget::Raise(RaisedLimits { tokens: Some(tokens), ..RaisedLimits::default() }))
+        .to(id)
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use rstest::rstest;
-use superstep::nodes::{AgentTurn, Brief, Content, ContentError, Contents, Diff, Feedback, Prompt, Work};
+use superstep::nodes::{AgentTurn, Brief, Content, ContentError, Contents, Feedback, Prompt, PromptDiff, ReviewedWork};
 
 use crate::agent::Agent;
 use crate::scene::{Scene, plan, profile};
@@ -66,7 +66,13 @@ fn a_prompt_from_a_hash_equals_the_one_from_the_text(#[case] section: &str) {
     let content = contents.put(section).unwrap();
     let brief = |section| Brief { id: "1".into(), position: 1, total: 1, section, ..Brief::default() };
     let prompts = |brief: Brief| {
-        let work = Work { kind: "general", diff: &Diff::Text("+a\n".into()), delta: "", checks: &[], earlier: &[] };
+        let work = ReviewedWork {
+            kind: "general",
+            diff: &PromptDiff::Text("+a\n".into()),
+            delta: "",
+            checks: &[],
+            earlier: &[],
+        };
         [Prompt::developer(&brief, &Feedback::default(), None), Prompt::reviewer(&brief, &work)]
     };
     let known = prompts(brief(section.into()));

@@ -1,6 +1,6 @@
 //! Defaults of a run and a profile, and their precedence.
 
-use superstep::plan::{Decision, Severity, TaskProgress};
+use superstep::plan::{CommentSeverity, Decision, TaskProgress};
 use superstep_workflows::task_based::{AgenticStatus, ExecutionState, LastReview};
 use superstep_workflows::{AttemptOutcome, Profile};
 
@@ -32,7 +32,7 @@ fn a_new_state_is_empty_with_five_attempts() {
 
 #[test]
 fn every_field_of_the_flow_can_be_set_and_is_stored() {
-    let review = LastReview { approved: false, comments: vec![], severity: Severity::Major };
+    let review = LastReview { approved: false, comments: vec![], severity: CommentSeverity::Major };
     let mut state = ExecutionState::default();
     (state.run.total_tasks, state.run.current_task_index, state.run.task_review_iteration) = (Some(3), 2, 1);
     state.run.max_task_review_iterations = 10;

@@ -84,12 +84,12 @@ impl Driver for StoppingAgent {
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        self.agent.ended(session, turn)
+        self.agent.finished_turn(session, turn)
     }
 }
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
 use superstep::drivers::{DriverError, ErrorClass};
 use superstep::nodes::{
-    AfterGivingUp, AfterRefusal, AgentQuestion, AgentReply, ApprovePlan, GaveUp, Halted, ReviewUnavailable,
-    SessionRefused, WithoutReview,
+    AfterGivingUp, AfterMissingReview, AfterRefusal, AgentQuestion, AgentReply, ApprovePlan, Halted, ReviewUnavailable,
+    SessionRefused, TaskGivenUp,
 };
 use superstep::plan::Decision;
 use superstep::prelude::*;
@@ -58,7 +58,7 @@ async fn answered<N: NodeId>(
         "approval" => Answer::new::<ApprovePlan>(&Decision::approve()),
         "question" => Answer::new::<AgentQuestion>(&AgentReply::Reply { text: "Blue.".into() }),
         "session_refused" => Answer::new::<SessionRefused>(&AfterRefusal::Fresh),
-        "review_unavailable" => Answer::new::<ReviewUnavailable>(&WithoutReview::Retry),
+        "review_unavailable" => Answer::new::<ReviewUnavailable>(&AfterMissingReview::Retry),
         "halted" => Answer::new::<Halted>(&retry(1, "")),
         other => panic!("{other}"),
     };
@@ -173,7 +173,7 @@ async fn a_code_task_goes_on_when_it_was_given_up_and_is_forked_after_the_end() 
     assert_eq!(desk.run().await.questions()[0].name(), "gave_up");
     collect(&desk.repository);
     let again = AfterGivingUp::Retry { attempts: 1, note: String::new() };
-    desk.thread.resume::<GaveUp>(again).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(again).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
     collect(&desk.repository);
     let newest = desk.state().await;

@@ -72,7 +72,7 @@ async fn a_person_may_be_on_another_branch_when_a_failed_turn_is_retried() {
             return Ok(approved());
         }
         if call.task == "2" && !failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
-            return Err(superstep::drivers::DriverError::unfinished(""));
+            return Err(superstep::drivers::DriverError::no_result(""));
         }
         assert!(call.task == "1" || folder.join("part-1.txt").exists(), "it works where the task began");
         Ok(part(folder, &call.task))

@@ -1,7 +1,7 @@
 //! Decisions on a task that did not pass, and their effect.
 
 use rstest::rstest;
-use superstep::nodes::{AfterHalt, Halted, PlanChanged, WhichPlan};
+use superstep::nodes::{AfterHalt, Halted, PlanChanged, PlanChoice};
 use superstep_workflows::task_based::{Mark, RunOutcome};
 use superstep_workflows::{OnExhausted, Profile};
 
@@ -162,13 +162,13 @@ async fn an_unreadable_plan_is_requested_again() {
 }
 
 #[rstest]
-#[case::keep(WhichPlan::Keep, retry(1, "again"), false)]
-#[case::adopt(WhichPlan::Adopt, retry(1, "again"), true)]
-#[case::adopt_and_accept(WhichPlan::Adopt, AfterHalt::Accept, true)]
-#[case::keep_and_skip(WhichPlan::Keep, AfterHalt::Skip, false)]
+#[case::keep(PlanChoice::Keep, retry(1, "again"), false)]
+#[case::adopt(PlanChoice::Adopt, retry(1, "again"), true)]
+#[case::adopt_and_accept(PlanChoice::Adopt, AfterHalt::Accept, true)]
+#[case::keep_and_skip(PlanChoice::Keep, AfterHalt::Skip, false)]
 #[tokio::test]
 async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
-    #[case] which: WhichPlan,
+    #[case] which: PlanChoice,
     #[case] answer: AfterHalt,
     #[case] adopted: bool,
 ) {
@@ -176,7 +176,7 @@ async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     let file = approved_from_file(&scene, 3).await;
     std::fs::write(file.path(), edited()).unwrap();
     assert_eq!(asks(&scene.halted(answer.clone()).await), "plan_changed");
-    let shown = scene.thread.resume::<PlanChanged>(WhichPlan::Diff).await.unwrap();
+    let shown = scene.thread.resume::<PlanChanged>(PlanChoice::Diff).await.unwrap();
     let diff = shown.questions()[0].payload::<PlanChanged>().unwrap().diff.unwrap();
     assert!(diff.contains("+Write another part 2."), "{diff}");
     assert_eq!(scene.agent.count("developer"), 3);
@@ -222,7 +222,7 @@ async fn a_new_task_before_the_current_one_is_done_after_it(
     let more = plan(2).replace("### Task 2", "### Task 9: Part 9\n\nN.\n\n### Task 2");
     std::fs::write(file.path(), more).unwrap();
     scene.halted(answer).await;
-    let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
+    let outcome = scene.thread.resume::<PlanChanged>(PlanChoice::Adopt).await.unwrap();
     let state = outcome.finished().unwrap();
     assert_eq!(marks(&state), [Mark::Done, Mark::Done, second]);
     assert_eq!(scene.commits(), commits.iter().map(|&id| done(id)).collect::<Vec<_>>());

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::{RngSeed, TestRunner};
-use superstep::nodes::{AfterHalt, WithoutReview};
-use superstep::plan::Severity;
+use superstep::nodes::{AfterHalt, AfterMissingReview};
+use superstep::plan::CommentSeverity;
 use superstep_workflows::{OnExhausted, RetrySession};
 
 use crate::play::play;
@@ -19,8 +19,8 @@ fn check(script: &Script) {
     assert_eq!(runtime.block_on(play(script)), expected);
 }
 
-fn severities() -> impl Strategy<Value = Severity> {
-    select(vec![Severity::None, Severity::Minor, Severity::Major, Severity::Critical])
+fn severities() -> impl Strategy<Value = CommentSeverity> {
+    select(vec![CommentSeverity::None, CommentSeverity::Minor, CommentSeverity::Major, CommentSeverity::Critical])
 }
 
 fn reviews() -> impl Strategy<Value = Option<Opinion>> {
@@ -42,8 +42,8 @@ fn after_halt() -> impl Strategy<Value = AfterHalt> {
     prop_oneof![3 => retry, 1 => Just(AfterHalt::Accept), 1 => Just(AfterHalt::Skip), 1 => Just(AfterHalt::Abort)]
 }
 
-fn unreadable() -> impl Strategy<Value = WithoutReview> {
-    prop_oneof![3 => select(vec![WithoutReview::Retry, WithoutReview::Accept]), 1 => Just(WithoutReview::Abort)]
+fn unreadable() -> impl Strategy<Value = AfterMissingReview> {
+    prop_oneof![3 => select(vec![AfterMissingReview::Retry, AfterMissingReview::Accept]), 1 => Just(AfterMissingReview::Abort)]
 }
 
 /// The approved tasks: mostly all.

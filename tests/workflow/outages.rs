@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use superstep::drivers::{DriverError, ErrorClass, RetrySettings};
-use superstep::graph::{Answer, EventKind, Mode, Replay, Replayed, Request};
+use superstep::graph::{Answer, EventKind, Mode, Replay, ReplayResult, Request};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep_workflows::Profile;
@@ -54,7 +54,7 @@ async fn an_outage_is_waited_for_in_the_same_turn_and_reported() {
     assert!(lines[0].contains("gives up in 600s"), "{lines:?}");
     let calls = scene.agent.calls("developer");
     assert!(calls.iter().all(|turn| turn.turn == calls[0].turn), "it is the same turn");
-    let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
+    let ReplayResult::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
 }
 

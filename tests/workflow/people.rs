@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::nodes::{
-    AfterGivingUp, AfterHalt, AfterMove, AgentQuestion, AgentReply, ApprovePlan, BranchMoved, GaveUp,
+    AfterGivingUp, AfterHalt, AfterMove, AgentQuestion, AgentReply, ApprovePlan, BranchMoved, TaskGivenUp,
 };
 use superstep::plan::Decision;
 use superstep::spec::{Attempts, Flags};
@@ -624,7 +624,7 @@ async fn commits_made_while_a_code_task_waits_stay_beneath_its_own(#[case] perso
     desk.run().await;
     let mine = person(&desk.repository.path());
     let retry = AfterGivingUp::Retry { attempts: 1, note: String::new() };
-    desk.thread.resume::<GaveUp>(retry).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(retry).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
     let made = desk.repository.git(&["rev-parse", OWN]).trim().to_owned();
     assert_eq!(desk.repository.git(&["rev-parse", &format!("{made}^")]).trim(), mine);
@@ -658,7 +658,7 @@ async fn a_code_task_changes_a_file_that_a_person_committed_while_it_waited(#[ca
     git(&folder, &["add", "moon.txt"]);
     git(&folder, &["commit", "-q", "-m", "person: the moon", "moon.txt"]);
     let mine = git(&folder, &["rev-parse", "HEAD"]);
-    desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
     assert_eq!(git(&folder, &["rev-parse", &format!("{OWN}^")]), mine);
     assert_eq!(git(&folder, &["show", &format!("{OWN}:moon.txt")]), "the agent's");

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, ApprovePlan, Halted, ReviewUnavailable, WithoutReview};
+use superstep::nodes::{
+    AfterHalt, AfterMissingReview, AgentQuestion, AgentReply, ApprovePlan, Halted, ReviewUnavailable,
+};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep_workflows::Profile;
@@ -152,7 +154,7 @@ async fn advance(
         }
         ReviewUnavailable::NAME => {
             let answer = script.unreadable.get(place(ReviewUnavailable::NAME)).copied();
-            thread.resume::<ReviewUnavailable>(answer.unwrap_or(WithoutReview::Abort)).await
+            thread.resume::<ReviewUnavailable>(answer.unwrap_or(AfterMissingReview::Abort)).await
         }
         other => {
             assert_eq!(other, AgentQuestion::NAME);

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use superstep::nodes::{AfterHalt, WithoutReview};
-use superstep::plan::Severity;
+use superstep::nodes::{AfterHalt, AfterMissingReview};
+use superstep::plan::CommentSeverity;
 use superstep_workflows::task_based::{Mark, RunOutcome};
 use superstep_workflows::{OnExhausted, RetrySession};
 
@@ -27,7 +27,7 @@ pub(crate) struct Script {
     /// The answers of a person to halted tasks; later ones are abort.
     pub(crate) halts: Vec<AfterHalt>,
     /// The answers to unreadable reviews; later ones are abort.
-    pub(crate) unreadable: Vec<WithoutReview>,
+    pub(crate) unreadable: Vec<AfterMissingReview>,
     /// Set if the run stops after each superstep, and resumes, with the same result.
     pub(crate) stops: bool,
     /// The commit at which the process dies, from 1, with the same result.
@@ -72,15 +72,15 @@ pub(crate) enum Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opinion {
     pub(crate) approved: bool,
-    pub(crate) severity: Severity,
+    pub(crate) severity: CommentSeverity,
     /// Severity of its only comment.
-    pub(crate) comment: Option<Severity>,
+    pub(crate) comment: Option<CommentSeverity>,
 }
 
 impl Opinion {
     fn passes(self) -> bool {
         let severity = self.severity.max(self.comment.unwrap_or_default());
-        self.approved && severity < Severity::Critical
+        self.approved && severity < CommentSeverity::Critical
     }
 }
 
@@ -159,7 +159,7 @@ struct Run<'s> {
     base: Files,
     files: Files,
     halts: std::vec::IntoIter<AfterHalt>,
-    unreadable: std::vec::IntoIter<WithoutReview>,
+    unreadable: std::vec::IntoIter<AfterMissingReview>,
     end: End,
 }
 
@@ -283,7 +283,7 @@ impl Run<'_> {
     }
 
     fn review(&mut self, given: Vec<Option<Opinion>>) -> Verdict {
-        let yes = Opinion { approved: true, severity: Severity::None, comment: None };
+        let yes = Opinion { approved: true, severity: CommentSeverity::None, comment: None };
         let mut given = given.into_iter().chain(std::iter::repeat(Some(yes)));
         let mut passes = true;
         for _ in 0..self.script.kinds {
@@ -294,10 +294,10 @@ impl Run<'_> {
                     break review;
                 }
                 self.end.questions.push("review_unavailable");
-                match self.unreadable.next().unwrap_or(WithoutReview::Abort) {
-                    WithoutReview::Retry => {}
-                    WithoutReview::Accept => break None,
-                    WithoutReview::Abort => return Verdict::Aborted,
+                match self.unreadable.next().unwrap_or(AfterMissingReview::Abort) {
+                    AfterMissingReview::Retry => {}
+                    AfterMissingReview::Accept => break None,
+                    AfterMissingReview::Abort => return Verdict::Aborted,
                 }
             };
             passes &= review.is_none_or(Opinion::passes);

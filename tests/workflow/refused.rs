@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::Value;
 use superstep::drivers::{DriverError, ErrorClass, Session};
-use superstep::graph::{Replay, Replayed};
+use superstep::graph::{Replay, ReplayResult};
 use superstep::nodes::{AfterRefusal, SessionRefused};
 use superstep::plan::Issue;
 use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, RunOutcome};
@@ -47,7 +47,7 @@ async fn answer(scene: &Scene, answer: AfterRefusal) -> RunResult {
 
 async fn agrees(scene: &Scene) {
     let count = scene.agent.log.lock().unwrap().len();
-    let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
+    let ReplayResult::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
     assert_eq!(scene.agent.log.lock().unwrap().len(), count, "nobody is asked again");
     let state = scene.thread.state().await.unwrap().unwrap().values;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::graph::{Replay, Replayed, Verdict};
+use superstep::graph::{Replay, ReplayResult, Verdict};
 use superstep::prelude::*;
 use superstep_workflows::Profile;
 use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
@@ -101,11 +101,11 @@ async fn a_replay_calls_no_agent_and_changes_nothing(
     let thread = world.scene.thread.clone();
     let (thread, supersteps) = if from_the_middle { (thread.at(world.middle().await), 15) } else { (thread, 26) };
     match thread.replay(mode).await.unwrap() {
-        Replayed::Verified(verified) => {
+        ReplayResult::Verified(verified) => {
             assert_eq!((verified.verified, verified.verdict()), (supersteps, Verdict::Same), "{verified}");
         }
-        Replayed::Recorded { supersteps: count } => assert_eq!(count, supersteps),
-        Replayed::WhatIf(what_if) => {
+        ReplayResult::Recorded { supersteps: count } => assert_eq!(count, supersteps),
+        ReplayResult::WhatIf(what_if) => {
             assert_eq!(what_if.to_string(), format!("{supersteps} supersteps run again\ncame to its end"));
         }
         other => panic!("{other:?}"),

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::nodes::{ReviewUnavailable, WithoutReview};
+use superstep::nodes::{AfterMissingReview, ReviewUnavailable};
 use superstep_workflows::Profile;
 use superstep_workflows::task_based::RunOutcome;
 
@@ -109,12 +109,12 @@ async fn each_kind_of_review_has_to_pass() {
 }
 
 #[rstest]
-#[case::accept(WithoutReview::Accept, RunOutcome::Completed, 1)]
-#[case::abort(WithoutReview::Abort, RunOutcome::Cancelled, 0)]
-#[case::retry(WithoutReview::Retry, RunOutcome::Completed, 1)]
+#[case::accept(AfterMissingReview::Accept, RunOutcome::Completed, 1)]
+#[case::abort(AfterMissingReview::Abort, RunOutcome::Cancelled, 0)]
+#[case::retry(AfterMissingReview::Retry, RunOutcome::Completed, 1)]
 #[tokio::test]
 async fn an_unreadable_review_is_neither_approval_nor_rejection(
-    #[case] answer: WithoutReview,
+    #[case] answer: AfterMissingReview,
     #[case] outcome: RunOutcome,
     #[case] commits: usize,
     #[values(json!(null), json!({"verdict": "approved"}))] unreadable: Value,

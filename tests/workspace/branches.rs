@@ -121,7 +121,7 @@ async fn changes_of_head_by_an_agent_are_folded_into_its_task(
     repo.write("second.txt", "").commit_all("second");
     let workspace = repo.open().await;
     workspace.own_branch("superstep/t", None).await.unwrap();
-    let standing = workspace.standing(&["main", "no-such", "superstep/t"]).await.unwrap();
+    let standing = workspace.branch_positions(&["main", "no-such", "superstep/t"]).await.unwrap();
     assert_eq!(standing.others.len(), 1);
     assert!(workspace.movement(&standing).await.unwrap().is_none());
     let watched = working(&workspace, standing.clone()).await;
@@ -131,7 +131,7 @@ async fn changes_of_head_by_an_agent_are_folded_into_its_task(
     let movement = workspace.fold(&watched, Some("t")).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
-    assert_eq!(workspace.standing(&["main"]).await.unwrap(), standing);
+    assert_eq!(workspace.branch_positions(&["main"]).await.unwrap(), standing);
     assert_eq!(workspace.snapshot().await.unwrap().tree, files);
     workspace.commit(&request_now(&workspace).await).await.unwrap();
     assert_eq!(repo.status(), "");
@@ -247,7 +247,7 @@ async fn commits_on_top_in_the_work_tree_are_no_foreign_move(#[case] person: fn(
     let workspace = repo.open().await;
     workspace.own_branch("superstep/t", None).await.unwrap();
     repo.write("third.txt", "").commit_all("third");
-    let standing = workspace.standing(&["main"]).await.unwrap();
+    let standing = workspace.branch_positions(&["main"]).await.unwrap();
     assert_eq!(workspace.foreign_move(&standing).await.unwrap(), None);
     person(&repo);
     assert_eq!(workspace.foreign_move(&standing).await.unwrap().is_none(), is_on_top);

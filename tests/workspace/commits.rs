@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::workspace::{CommitKey, CommitRequest, Committed, Workspace, WorkspaceError};
+use superstep::workspace::{CommitKey, CommitRequest, CommitResult, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, executable, key, request, request_now};
 
@@ -17,7 +17,7 @@ async fn a_commit_holds_exactly_the_tree_and_names_its_task() {
     let committed = workspace.commit(&request).await.unwrap();
 
     let made = committed.commit().unwrap();
-    assert!(matches!(committed, Committed::Now(_)));
+    assert!(matches!(committed, CommitResult::Now(_)));
     assert_eq!((&made.commit, &made.tree), (&repo.tip(), &request.tree));
     insta::assert_snapshot!(repo.git(&["log", "-1", "--format=%an <%ae>%n%B"]), @r"
     A Person <person@example.org>
@@ -57,7 +57,7 @@ async fn a_commit_is_made_once() {
     // The state after a crash: the caller does not know of the commit, and the index is old.
     repo.git(&["read-tree", "HEAD~1"]);
     let second = workspace.commit(&request).await.unwrap();
-    assert!(matches!(&second, Committed::Before(made) if Some(made) == first.commit()));
+    assert!(matches!(&second, CommitResult::Before(made) if Some(made) == first.commit()));
     assert_eq!((repo.count(), repo.status().as_str()), (2, ""));
 
     assert_eq!(workspace.find_commit(&key(1), request.parent.as_ref()).await.unwrap().as_ref(), first.commit());
@@ -76,7 +76,7 @@ async fn a_commit_that_a_killed_run_still_makes_is_found() {
     let other = format!("git commit -q --no-verify -am 'x\n\n{trailers}'");
     repo.hook("pre-commit", &format!("unset GIT_INDEX_FILE; {other}"));
     let committed = workspace.commit(&request_now(&workspace).await).await.unwrap();
-    assert!(matches!(&committed, Committed::Before(made) if made.commit == repo.tip()), "{committed:?}");
+    assert!(matches!(&committed, CommitResult::Before(made) if made.commit == repo.tip()), "{committed:?}");
     assert_eq!((repo.count(), repo.status().as_str()), (2, ""));
 }
 
@@ -84,10 +84,10 @@ async fn a_commit_that_a_killed_run_still_makes_is_found() {
 async fn without_changes_nothing_is_committed() {
     let repo = Repo::new();
     let workspace = repo.open().await;
-    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), Committed::Nothing);
+    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), CommitResult::Nothing);
     let unborn = Repo::unborn();
     let workspace = unborn.open().await;
-    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), Committed::Nothing);
+    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), CommitResult::Nothing);
     assert_eq!(repo.count(), 1);
 }
 
@@ -143,7 +143,7 @@ async fn a_rejection_by_a_hook_is_reported_and_nothing_is_committed(#[case] hook
     assert_eq!((repo.count(), repo.status()), (1, status));
 
     repo.hook(hook, "exit 0");
-    assert!(matches!(workspace.commit(&request).await.unwrap(), Committed::Now(_)));
+    assert!(matches!(workspace.commit(&request).await.unwrap(), CommitResult::Now(_)));
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_hook_that_reverts_everything_leaves_no_empty_commit() {
     let repo = Repo::new();
     let workspace = repo.open().await;
     repo.hook("pre-commit", "git checkout HEAD -- a.txt").write("a.txt", "changed\n");
-    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), Committed::Nothing);
+    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), CommitResult::Nothing);
     assert_eq!((repo.count(), repo.status().as_str()), (1, ""));
 }
 

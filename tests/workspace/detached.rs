@@ -1,7 +1,7 @@
 //! Work trees with a detached HEAD: commits by agents, and commits of tasks.
 
 use rstest::rstest;
-use superstep::workspace::{Committed, HeadMove, Standing, Workspace, WorkspaceError};
+use superstep::workspace::{BranchPositions, CommitResult, HeadMove, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, request, request_now};
 use crate::turns::{noted, turn, working};
@@ -51,9 +51,9 @@ async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
 ) {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let known = workspace.standing(&[]).await.unwrap().known;
+    let known = workspace.branch_positions(&[]).await.unwrap().known;
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let before = workspace.standing(&known).await.unwrap();
+    let before = workspace.branch_positions(&known).await.unwrap();
     let standing = working(&workspace, before.clone()).await;
     assert_eq!((&standing.branch, standing.others.len()), (&None, 2));
     let branches = repo.git(&["show-ref", "--heads"]);
@@ -64,7 +64,7 @@ async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
     let movement = workspace.fold(&watched, Some("t")).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
-    assert_eq!(workspace.standing(&known).await.unwrap(), before);
+    assert_eq!(workspace.branch_positions(&known).await.unwrap(), before);
     assert_eq!(workspace.snapshot().await.unwrap().tree, files);
     assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
     workspace.commit(&request_now(&workspace).await).await.unwrap();
@@ -94,9 +94,10 @@ async fn a_branch_that_a_person_makes_before_or_after_the_turn_stays(
     let [before, after] = acts;
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let start = workspace.standing(&[]).await.unwrap();
+    let start = workspace.branch_positions(&[]).await.unwrap();
     before.iter().for_each(|args| here(&repo, args));
-    let turn = workspace.watched(Standing { known: start.known, ..workspace.standing(&[]).await.unwrap() });
+    let turn = workspace
+        .with_all_branches(BranchPositions { known: start.known, ..workspace.branch_positions(&[]).await.unwrap() });
     let turn = turn.await.unwrap();
     let watch = workspace.watch_turn("t", "task").await.unwrap();
     if is_visited && !before.is_empty() {
@@ -131,7 +132,7 @@ async fn each_branch_that_an_agent_makes_in_its_turn_is_removed_and_named() {
 async fn without_the_start_of_a_turn_no_branch_is_removed() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let standing = workspace.standing(&[]).await.unwrap();
+    let standing = workspace.branch_positions(&[]).await.unwrap();
     here(&repo, &["switch", "-q", "-c", "persons"]);
     workspace.fold(&standing, Some("t")).await.unwrap();
     assert_eq!(workspace.head().await.unwrap().branch(), Some("persons"), "nor is HEAD moved");
@@ -141,7 +142,7 @@ async fn without_the_start_of_a_turn_no_branch_is_removed() {
 async fn a_detached_head_is_at_its_commit_or_after_it() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let standing = workspace.standing(&[]).await.unwrap();
+    let standing = workspace.branch_positions(&[]).await.unwrap();
     assert_eq!(workspace.own_head(&standing).await.unwrap().commit(), standing.commit.as_ref());
     here(&repo, &["switch", "-q", "-c", "agents"]);
     commits(&repo);
@@ -154,7 +155,7 @@ async fn a_detached_head_is_at_its_commit_or_after_it() {
     assert_eq!(error.to_string(), expected);
     // In the user's checkout the same holds for the branch.
     let user = repo.open().await;
-    let standing = user.standing(&[]).await.unwrap();
+    let standing = user.branch_positions(&[]).await.unwrap();
     repo.git(&["checkout", "-q", "--detach"]);
     assert_eq!(user.own_head(&standing).await.unwrap().branch(), Some("main"));
 }
@@ -174,7 +175,7 @@ async fn a_commit_onto_a_detached_head_moves_no_branch() {
     let made = workspace.commit(&requested).await.unwrap();
     let made = made.commit().unwrap();
     assert_eq!(repo.files(made.tree.as_str()), ["a.txt", "formatted.txt", "second.txt", "src/b.txt", "x.txt"]);
-    assert!(matches!(workspace.commit(&requested).await.unwrap(), Committed::Before(before) if before == *made));
+    assert!(matches!(workspace.commit(&requested).await.unwrap(), CommitResult::Before(before) if before == *made));
     assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
     assert_eq!(repo.git_in(workspace.root(), &["rev-list", "--count", "main..HEAD"]), "1");
 }
@@ -186,7 +187,7 @@ async fn a_commit_that_hooks_make_empty_is_reverted() {
     let at = workspace.head().await.unwrap();
     repo.hook("pre-commit", "rm -f x.txt; git rm -q --cached x.txt");
     std::fs::write(workspace.root().join("x.txt"), "x").unwrap();
-    assert_eq!(workspace.commit(&request_now(&workspace).await).await.ok(), Some(Committed::Nothing));
+    assert_eq!(workspace.commit(&request_now(&workspace).await).await.ok(), Some(CommitResult::Nothing));
     assert_eq!(workspace.head().await.unwrap(), at);
 }
 

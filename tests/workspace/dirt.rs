@@ -31,7 +31,7 @@ use crate::repo::Repo;
 async fn dirt_is_every_file_that_a_commit_could_include(#[case] make: fn(&Repo), #[case] expected: &[&str]) {
     let repo = Repo::new();
     make(&repo);
-    let options = repo.options().apart("docs/PLAN.md");
+    let options = repo.options().exclude("docs/PLAN.md");
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     assert_eq!(workspace.dirt().await.unwrap(), expected);
     assert_eq!(workspace.ensure_clean().await.is_ok(), expected.is_empty());
@@ -40,7 +40,7 @@ async fn dirt_is_every_file_that_a_commit_could_include(#[case] make: fn(&Repo),
 #[tokio::test]
 async fn a_plan_given_by_an_absolute_path_is_not_dirt_even_when_tracked() {
     let repo = Repo::new();
-    let options = repo.options().apart(repo.root().join("a.txt"));
+    let options = repo.options().exclude(repo.root().join("a.txt"));
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     let before = workspace.snapshot().await.unwrap();
     repo.write("a.txt", "changed");

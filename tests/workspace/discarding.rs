@@ -25,8 +25,8 @@ async fn discarded_work_is_salvaged_listed_and_restored() {
     assert_eq!(repo.status(), "?? new/.env");
 
     assert_eq!(salvaged.reference, "refs/superstep/fix%3A%20a%2Fb/task-2.1/attempt-1");
-    assert_eq!(workspace.salvaged("fix: a/b").await.unwrap(), std::slice::from_ref(&salvaged));
-    assert!(workspace.salvaged("fix").await.unwrap().is_empty());
+    assert_eq!(workspace.salvaged_work("fix: a/b").await.unwrap(), std::slice::from_ref(&salvaged));
+    assert!(workspace.salvaged_work("fix").await.unwrap().is_empty());
     let json = serde_json::to_string(&salvaged).unwrap();
     insta::assert_snapshot!(json, @r#"{"ref":"refs/superstep/fix%3A%20a%2Fb/task-2.1/attempt-1","task":"2.1","attempt":1,"files":["a.txt","new/x.txt","src/b.txt"]}"#);
     assert_eq!(repo.git(&["rev-parse", &format!("{}^", salvaged.reference)]), base.to_string());
@@ -58,7 +58,7 @@ async fn the_same_work_is_salvaged_once_and_other_work_renames_it() {
         let tree = workspace.snapshot().await.unwrap().tree;
         workspace.salvage(&salvage_key(2), Some(&base), &tree).await.unwrap();
     }
-    let all = workspace.salvaged("fix: a/b").await.unwrap();
+    let all = workspace.salvaged_work("fix: a/b").await.unwrap();
     let names: Vec<_> = all.iter().map(|one| one.reference.rsplit('/').next().unwrap()).collect();
     assert_eq!(names, ["attempt-2", "attempt-2-earlier-1"]);
     assert!(all.iter().all(|one| one.attempt == 2));

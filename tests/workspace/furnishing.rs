@@ -39,7 +39,7 @@ async fn copied_and_linked_files_are_in_no_snapshot_and_no_commit() {
     );
     assert!(worktree.root().join("node_modules/p/i.js").exists());
 
-    let options = furnishings.paths().fold(repo.options(), WorkspaceOptions::apart);
+    let options = furnishings.paths().fold(repo.options(), WorkspaceOptions::exclude);
     let worktree = Workspace::open_with(worktree.root(), options).await.unwrap();
     assert!(worktree.dirt().await.unwrap().is_empty());
     let base = worktree.snapshot().await.unwrap();

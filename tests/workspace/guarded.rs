@@ -135,7 +135,7 @@ async fn the_users_checkout_can_be_guarded_and_commits_cannot_be_made_there() {
     append(&repo, "config", &commands(&format!("touch {}", owned.display())));
     repo.write(".gitattributes", "* filter=evil\n").write("a.txt", "changed\n");
     assert!(matches!(workspace.snapshot().await, Err(WorkspaceError::Tampered { .. })));
-    let guarded = workspace.guarded().await.unwrap();
+    let guarded = workspace.open_guarded().await.unwrap();
     let tree = guarded.snapshot().await.unwrap().tree;
     assert_eq!(repo.content(&tree, "a.txt"), "changed");
     let error = guarded.detached_worktree(PLACE, &repo.tip()).await.unwrap_err();

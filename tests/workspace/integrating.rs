@@ -15,13 +15,13 @@ async fn changes_are_rebased_and_a_conflict_names_its_files() {
     let one = workspace.snapshot().await.unwrap().tree;
     repo.write("a.txt", "one\ntwo\nTHREE\n").remove("src/b.txt").write("new.txt", "");
     let two = workspace.snapshot().await.unwrap().tree;
-    let both = workspace.carried(&base, &one, &two).await.unwrap();
+    let both = workspace.apply_change(&base, &one, &two).await.unwrap();
     assert_eq!(repo.content(&both, "a.txt"), "ONE\ntwo\nTHREE");
     assert_eq!(workspace.changed_files(&base, &both).await.unwrap(), ["a.txt", "new.txt", "src/b.txt"]);
     assert!(workspace.changed_files(&base, &base).await.unwrap().is_empty());
     repo.write("a.txt", "uno\ntwo\nthree\n").write("src/b.txt", "changed");
     let three = workspace.snapshot().await.unwrap().tree;
-    let error = workspace.carried(&base, &both, &three).await.unwrap_err();
+    let error = workspace.apply_change(&base, &both, &three).await.unwrap_err();
     assert!(matches!(&error, WorkspaceError::Conflict { files } if *files == ["a.txt", "src/b.txt"]), "{error}");
 }
 
@@ -41,7 +41,7 @@ async fn modes_links_and_submodules_are_rebased_onto_changes_of_other_files() {
     let second = repo.commit_all("second");
     repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{second},module")]);
     let to = repo.git(&["write-tree"]).parse().unwrap();
-    let both = workspace.carried(&from, &onto, &to).await.unwrap();
+    let both = workspace.apply_change(&from, &onto, &to).await.unwrap();
     let listed = repo.git(&["ls-tree", "-r", "--format=%(objectmode) %(path)", both.as_str()]);
     insta::assert_snapshot!(listed, @r"
     100755 a.txt
@@ -62,7 +62,7 @@ async fn a_file_where_a_folder_is_in_the_way_is_a_conflict() {
     let folder = workspace.with_file(&from, Path::new("docs/a.md"), "a\n").await.unwrap();
     let file = workspace.with_file(&from, Path::new("docs"), "docs\n").await.unwrap();
     for (onto, to) in [(&folder, &file), (&file, &folder)] {
-        let error = workspace.carried(&from, onto, to).await.unwrap_err();
+        let error = workspace.apply_change(&from, onto, to).await.unwrap_err();
         assert!(matches!(&error, WorkspaceError::Conflict { files } if files[0].starts_with("docs")), "{error}");
     }
 }
@@ -84,7 +84,7 @@ async fn a_private_reference_moves_from_where_it_is_expected() {
         assert_eq!(error.to_string(), format!("`{name}` is at commit {second}, not {found}"));
     }
     assert_eq!(workspace.reference(&name).await.unwrap(), Some(second.clone()));
-    assert!(workspace.salvaged("a b").await.unwrap().is_empty());
+    assert!(workspace.salvaged_work("a b").await.unwrap().is_empty());
     for _ in 0..2 {
         workspace.remove_reference(&name).await.unwrap();
     }
@@ -116,7 +116,7 @@ async fn work_of_a_phase_is_salvaged_beside_work_of_tasks() {
         let salvaged = workspace.salvage(&key, Some(&tip), &tree).await.unwrap();
         assert_eq!((&salvaged.files, salvaged.phase), (&vec!["work.txt".to_owned()], phase));
     }
-    let all = workspace.salvaged("t").await.unwrap();
+    let all = workspace.salvaged_work("t").await.unwrap();
     let names: Vec<&str> = all.iter().map(|one| one.reference.strip_prefix("refs/superstep/t/").unwrap()).collect();
     let expected = [
         "task-2.1/attempt-1",

@@ -28,7 +28,7 @@ async fn what_is_made_for_a_thread_outlives_gits_garbage_collection() {
     let one = workspace.snapshot().await.unwrap().tree;
     repo.write("a.txt", "one\ntwo\nTHREE\n");
     let two = workspace.snapshot().await.unwrap().tree;
-    let both = workspace.carried(&base, &one, &two).await.unwrap();
+    let both = workspace.apply_change(&base, &one, &two).await.unwrap();
     let planned = workspace.with_file(&both, "PLAN.md".as_ref(), "plan").await.unwrap();
     let linked = workspace.detached_worktree(".superstep/worktrees/1", &repo.tip()).await.unwrap();
     std::fs::write(linked.root().join("x.txt"), "x").unwrap();

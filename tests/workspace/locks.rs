@@ -351,7 +351,7 @@ async fn a_lock_in_the_work_tree_of_an_agent_is_removed_only_if_it_is_from_a_tur
     let repo = Repo::new();
     let workspace = impatient(&repo).await;
     let linked = workspace.detached_worktree(".superstep/worktrees/1", &repo.tip()).await.unwrap();
-    let at = linked.standing(&[]).await.unwrap();
+    let at = linked.branch_positions(&[]).await.unwrap();
     let lock = linked.git_dir().join("index.lock");
     fs::write(&lock, "").unwrap();
     assert!(matches!(linked.own_head(&at).await, Err(WorkspaceError::Locked { .. })), "no note claims it");

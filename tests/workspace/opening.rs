@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::workspace::{Head, Ongoing, Workspace, WorkspaceError};
+use superstep::workspace::{Head, OngoingOperation, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, executable};
 
@@ -53,13 +53,13 @@ async fn head_is_on_a_branch_or_none_or_nothing() {
 }
 
 #[rstest]
-#[case::merge(&["merge", "other"], Ongoing::Merge)]
-#[case::rebase(&["rebase", "other"], Ongoing::Rebase)]
-#[case::cherry_pick(&["cherry-pick", "other"], Ongoing::CherryPick)]
-#[case::revert(&["revert", "HEAD~1"], Ongoing::Revert)]
-#[case::bisect(&["bisect", "start"], Ongoing::Bisect)]
+#[case::merge(&["merge", "other"], OngoingOperation::Merge)]
+#[case::rebase(&["rebase", "other"], OngoingOperation::Rebase)]
+#[case::cherry_pick(&["cherry-pick", "other"], OngoingOperation::CherryPick)]
+#[case::revert(&["revert", "HEAD~1"], OngoingOperation::Revert)]
+#[case::bisect(&["bisect", "start"], OngoingOperation::Bisect)]
 #[tokio::test]
-async fn an_operation_in_progress_is_reported(#[case] args: &[&str], #[case] expected: Ongoing) {
+async fn an_operation_in_progress_is_reported(#[case] args: &[&str], #[case] expected: OngoingOperation) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "-c", "other"]);
     repo.write("a.txt", "other\n").commit_all("other");

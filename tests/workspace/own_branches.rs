@@ -1,15 +1,15 @@
 //! Branches that an agent makes in a linked work tree are removed; branches that others make there or meanwhile stay.
 
 use rstest::rstest;
-use superstep::workspace::{Standing, Workspace};
+use superstep::workspace::{BranchPositions, Workspace};
 
 use crate::repo::Repo;
 
 /// Opens a linked work tree with a detached HEAD, and records its position at the start of a turn.
-async fn linked(repo: &Repo) -> (Workspace, Standing) {
+async fn linked(repo: &Repo) -> (Workspace, BranchPositions) {
     repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     let linked = Workspace::open_with(repo.beside("linked"), repo.options()).await.unwrap();
-    let standing = linked.watched(linked.standing(&[]).await.unwrap()).await.unwrap();
+    let standing = linked.with_all_branches(linked.branch_positions(&[]).await.unwrap()).await.unwrap();
     (linked, standing)
 }
 
@@ -85,7 +85,7 @@ async fn a_branch_that_a_person_makes_there_stays_and_is_named(#[case] lines: [&
     let act =
         |lines: &str| Some(lines).filter(|lines| !lines.is_empty()).into_iter().for_each(|lines| run(&repo, lines));
     act(before);
-    let turn = linked.watched(linked.standing(&[]).await.unwrap()).await.unwrap();
+    let turn = linked.with_all_branches(linked.branch_positions(&[]).await.unwrap()).await.unwrap();
     drop(linked.watch_turn("t", "first").await.unwrap());
     act(between);
     drop(linked.watch_turn("t", "second").await.unwrap());
@@ -108,7 +108,7 @@ async fn without_a_turn_or_the_names_of_all_branches_none_is_removed_or_named() 
     let workspace = repo.open().await;
     assert!(workspace.remove_branches_of("../linked", &standing, "t").await.unwrap().is_empty());
     drop(linked.watch_turn("other thread", "task").await.unwrap());
-    let unnamed = Standing { known: [].into(), all: [].into(), ..standing };
+    let unnamed = BranchPositions { known: [].into(), all: [].into(), ..standing };
     let watch = linked.watch_turn("t", "task").await.unwrap();
     run(&repo, "switch -q x; switch -q --detach");
     drop(watch);

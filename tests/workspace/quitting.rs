@@ -1,7 +1,7 @@
 //! Operations of git that an agent left unfinished.
 
 use rstest::rstest;
-use superstep::workspace::{Ongoing, Workspace, WorkspaceError};
+use superstep::workspace::{OngoingOperation, Workspace, WorkspaceError};
 
 use crate::repo::Repo;
 
@@ -16,20 +16,20 @@ fn conflicting() -> Repo {
 }
 
 async fn started(workspace: &Workspace) -> u64 {
-    workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap().started.unwrap()
+    workspace.with_all_branches(workspace.branch_positions(&[]).await.unwrap()).await.unwrap().started.unwrap()
 }
 
 #[rstest]
-#[case::merge(&["merge", "other"], Ongoing::Merge)]
-#[case::rebase(&["rebase", "other"], Ongoing::Rebase)]
-#[case::detached_rebase(&["rebase", "other", "HEAD~0"], Ongoing::Rebase)]
-#[case::cherry_pick(&["cherry-pick", "other"], Ongoing::CherryPick)]
-#[case::revert(&["revert", "HEAD~1"], Ongoing::Revert)]
-#[case::bisect(&["bisect", "start", "HEAD", "HEAD~1"], Ongoing::Bisect)]
+#[case::merge(&["merge", "other"], OngoingOperation::Merge)]
+#[case::rebase(&["rebase", "other"], OngoingOperation::Rebase)]
+#[case::detached_rebase(&["rebase", "other", "HEAD~0"], OngoingOperation::Rebase)]
+#[case::cherry_pick(&["cherry-pick", "other"], OngoingOperation::CherryPick)]
+#[case::revert(&["revert", "HEAD~1"], OngoingOperation::Revert)]
+#[case::bisect(&["bisect", "start", "HEAD", "HEAD~1"], OngoingOperation::Bisect)]
 #[tokio::test]
 async fn an_operation_that_an_agent_leaves_is_ended_and_the_files_stay(
     #[case] args: &[&str],
-    #[case] expected: Ongoing,
+    #[case] expected: OngoingOperation,
     #[values(true, false)] is_linked: bool,
 ) {
     let repo = conflicting();
@@ -43,7 +43,7 @@ async fn an_operation_that_an_agent_leaves_is_ended_and_the_files_stay(
     let mut git = std::process::Command::new("git");
     git.args(args).current_dir(workspace.root()).env("HOME", repo.home()).env("GIT_EDITOR", "true").output().unwrap();
     let text = std::fs::read(workspace.root().join("a.txt")).unwrap();
-    assert_eq!(workspace.ongoing().await.unwrap(), Some(expected));
+    assert_eq!(workspace.ongoing_operation().await.unwrap(), Some(expected));
     let is_detached = args.last() == Some(&"HEAD~0");
     assert_eq!(workspace.quit_left(since).await.unwrap(), Some(expected));
     workspace.ensure_ready().await.unwrap();

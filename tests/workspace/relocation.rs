@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rstest::rstest;
-use superstep::workspace::{Origin, Recorded, Whereabouts};
+use superstep::workspace::{Recorded, RepositoryLocation, RepositoryOrigin};
 
 use crate::repo::Repo;
 
@@ -13,7 +13,7 @@ use crate::repo::Repo;
 struct Run {
     repo: Repo,
     commit: Option<String>,
-    origin: Option<Origin>,
+    origin: Option<RepositoryOrigin>,
 }
 
 impl Run {
@@ -25,7 +25,7 @@ impl Run {
         }
         repo.git(&["branch", "other"]);
         fs::create_dir_all(repo.root().join(".superstep/store")).unwrap();
-        let origin = Origin::of(&repo.root(), &repo.root());
+        let origin = RepositoryOrigin::of(&repo.root(), &repo.root());
         Self { repo, commit, origin }
     }
 
@@ -34,7 +34,7 @@ impl Run {
     }
 
     /// Looks for the run with the store in one folder, from another.
-    fn find(&self, store: &str, current: &str) -> Whereabouts {
+    fn find(&self, store: &str, current: &str) -> RepositoryLocation {
         let store = self.at(store).join(".superstep/store");
         let (commit, current) = (self.commit.clone(), self.at(current));
         let origin = self.origin.clone();
@@ -53,8 +53,8 @@ impl Run {
         self.repo.git_in(&self.at(from), &["clone", "--quiet", ".", self.at(to).to_str().unwrap()]);
     }
 
-    fn is_at(&self, found: &Whereabouts, to: &str) -> bool {
-        matches!(found, Whereabouts::Moved(moved) if moved.from == self.at("repo") && moved.to == self.at(to))
+    fn is_at(&self, found: &RepositoryLocation, to: &str) -> bool {
+        matches!(found, RepositoryLocation::Moved(moved) if moved.from == self.at("repo") && moved.to == self.at(to))
     }
 }
 
@@ -78,7 +78,7 @@ fn a_run_stays_where_it_is_though_the_person_is_in_another_work_tree_or_a_clone(
     for (store, current) in
         [("repo", "clone"), ("clone", "clone"), ("outside", "clone"), ("tree", "tree"), ("outside", "tree")]
     {
-        assert_eq!(run.find(store, current), Whereabouts::Unmoved, "store in {store}, called in {current}");
+        assert_eq!(run.find(store, current), RepositoryLocation::Unmoved, "store in {store}, called in {current}");
     }
 }
 
@@ -88,9 +88,9 @@ fn a_copy_is_used_with_the_store_in_it_and_refused_without(#[values(false, true)
     run.copies("copy");
     fs::create_dir(run.at("outside")).unwrap();
     assert!(run.is_at(&run.find("copy", "copy"), "copy"));
-    assert_eq!(run.find("outside", "copy"), Whereabouts::Copied { copy: run.at("copy") });
-    assert_eq!(run.find("outside", "repo"), Whereabouts::Unmoved);
-    assert_eq!(run.find("outside", "outside"), Whereabouts::Unmoved);
+    assert_eq!(run.find("outside", "copy"), RepositoryLocation::Copied { copy: run.at("copy") });
+    assert_eq!(run.find("outside", "repo"), RepositoryLocation::Unmoved);
+    assert_eq!(run.find("outside", "outside"), RepositoryLocation::Unmoved);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_begun_run_is_not_taken_for_one_in_another_repository() {
     assert!(run.is_at(&run.find("other", "other"), "new"), "it lies beside");
     fs::create_dir(run.at("far")).unwrap();
     fs::rename(run.at("new"), run.at("far/new")).unwrap();
-    assert_eq!(run.find("other", "other"), Whereabouts::Gone);
+    assert_eq!(run.find("other", "other"), RepositoryLocation::Gone);
     fs::rename(run.at("far/new"), run.at("new")).unwrap();
     let found = run.find("other", "new");
     assert!(run.is_at(&found, "new"), "{found:?}");
@@ -111,7 +111,7 @@ fn a_begun_run_is_not_taken_for_one_in_another_repository() {
     run.clones("new", "repo");
     let found = run.find("outside", "new");
     assert!(run.is_at(&found, "new"), "{found:?}");
-    assert_eq!(run.find("outside", "repo"), Whereabouts::Unmoved);
+    assert_eq!(run.find("outside", "repo"), RepositoryLocation::Unmoved);
 }
 
 #[rstest]
@@ -127,7 +127,7 @@ fn a_begun_run_is_found_under_another_name(#[case] to: &str, #[case] current: &s
     Command::new("cp").arg("-a").args([run.at(to), run.at("copy")]).status().unwrap();
     let mut both = vec![run.at("copy"), run.at(to)];
     both.sort();
-    assert_eq!(run.find("outside", current), Whereabouts::Unclear(both));
+    assert_eq!(run.find("outside", current), RepositoryLocation::Unclear(both));
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn a_run_that_has_not_begun_is_not_taken_for_one_in_another_repository() {
     fs::create_dir(run.at("far")).unwrap();
     run.moves("far/new");
     for near in ["other", "clone"] {
-        assert_eq!(run.find(near, near), Whereabouts::Gone, "{near}");
+        assert_eq!(run.find(near, near), RepositoryLocation::Gone, "{near}");
     }
     assert!(run.is_at(&run.find("other", "far/new"), "far/new"));
     run.origin = None;
-    assert_eq!(run.find("far/new", "far/new"), Whereabouts::Gone, "nothing tells that it is the same");
+    assert_eq!(run.find("far/new", "far/new"), RepositoryLocation::Gone, "nothing tells that it is the same");
 }
 
 #[rstest]
@@ -155,14 +155,14 @@ fn a_run_that_was_started_from_another_checkout_stays_in_its_own(#[values(false,
         run.commit = Some(run.repo.tip().to_string());
         run.repo.git(&["update-ref", "refs/superstep/t/objects", "HEAD"]);
     }
-    run.origin = Origin::of(&run.repo.root(), &run.at("checkout"));
+    run.origin = RepositoryOrigin::of(&run.repo.root(), &run.at("checkout"));
     assert!(run.origin.as_ref().unwrap().is_elsewhere);
-    assert_eq!(run.find("checkout", "checkout"), Whereabouts::Unmoved);
+    assert_eq!(run.find("checkout", "checkout"), RepositoryLocation::Unmoved);
     fs::create_dir(run.at("far")).unwrap();
     run.moves("far/new");
     let found = run.find("checkout", "far/new");
     assert_eq!(run.is_at(&found, "far/new"), is_begun, "{found:?}");
-    assert!(is_begun || found == Whereabouts::Gone);
+    assert!(is_begun || found == RepositoryLocation::Gone);
 }
 
 #[test]
@@ -170,10 +170,10 @@ fn a_run_that_has_not_begun_may_be_in_several() {
     let run = Run::new(false);
     run.copies("copy");
     run.moves("new");
-    assert_eq!(run.find("new", "copy"), Whereabouts::Unclear(vec![run.at("new"), run.at("copy")]));
+    assert_eq!(run.find("new", "copy"), RepositoryLocation::Unclear(vec![run.at("new"), run.at("copy")]));
     let found = run.find("copy", "copy");
     assert!(run.is_at(&found, "copy"), "{found:?}");
-    assert_eq!(run.find("nowhere", "nowhere"), Whereabouts::Unclear(vec![run.at("copy"), run.at("new")]));
+    assert_eq!(run.find("nowhere", "nowhere"), RepositoryLocation::Unclear(vec![run.at("copy"), run.at("new")]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use rstest::rstest;
-use superstep::workspace::{FileStatus, LeftOut, Reason, TreeId, Workspace, WorkspaceError};
+use superstep::workspace::{FileStatus, OmissionReason, OmittedFile, TreeId, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, executable};
 
@@ -96,13 +96,13 @@ async fn secrets_and_large_files_are_those_of_head() {
     repo.git(&["init", "-q", "inner"]);
     let now = workspace.snapshot().await.unwrap();
     assert_eq!(now.tree, before.tree);
-    let left_out = |path: &str, reason| LeftOut { path: path.into(), reason };
+    let left_out = |path: &str, reason| OmittedFile { path: path.into(), reason };
     let expected = [
-        left_out(".env", Reason::Environment),
-        left_out(".env.example", Reason::Environment),
-        left_out("big", Reason::TooLarge { bytes: 11 * 1024 * 1024 }),
-        left_out("inner/", Reason::Repository),
-        left_out("k.pem", Reason::PrivateKey),
+        left_out(".env", OmissionReason::Environment),
+        left_out(".env.example", OmissionReason::Environment),
+        left_out("big", OmissionReason::TooLarge { bytes: 11 * 1024 * 1024 }),
+        left_out("inner/", OmissionReason::Repository),
+        left_out("k.pem", OmissionReason::PrivateKey),
     ];
     assert_eq!(now.left_out, expected);
     insta::assert_snapshot!(now.left_out[2], @"`big` is left out: it is too large (12 MB)");

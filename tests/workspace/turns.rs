@@ -3,34 +3,34 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::workspace::{Committed, Standing, Workspace, WorkspaceError};
+use superstep::workspace::{BranchPositions, CommitResult, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, key, request_now};
 
 /// Returns the position of HEAD and all branches at the start of a turn that does not end.
-pub(crate) async fn turn(workspace: &Workspace, others: &[&str]) -> Standing {
-    working(workspace, workspace.standing(others).await.unwrap()).await
+pub(crate) async fn turn(workspace: &Workspace, others: &[&str]) -> BranchPositions {
+    working(workspace, workspace.branch_positions(others).await.unwrap()).await
 }
 
 /// Begins a turn that does not end at a position.
-pub(crate) async fn working(workspace: &Workspace, standing: Standing) -> Standing {
+pub(crate) async fn working(workspace: &Workspace, standing: BranchPositions) -> BranchPositions {
     let log = std::fs::metadata(workspace.git_dir().join("logs/HEAD")).map_or(0, |about| about.len());
-    Standing { turns: vec![[log, u64::MAX]], ..workspace.watched(standing).await.unwrap() }
+    BranchPositions { turns: vec![[log, u64::MAX]], ..workspace.with_all_branches(standing).await.unwrap() }
 }
 
 const OWN: &str = "superstep/t";
 
-async fn started(repo: &Repo) -> (Workspace, Standing) {
+async fn started(repo: &Repo) -> (Workspace, BranchPositions) {
     repo.write("second.txt", "").commit_all("second");
     let workspace = repo.open().await;
     workspace.own_branch(OWN, None).await.unwrap();
-    let standing = workspace.standing(&["main"]).await.unwrap();
+    let standing = workspace.branch_positions(&["main"]).await.unwrap();
     (workspace, standing)
 }
 
 /// Returns the position with what was noted of the turns of a task.
-pub(crate) async fn noted(workspace: &Workspace, standing: &Standing) -> Standing {
-    Standing { turns: workspace.turns("t", "task").await.unwrap(), ..standing.clone() }
+pub(crate) async fn noted(workspace: &Workspace, standing: &BranchPositions) -> BranchPositions {
+    BranchPositions { turns: workspace.turns("t", "task").await.unwrap(), ..standing.clone() }
 }
 
 fn commit(repo: &Repo, name: &str) -> String {
@@ -123,7 +123,7 @@ async fn a_commit_on_a_detached_head_between_two_turns_stays() {
     let repo = Repo::new();
     repo.git(&["switch", "-q", "--detach"]);
     let workspace = repo.open().await;
-    let standing = workspace.standing(&[]).await.unwrap();
+    let standing = workspace.branch_positions(&[]).await.unwrap();
     let mine = commit(&repo, "mine");
     let watch = workspace.watch_turn("t", "task").await.unwrap();
     commit(&repo, "agents");
@@ -185,7 +185,7 @@ async fn a_commit_with_the_same_files_that_a_person_makes_after_a_kill_is_not_ta
     let error = workspace.commit(&request).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::HeadElsewhere { .. }), "{error}");
     assert_eq!(workspace.started_commit(&key(1)).await.unwrap(), Some(Some(mine.clone())), "it is to be made on top");
-    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), Committed::Nothing);
+    assert_eq!(workspace.commit(&request_now(&workspace).await).await.unwrap(), CommitResult::Nothing);
     assert_eq!(repo.tip(), mine);
     assert!(!repo.root().join(".git/superstep/commit").exists(), "it is about a commit that was never made");
 }
@@ -202,7 +202,7 @@ async fn a_commit_of_an_agent_that_was_collected_as_garbage_is_put_back_and_its_
     if is_detached {
         repo.git(&["switch", "-q", "--detach"]);
     }
-    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let standing = workspace.with_all_branches(workspace.branch_positions(&[]).await.unwrap()).await.unwrap();
     let before = repo.git(&["rev-parse", "HEAD"]);
     let watch = workspace.watch_turn("t", "task").await.unwrap();
     let gone = commit(&repo, "agents.txt");

@@ -1,7 +1,7 @@
 //! Work that git does not commit is found with the reason.
 
 use rstest::rstest;
-use superstep::workspace::{LeftOut, Reason, Workspace, WorkspaceOptions};
+use superstep::workspace::{OmissionReason, OmittedFile, Workspace, WorkspaceOptions};
 
 use crate::repo::Repo;
 use crate::turns::{noted, turn};
@@ -21,7 +21,7 @@ async fn prepared() -> (Repo, Repo, Workspace) {
     repo.git(&["config", "core.ignoreCase", "true"]);
     repo.git(&["update-index", "--assume-unchanged", "flagged.txt"]);
     repo.git(&["update-index", "--skip-worktree", "src/b.txt"]);
-    let options: WorkspaceOptions = repo.options().apart("plan.md");
+    let options: WorkspaceOptions = repo.options().exclude("plan.md");
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     (repo, other, workspace)
 }
@@ -49,8 +49,8 @@ async fn what_git_does_not_commit_is_named_with_the_reason(#[case] act: fn(&Repo
     let (repo, _other, workspace) = prepared().await;
     let standing = turn(&workspace, &[]).await;
     act(&repo);
-    let found = workspace.unseen(standing.started.unwrap()).await.unwrap();
-    assert_eq!(found.iter().map(LeftOut::to_string).collect::<Vec<_>>(), expected);
+    let found = workspace.unseen_files(standing.started.unwrap()).await.unwrap();
+    assert_eq!(found.iter().map(OmittedFile::to_string).collect::<Vec<_>>(), expected);
 }
 
 fn act(repo: &Repo, acts: &[&str]) {
@@ -78,9 +78,9 @@ async fn commits_that_an_agent_left_are_named(#[case] acts: &[&str], #[case] exp
     let standing = turn(&workspace, &[]).await;
     act(&repo, acts);
     let found = workspace.unseen_commits(&standing).await.unwrap();
-    let id = found.iter().find(|one| one.reason == Reason::Detached).map_or("", |one| &one.path);
+    let id = found.iter().find(|one| one.reason == OmissionReason::Detached).map_or("", |one| &one.path);
     let expected: Vec<String> = expected.iter().map(|line| line.replace("ID", id)).collect();
-    assert_eq!(found.iter().map(LeftOut::to_string).collect::<Vec<_>>(), expected);
+    assert_eq!(found.iter().map(OmittedFile::to_string).collect::<Vec<_>>(), expected);
 }
 
 #[rstest]
@@ -93,7 +93,7 @@ async fn commits_that_a_person_leaves_before_or_after_a_turn_are_not_named(
 ) {
     let repo = Repo::new();
     let workspace = repo.open().await;
-    let start = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let start = workspace.with_all_branches(workspace.branch_positions(&[]).await.unwrap()).await.unwrap();
     act(&repo, if is_before { acts } else { &[] });
     let watch = workspace.watch_turn("t", "task").await.unwrap();
     act(&repo, &["switch --quiet --detach", "switch --quiet main"]);
@@ -114,16 +114,16 @@ async fn a_path_that_git_refuses_is_left_out_of_a_snapshot_and_the_rest_is_not()
     let [left] = snapshot.left_out.as_slice() else { panic!("{:?}", snapshot.left_out) };
     assert_eq!(left.path, "git~1");
     assert!(
-        matches!(&left.reason, Reason::Refused { why } if why == "its path is not allowed in a repository"),
+        matches!(&left.reason, OmissionReason::Refused { why } if why == "its path is not allowed in a repository"),
         "{left}"
     );
 }
 
 #[test]
 fn ignored_files_share_a_line() {
-    let one = |path: &str| LeftOut { path: path.into(), reason: Reason::Ignored };
-    let all = [one("a.log"), LeftOut { path: ".env".into(), reason: Reason::Environment }, one("b.log")];
-    insta::assert_snapshot!(LeftOut::lines(&all).join("\n"), @r"
+    let one = |path: &str| OmittedFile { path: path.into(), reason: OmissionReason::Ignored };
+    let all = [one("a.log"), OmittedFile { path: ".env".into(), reason: OmissionReason::Environment }, one("b.log")];
+    insta::assert_snapshot!(OmittedFile::lines(&all).join("\n"), @r"
     `.env` is left out: files of this name hold secrets
     changed, but ignored by git and so in no commit: `a.log`, `b.log`
     ");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use superstep::drivers::{DriverName, NewLimits, RunLimits, Usage};
-use superstep::nodes::{AgentSpec, Purse};
+use superstep::nodes::{AgentSpec, BudgetShare};
 
 use super::{AgentProfile, Endpoint, Profile, Role};
 
@@ -30,7 +30,7 @@ pub(crate) fn agent(profile: &Profile, role: Role, at: &Circumstances<'_>) -> Ag
     let Endpoint { base_url, api_key_env } = endpoint.unwrap_or_default();
     AgentSpec {
         price: profile.price(role),
-        purse: Purse { limits: at.budget, spent: at.spent },
+        purse: BudgetShare { limits: at.budget, spent: at.spent },
         role: role.name().to_owned(),
         driver: driver.to_string(),
         model,
@@ -51,5 +51,5 @@ pub(crate) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage
 
 /// Replaces each limit that has a new value.
 pub(crate) fn later(limits: &mut NewLimits, new: NewLimits) {
-    *limits = limits.later(new);
+    *limits = limits.latest(new);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use superstep::nodes::Base;
-use superstep::workspace::{CommitId, Standing, TreeId, Workspace, WorkspaceError, branch_name, escaped};
+use superstep::workspace::{BranchPositions, CommitId, TreeId, Workspace, WorkspaceError, branch_name, escape_id};
 
 /// The place of a fork.
 #[derive(Clone, Debug)]
@@ -16,12 +16,12 @@ pub struct ForkPlace {
     pub branch: String,
     /// The values that the fork writes: an object with a key for each channel.
     pub values: Value,
-    made: MadePlace,
+    made: ForkCleanup,
 }
 
 /// Work tree and branch of a fork, which are removed if the fork fails.
 #[derive(Clone, Debug)]
-pub(crate) struct MadePlace {
+pub(crate) struct ForkCleanup {
     /// The work tree of the run.
     repository: PathBuf,
     folder: PathBuf,
@@ -47,7 +47,7 @@ impl ForkPlace {
     }
 }
 
-impl MadePlace {
+impl ForkCleanup {
     async fn remove(&self) -> Result<(), WorkspaceError> {
         let home = Workspace::open(&self.repository).await?;
         home.remove_worktree(&self.folder).await?;
@@ -78,14 +78,15 @@ pub(crate) struct NewPlace {
     /// The path to store: that from before a move of the repository, as all others.
     pub(crate) folder: PathBuf,
     pub(crate) branch: String,
-    at: Standing,
-    made: MadePlace,
+    at: BranchPositions,
+    made: ForkCleanup,
 }
 
 impl NewPlace {
     /// Returns the same position on the new branch.
     pub(crate) fn base(&self, base: &Base) -> Base {
-        let at = Standing { branch: Some(self.branch.clone()), others: self.at.others.clone(), ..base.at.clone() };
+        let at =
+            BranchPositions { branch: Some(self.branch.clone()), others: self.at.others.clone(), ..base.at.clone() };
         Base { at, tree: base.tree.clone() }
     }
 }
@@ -108,7 +109,7 @@ impl ForkedWork<'_> {
         };
         let (name, folder, branch) = free(&home, self.thread, self.is_new_thread).await?;
         let (repository, at) = (home.root().to_owned(), commit);
-        let made = MadePlace { repository, folder, branch: branch.clone(), at };
+        let made = ForkCleanup { repository, folder, branch: branch.clone(), at };
         match self.fill(&home, &made).await {
             Ok((folder, at)) => Ok(NewPlace { name, folder, branch, at, made }),
             Err(error) => {
@@ -121,13 +122,13 @@ impl ForkedWork<'_> {
     }
 
     /// Makes the work tree; returns its folder and the position there.
-    async fn fill(&self, home: &Workspace, made: &MadePlace) -> Result<(PathBuf, Standing), WorkspaceError> {
+    async fn fill(&self, home: &Workspace, made: &ForkCleanup) -> Result<(PathBuf, BranchPositions), WorkspaceError> {
         let there = home.detached_worktree(&made.folder, &made.at).await?;
         if let Some(files) = &self.files {
             there.new_branch(&made.branch, &made.at).await?;
             there.reset_to(files).await?;
         }
-        Ok((there.stored_root(), there.standing(&[]).await?))
+        Ok((there.stored_root(), there.branch_positions(&[]).await?))
     }
 }
 
@@ -137,7 +138,7 @@ async fn free(home: &Workspace, thread: &str, is_new: bool) -> Result<(String, P
     let first = if is_new { 1_u64 } else { 2 };
     for nth in first.. {
         let name = if nth == 1 { thread.to_owned() } else { format!("{thread}-{nth}") };
-        let folder = home.root().join(".superstep").join("forks").join(escaped(&name));
+        let folder = home.root().join(".superstep").join("forks").join(escape_id(&name));
         let branch = branch_name(&name);
         let is_free = folder.symlink_metadata().is_err() && home.branch_at(&branch).await?.is_none();
         if is_free {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use super::{Profile, Role};
 use superstep::drivers::{CliAgent, DriverKind, DriverName, ScenarioError, Scripted};
 use superstep::plan::{IssueError, PlanError};
-use superstep::workspace::{Origin, Workspace, WorkspaceError, WorkspaceOptions};
+use superstep::workspace::{RepositoryOrigin, Workspace, WorkspaceError, WorkspaceOptions};
 
 /// The reason why a run cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -143,8 +143,8 @@ impl StartError {
 }
 
 /// Returns the origin of a run that is started in the current directory.
-pub(crate) fn origin(root: &Path) -> Option<Origin> {
-    Origin::of(root, &std::env::current_dir().unwrap_or_default())
+pub(crate) fn origin(root: &Path) -> Option<RepositoryOrigin> {
+    RepositoryOrigin::of(root, &std::env::current_dir().unwrap_or_default())
 }
 
 /// Blocks on a future in a separate thread, which works inside a runtime too.
@@ -181,7 +181,7 @@ pub fn ensure_programs(profile: &Profile, roles: &[Role]) -> Result<(), StartErr
 
 /// Checks that the program of an agent, or the command that it runs in, is installed.
 fn ensure_program(profile: &Profile, agent: CliAgent, role: Role) -> Result<(), StartError> {
-    let missing = agent.behind(&profile.tools.command_prefix).missing_program();
+    let missing = agent.run_in(&profile.tools.command_prefix).missing_program();
     missing.map_or(Ok(()), |program| Err(StartError::NoProgram { role: role.name(), program }))
 }
 
@@ -230,7 +230,7 @@ pub(crate) async fn ready(folder: &Path, apart: &[PathBuf], allow_dirty: bool) -
     let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.to_owned(), source })?;
     let root = Workspace::open(&folder).await?.root().to_owned();
     let apart = apart.iter().filter_map(|file| file.strip_prefix(&root).ok());
-    let options = apart.fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
+    let options = apart.fold(WorkspaceOptions::new(), WorkspaceOptions::exclude);
     let workspace = Workspace::open_with(&root, options).await?;
     workspace.ensure_unheld().await?;
     workspace.ensure_ready().await?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use superstep::drivers::{Account, RunLimits, Usage, dollars};
 use superstep::nodes::{Base, BudgetReached};
 use superstep::workspace::Head;
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 use superstep_base::shell::shell_word;
 
 /// Returns a number of things: `1 attempt`, `2 attempts`.
@@ -57,16 +57,16 @@ fn time(seconds: u64) -> String {
 
 /// Returns the command that raises the limits that are reached, to twice what is used.
 pub(super) fn budget_command(question: &BudgetReached) -> String {
-    format!("resume --answer '{}'", raised(question))
+    format!("resume --answer '{}'", raise_answer(question))
 }
 
 /// Returns an answer with limits of twice what is used.
-fn raised(question: &BudgetReached) -> Value {
+fn raise_answer(question: &BudgetReached) -> Value {
     let mut limits = serde_json::Map::new();
     for reached in &question.reached {
         let limit = match reached.as_str() {
             "cost" => json!(cents(question.cost)),
-            "tokens" => json!(rounded(question.tokens.saturating_mul(2).max(1))),
+            "tokens" => json!(round_up(question.tokens.saturating_mul(2).max(1))),
             _ => json!(format!("{}m", (question.seconds / 30).max(1) + 1)),
         };
         limits.insert(reached.clone(), limit);
@@ -77,11 +77,11 @@ fn raised(question: &BudgetReached) -> Value {
 /// Returns twice an amount in millionths, as dollars, rounded up to cents.
 #[allow(clippy::cast_precision_loss, reason = "exact up to a billion dollars")]
 fn cents(millionths: u64) -> f64 {
-    rounded(millionths.saturating_mul(2).div_ceil(10_000).max(1)) as f64 / 100.0
+    round_up(millionths.saturating_mul(2).div_ceil(10_000).max(1)) as f64 / 100.0
 }
 
 /// Rounds a number up to two digits and zeros.
-fn rounded(number: u64) -> u64 {
+fn round_up(number: u64) -> u64 {
     let mut unit = 1;
     while number / unit >= 100 {
         unit *= 10;
@@ -90,7 +90,7 @@ fn rounded(number: u64) -> u64 {
 }
 
 /// The work of a run, on its branch.
-pub(crate) struct Made<'a> {
+pub(crate) struct RunWork<'a> {
     /// The repository.
     pub(crate) repository: &'a Path,
     /// The start of the work.
@@ -103,7 +103,7 @@ pub(crate) struct Made<'a> {
     pub(crate) is_complete: bool,
 }
 
-impl Made<'_> {
+impl RunWork<'_> {
     /// Returns the lines; none without commits on a branch.
     pub(crate) fn lines(&self) -> Vec<String> {
         let Some(branch) = self.start.at.branch.as_ref().filter(|_| self.commits > 0) else { return vec![] };
@@ -129,7 +129,7 @@ impl Made<'_> {
     }
 
     fn git(&self, words: &str) -> String {
-        format!("git -C {} {words}", shell_word(&here(self.repository).display().to_string()))
+        format!("git -C {} {words}", shell_word(&present_path(self.repository).display().to_string()))
     }
 }
 

@@ -41,7 +41,7 @@ pub trait Driver: Send + Sync {
 
     /// Returns the result of a finished turn, by its [key](AgentRequest::turn), if the driver knows it: a caller that
     /// was killed before it stored the result calls this instead of running the turn again.
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
@@ -80,12 +80,12 @@ impl<D: Driver + ?Sized> Driver for Arc<D> {
         (**self).run(request)
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        (**self).ended(session, turn)
+        (**self).finished_turn(session, turn)
     }
 
     fn continues(&self) -> bool {
@@ -117,7 +117,7 @@ pub trait DriverExt: Driver {
                     event => on_event(&event),
                 }
             }
-            Err(DriverError::unfinished(""))
+            Err(DriverError::no_result(""))
         }
     }
 }
@@ -172,7 +172,7 @@ pub struct Sender(mpsc::Sender<AgentEvent>);
 
 impl Sender {
     /// Sends an event; waits while the buffer is full.
-    pub async fn tell(&self, event: AgentEvent) {
+    pub async fn send(&self, event: AgentEvent) {
         // The receiver is gone: the turn is about to be dropped.
         let _ = self.0.send(event).await;
     }
@@ -191,17 +191,17 @@ where
 /// Implements the methods that a wrapper forwards to its field `driver` unchanged.
 macro_rules! forward_methods {
     () => {
-        forward_methods!(all but ended);
+        forward_methods!(all but finished_turn);
 
-        fn ended<'a>(
+        fn finished_turn<'a>(
             &'a self,
             session: Option<&'a SessionRef>,
             turn: &'a str,
         ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-            self.driver.ended(session, turn)
+            self.driver.finished_turn(session, turn)
         }
     };
-    (all but ended) => {
+    (all but finished_turn) => {
         fn name(&self) -> &str {
             self.driver.name()
         }

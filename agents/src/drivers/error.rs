@@ -94,7 +94,7 @@ impl DriverError {
     }
 
     /// Returns the error of a turn whose events ended without a result.
-    pub fn unfinished(transcript: impl Into<String>) -> Self {
+    pub fn no_result(transcript: impl Into<String>) -> Self {
         Self::new(ErrorClass::Transient, "the agent ended without a result").transcript(transcript)
     }
 

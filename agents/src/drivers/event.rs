@@ -128,7 +128,7 @@ impl Usage {
 impl Usage {
     /// Returns the excess over another usage.
     #[must_use]
-    pub fn beyond(self, before: Self) -> Self {
+    pub fn saturating_sub(self, before: Self) -> Self {
         Self {
             input: self.input.saturating_sub(before.input),
             output: self.output.saturating_sub(before.output),

@@ -37,7 +37,7 @@ pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
 pub use event::{AgentEvent, Finished, Price, Status, Usage, dollars};
 pub use fenced::fenced_json;
-pub use ledger::{Account, Ledger, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
+pub use ledger::{Account, Ledger, LimitsAnswer, NewLimit, NewLimits, RemainingBudget, RunLimits};
 pub use name::{DriverKind, DriverName, UnknownDriver};
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use superstep_base::near::{near, quoted};
+use superstep_base::near::{near, quote_list};
 
 use super::cli::{AgentProgram, CLAUDE, CODEX};
 
@@ -80,8 +80,8 @@ impl DriverName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no driver `{name}`; there are `api`, `api:PROVIDER`, {} and `scripted:FILE`{}",
-    quoted(&DriverName::programs().map(|program| program.name).collect::<Vec<_>>()),
-    meant(name).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+    quote_list(&DriverName::programs().map(|program| program.name).collect::<Vec<_>>()),
+    suggestion(name).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 )]
 pub struct UnknownDriver {
     /// The name.
@@ -107,7 +107,7 @@ impl FromStr for DriverName {
 }
 
 /// Returns the driver that a person meant: a name without its kind, in capitals, or with a typing mistake.
-fn meant(name: &str) -> Option<&'static str> {
+fn suggestion(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let (kind, which) = name.split_once(':').map_or((name.as_str(), ""), |(kind, which)| (kind, which));
     let is_near = |part: &str, word: &str| part.len() > 2 && !near(part, [word]).is_empty();

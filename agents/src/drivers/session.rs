@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use superstep_base::Fnv;
 
-use super::session_file::{Entry, Header, Line, TurnLog, read, sync_folder, unusable, unwritable};
+use super::session_file::{Entry, Header, Line, TurnLog, read, store_error, sync_folder, write_error};
 use super::{DriverError, ErrorClass, Finished, Session, SessionRef, Usage};
 
 /// Maximum number of turns in a session.
@@ -52,7 +52,11 @@ impl SessionStore {
     }
 
     /// Returns the result of a finished turn.
-    pub(super) fn ended(&self, session: Option<&SessionRef>, turn: &str) -> Result<Option<Finished>, DriverError> {
+    pub(super) fn finished_turn(
+        &self,
+        session: Option<&SessionRef>,
+        turn: &str,
+    ) -> Result<Option<Finished>, DriverError> {
         let session = session.map_or(turn, |session| &session.id);
         if turn.is_empty() {
             return Ok(None);
@@ -74,7 +78,7 @@ impl SessionStore {
         }
         let turn = request.turn.to_owned();
         let (session, parent) = request.origin(&turn);
-        self.make_folder(&session).map_err(|error| unusable(&self.directory, &error))?;
+        self.make_folder(&session).map_err(|error| store_error(&self.directory, &error))?;
         let log = TurnLog::open(&self.path(&session, &turn))?;
         log.cut(0)?;
         let (role, model) = (request.role.to_owned(), request.model.map(str::to_owned));
@@ -97,7 +101,7 @@ impl SessionStore {
             self.load_history(&session, parent, &turn, &mut messages)?;
         }
         let path = self.path(&session, &turn);
-        self.make_folder(&session).map_err(|error| unusable(&self.directory, &error))?;
+        self.make_folder(&session).map_err(|error| store_error(&self.directory, &error))?;
         // Locks the file: only one process at a time runs the turn.
         let log = TurnLog::open(&path)?;
         let header = Header {
@@ -139,10 +143,10 @@ impl SessionStore {
             let path = self.path(session, &turn);
             let state = read(&path, |_| ())?;
             let Some(header) = state.header.filter(|header| header.turn == turn && header.session == session) else {
-                return Err(lost(session, &turn));
+                return Err(missing_turn(session, &turn));
             };
             if line.len() >= MAX_TURNS || turn == current {
-                return Err(lost(session, &turn).help("the turns of this session form a cycle"));
+                return Err(missing_turn(session, &turn).help("the turns of this session form a cycle"));
             }
             next = header.parent;
             line.push(path);
@@ -160,7 +164,7 @@ impl SessionStore {
     }
 }
 
-fn lost(session: &str, turn: &str) -> DriverError {
+fn missing_turn(session: &str, turn: &str) -> DriverError {
     DriverError::new(ErrorClass::SessionLost, format!("the session `{session}` has no turn `{turn}` to resume from"))
         .help("start a new session")
 }
@@ -239,7 +243,7 @@ impl OpenTurn {
         self.log.cut(0)?;
         let mut lines = vec![Line::Turn(Header { opening: opening.len(), ..header })];
         for message in opening {
-            let message = to_raw_value(message).map_err(|error| unwritable(&error.into()))?;
+            let message = to_raw_value(message).map_err(|error| write_error(&error.into()))?;
             self.messages.take(Entry::Message(message.clone(), None));
             lines.push(Line::Message { message, usage: None });
         }
@@ -312,7 +316,7 @@ fn name_of(key: &str) -> String {
         1..=LONGEST_NAME => name,
         _ => {
             let hash = |seed| {
-                let mut hash = Fnv::seeded(seed);
+                let mut hash = Fnv::with_seed(seed);
                 hash.mix(key.as_bytes());
                 hash.finish()
             };

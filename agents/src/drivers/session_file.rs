@@ -60,13 +60,13 @@ impl TurnLog {
         // Do not write through a link that an agent put in its place.
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
         let opened = options.open(path);
-        let file = opened.map_err(|error| unusable(path, &error))?;
+        let file = opened.map_err(|error| store_error(path, &error))?;
         let step = Duration::from_millis(10);
         let mut left = PATIENCE;
         while let Err(error) = file.try_lock() {
             match error {
-                TryLockError::Error(error) => return Err(unusable(path, &error)),
-                TryLockError::WouldBlock if left.is_zero() => return Err(busy(path)),
+                TryLockError::Error(error) => return Err(store_error(path, &error)),
+                TryLockError::WouldBlock if left.is_zero() => return Err(busy_error(path)),
                 TryLockError::WouldBlock => sleep(step),
             }
             left = left.saturating_sub(step);
@@ -76,14 +76,14 @@ impl TurnLog {
 
     /// Truncates the file.
     pub(super) fn cut(&self, whole: u64) -> Result<(), DriverError> {
-        self.file.set_len(whole).map_err(|error| unwritable(&error))
+        self.file.set_len(whole).map_err(|error| write_error(&error))
     }
 
     /// Writes the first lines of a file atomically. May block.
     pub(super) fn begin(&self, lines: &[Line]) -> Result<(), DriverError> {
         let written =
             encode(lines).and_then(|bytes| append(&self.file, &bytes)).and_then(|()| sync_folder(&self.folder));
-        written.map_err(|error| unwritable(&error))
+        written.map_err(|error| write_error(&error))
     }
 
     /// Writes a message, and returns when it is on disk.
@@ -92,7 +92,7 @@ impl TurnLog {
     }
 
     /// Writes the usage of a request whose reply is not stored, and returns when it is on disk.
-    pub(super) async fn spent(&self, usage: Usage) -> Result<(), DriverError> {
+    pub(super) async fn record_usage(&self, usage: Usage) -> Result<(), DriverError> {
         self.line(Line::Spent(usage)).await
     }
 
@@ -106,7 +106,7 @@ impl TurnLog {
         let file = Arc::clone(&self.file);
         let work = move || encode(&[line]).and_then(|bytes| append(&file, &bytes));
         let written = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        written.map_err(|error| unwritable(&error))
+        written.map_err(|error| write_error(&error))
     }
 }
 
@@ -129,11 +129,11 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-pub(super) fn unwritable(error: &io::Error) -> DriverError {
+pub(super) fn write_error(error: &io::Error) -> DriverError {
     DriverError::new(ErrorClass::Fatal, format!("the session cannot be written: {error}"))
 }
 
-fn busy(path: &Path) -> DriverError {
+fn busy_error(path: &Path) -> DriverError {
     let message = format!("the turn in {} is being run by another process", path.display());
     DriverError::new(ErrorClass::Fatal, message)
 }
@@ -158,12 +158,12 @@ pub(super) struct FileState {
 pub(super) fn read(path: &Path, mut visit: impl FnMut(Entry)) -> Result<FileState, DriverError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::default()),
-        file => file.map_err(|error| unusable(path, &error))?,
+        file => file.map_err(|error| store_error(path, &error))?,
     };
     let (mut reader, mut state, mut bytes) = (BufReader::new(file), FileState::default(), Vec::new());
     for nth in 1_usize.. {
         bytes.clear();
-        let count = reader.read_until(b'\n', &mut bytes).map_err(|error| unusable(path, &error))?;
+        let count = reader.read_until(b'\n', &mut bytes).map_err(|error| store_error(path, &error))?;
         if bytes.last() != Some(&b'\n') {
             break;
         }
@@ -172,19 +172,19 @@ pub(super) fn read(path: &Path, mut visit: impl FnMut(Entry)) -> Result<FileStat
             (Ok(Line::Message { message, usage }), 2..) => visit(Entry::Message(message, usage)),
             (Ok(Line::Spent(used)), 2..) => visit(Entry::Spent(used)),
             (Ok(Line::Ended(finished)), 2..) => visit(Entry::Ended(finished)),
-            _ => return Err(damaged(path, nth)),
+            _ => return Err(damaged_file(path, nth)),
         }
         state.whole += u64::try_from(count).unwrap_or(u64::MAX);
     }
     Ok(state)
 }
 
-fn damaged(path: &Path, line: usize) -> DriverError {
+fn damaged_file(path: &Path, line: usize) -> DriverError {
     let message = format!("the session's file {} cannot be read, line {line}", path.display());
     DriverError::new(ErrorClass::SessionLost, message).help("start a new session")
 }
 
-pub(super) fn unusable(directory: &Path, error: &io::Error) -> DriverError {
+pub(super) fn store_error(directory: &Path, error: &io::Error) -> DriverError {
     let message = format!("sessions cannot be stored in {}: {error}", directory.display());
     DriverError::new(ErrorClass::Fatal, message)
 }

@@ -8,7 +8,7 @@ use super::blocks::{Block, Kind, Line};
 use super::error::{PlanProblem, PlanWarning};
 use super::headings::{Headings, LabelledHeading};
 use super::id::TaskId;
-use super::labels::{Label, Numbered};
+use super::labels::{Label, NumberPrefix};
 
 /// Returns every problem with the headings, in document order.
 pub(super) fn problems(headings: &Headings) -> Vec<PlanProblem> {
@@ -50,7 +50,7 @@ fn orphan(id: &TaskId, line: usize, known: &HashSet<TaskId>, opens_numbers: bool
 
 /// Returns the number of a heading such as `Milestone 2` or `2. Storage`.
 fn number(labelled: &LabelledHeading) -> Option<TaskId> {
-    let number = Numbered::of(labelled.heading.text.trim())?.number;
+    let number = NumberPrefix::of(labelled.heading.text.trim())?.number;
     number.iter().map(u64::to_string).collect::<Vec<_>>().join(".").parse().ok()
 }
 
@@ -160,17 +160,17 @@ struct Groups {
 }
 
 impl Groups {
-    fn add(&mut self, what: &'static str, level: usize, text: &str, line: usize, number: Numbered) {
+    fn add(&mut self, what: &'static str, level: usize, text: &str, line: usize, number: NumberPrefix) {
         let least = if what == "headings" && !number.word.is_empty() { MANY - 1 } else { MANY };
         let is_named = !number.word.is_empty();
         let key = (what, level, number.word);
         let number = number.number;
         match self.open.get_mut(&key) {
             Some(group) if group.number < number => {
-                (group.count, group.last, group.number) = (group.count + 1, shortened(text), number);
+                (group.count, group.last, group.number) = (group.count + 1, shorten(text), number);
             }
             _ => {
-                let (first, last) = (shortened(text), shortened(text));
+                let (first, last) = (shorten(text), shorten(text));
                 let group = Group { what, line, count: 1, first, last, number, least, is_named };
                 self.done.extend(self.open.insert(key, group));
             }
@@ -184,7 +184,7 @@ impl Groups {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let text = text.trim();
     let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
     if end < text.len() { format!("{}…", text[..end].trim_end()) } else { text.to_owned() }
@@ -194,7 +194,7 @@ fn shortened(text: &str) -> String {
 fn heading_groups(headings: &Headings) -> Groups {
     let mut groups = Groups::default();
     for (at, labelled) in headings.all.iter().enumerate().filter(|(at, _)| is_unread(headings, *at)) {
-        if let Some(number) = Numbered::of(&labelled.heading.text) {
+        if let Some(number) = NumberPrefix::of(&labelled.heading.text) {
             let arranges = headings.task_level.is_some() && (number.word.is_empty() || has_task(headings, at));
             if !arranges {
                 let heading = &labelled.heading;
@@ -253,12 +253,13 @@ impl Reader {
         let Some(Kind::Paragraph(lines)) = item.first().map(|block| &block.kind) else { return };
         let Some(line) = lines.first() else { return };
         let text = line.text();
-        let of_list = || number.map(|number| Numbered { word: String::new(), number: vec![number], is_marked: true });
+        let of_list =
+            || number.map(|number| NumberPrefix { word: String::new(), number: vec![number], is_marked: true });
         if line.has_box {
             self.boxes += 1;
         }
-        let boxed = Numbered { word: "[ ]".to_owned(), number: vec![self.boxes], is_marked: true };
-        let own = Numbered::of(&text).filter(|number| number.is_marked || is_id(&text)).or_else(of_list);
+        let boxed = NumberPrefix { word: "[ ]".to_owned(), number: vec![self.boxes], is_marked: true };
+        let own = NumberPrefix::of(&text).filter(|number| number.is_marked || is_id(&text)).or_else(of_list);
         if line.has_box {
             self.groups.add("list items", depth, &text, line.line, boxed);
         } else if let Some(number) = own {
@@ -270,7 +271,7 @@ impl Reader {
     fn line(&mut self, line: &Line) {
         let text = line.text();
         let cell = text.strip_prefix('|').and_then(|row| row.split('|').next());
-        let number = Numbered::of(cell.unwrap_or(&text)).or_else(|| bare(cell?));
+        let number = NumberPrefix::of(cell.unwrap_or(&text)).or_else(|| first_number(cell?));
         if let Some(number) = number.filter(|number| number.is_marked || cell.is_some_and(is_id)) {
             self.groups.add("lines", 0, &text, line.line, number);
         }
@@ -278,8 +279,8 @@ impl Reader {
 }
 
 /// Reads a cell that is only a number.
-fn bare(cell: &str) -> Option<Numbered> {
-    Some(Numbered { word: String::new(), number: vec![cell.trim().parse().ok()?], is_marked: true })
+fn first_number(cell: &str) -> Option<NumberPrefix> {
+    Some(NumberPrefix { word: String::new(), number: vec![cell.trim().parse().ok()?], is_marked: true })
 }
 
 /// True if the number is part of the first word: `T001 [P] …`.

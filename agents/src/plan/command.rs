@@ -48,7 +48,7 @@ pub(super) fn is_shell(code: &Code) -> bool {
 /// Returns the commands of a block, one per line; a trailing backslash continues a line. If some lines start with the
 /// prompt `$ `, the others are output.
 pub(super) fn of_block(code: &Code) -> Vec<VerifyCommand> {
-    let commands = joined(&code.lines);
+    let commands = join_continued(&code.lines);
     let has_prompts = commands.iter().any(|(_, text)| text.starts_with("$ "));
     let commands = commands.iter().filter(|(_, text)| !has_prompts || text.starts_with("$ "));
     commands.filter_map(|(line, text)| of_text(text, *line)).collect()
@@ -71,7 +71,7 @@ pub(super) fn without_prompt(text: &str) -> &str {
 }
 
 /// Joins each line that ends in an odd number of backslashes with the next, as a shell does.
-fn joined(lines: &[(usize, String)]) -> Vec<(usize, String)> {
+fn join_continued(lines: &[(usize, String)]) -> Vec<(usize, String)> {
     let mut commands: Vec<(usize, String)> = Vec::new();
     let mut is_continued = false;
     for (number, line) in lines {
@@ -178,7 +178,7 @@ fn is_command(before: &str, code: &str, after: &str) -> bool {
 
 /// True if the words after a name say that it exists.
 fn is_described(after: &str) -> bool {
-    let words: Vec<String> = after.split_whitespace().take(4).map(bare).collect();
+    let words: Vec<String> = after.split_whitespace().take(4).map(bare_word).collect();
     let mut words = words.iter().map(String::as_str).filter(|word| !matches!(*word, "now" | "file" | "folder" | "not"));
     match words.next() {
         Some("is" | "are" | "was" | "gets") => words.next().is_some_and(|word| STATES.contains(&word)),
@@ -187,12 +187,12 @@ fn is_described(after: &str) -> bool {
     }
 }
 
-fn bare(word: &str) -> String {
+fn bare_word(word: &str) -> String {
     word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
 }
 
 fn last_word(before: &str) -> Option<String> {
-    before.split_whitespace().next_back().map(bare).filter(|word| !word.is_empty())
+    before.split_whitespace().next_back().map(bare_word).filter(|word| !word.is_empty())
 }
 
 /// True if one word is a program that can be run, not a path, a name in code, a value or an address.

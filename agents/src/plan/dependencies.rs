@@ -10,7 +10,7 @@ use super::files::{Pattern, covers};
 use super::headings::{Headings, LabelledHeading};
 use super::id::TaskId;
 use super::labels::Label;
-use super::needs::Named;
+use super::needs::TaskReference;
 use super::task::{Entry, Plan, Task};
 
 /// The phases of a plan, in the order of execution.
@@ -58,7 +58,7 @@ impl Plan {
         let mut warnings = self.contradictions(&direct);
         let mut phases: Vec<Vec<usize>> = Vec::new();
         for level in by_level(&direct) {
-            phases.extend(self.apart(level, &mut warnings));
+            phases.extend(self.separate_overlaps(level, &mut warnings));
         }
         warnings.sort_by_key(PlanWarning::line);
         let id = |index: &usize| self.entries[*index].id.clone();
@@ -67,12 +67,12 @@ impl Plan {
 
     /// Returns the direct and indirect dependencies of a task, in plan order.
     pub fn dependencies(&self, id: &TaskId) -> Vec<TaskId> {
-        self.around(id, &self.direct())
+        self.reachable_ids(id, &self.direct())
     }
 
     /// Returns the direct and indirect dependents of a task, in plan order.
     pub fn dependents(&self, id: &TaskId) -> Vec<TaskId> {
-        self.around(id, &reversed(&self.direct()))
+        self.reachable_ids(id, &reverse(&self.direct()))
     }
 
     /// Returns the tasks in the order of sequential execution: plan order, or the order of the phases if a task depends
@@ -92,7 +92,7 @@ impl Plan {
     /// Returns the direct dependencies of each task: those it names, or all tasks of the phase before.
     fn direct(&self) -> Direct {
         if self.names_dependencies() {
-            return named(&self.entries);
+            return named_dependencies(&self.entries);
         }
         let mut direct = vec![Vec::new(); self.entries.len()];
         if !self.is_phased() {
@@ -110,7 +110,7 @@ impl Plan {
         direct
     }
 
-    fn around(&self, id: &TaskId, edges: &Direct) -> Vec<TaskId> {
+    fn reachable_ids(&self, id: &TaskId, edges: &Direct) -> Vec<TaskId> {
         let Some(index) = self.entries.iter().position(|entry| entry.id == *id) else { return Vec::new() };
         reachable(edges, index).into_iter().map(|index| self.entries[index].id.clone()).collect()
     }
@@ -125,13 +125,13 @@ impl Plan {
     }
 
     /// Moves each task whose files overlap with those of an earlier one out of the phase, into a phase of its own.
-    fn apart(&self, phase: Vec<usize>, warnings: &mut Vec<PlanWarning>) -> Vec<Vec<usize>> {
+    fn separate_overlaps(&self, phase: Vec<usize>, warnings: &mut Vec<PlanWarning>) -> Vec<Vec<usize>> {
         let patterns =
             |index: &usize| self.entries[*index].fields.files.iter().map(|file| Pattern::new(file)).collect();
         let files: HashMap<usize, Vec<Pattern>> = phase.iter().map(|index| (*index, patterns(index))).collect();
         let (mut together, mut alone) = (Vec::new(), Vec::new());
         for index in phase {
-            match together.iter().find_map(|other| self.overlap(index, *other, &files)) {
+            match together.iter().find_map(|other| self.find_overlap(index, *other, &files)) {
                 Some(warning) => {
                     warnings.push(warning);
                     alone.push(vec![index]);
@@ -142,7 +142,7 @@ impl Plan {
         std::iter::once(together).chain(alone).collect()
     }
 
-    fn overlap(&self, index: usize, other: usize, files: &HashMap<usize, Vec<Pattern>>) -> Option<PlanWarning> {
+    fn find_overlap(&self, index: usize, other: usize, files: &HashMap<usize, Vec<Pattern>>) -> Option<PlanWarning> {
         let (entry, before) = (&self.entries[index], &self.entries[other]);
         let of_before = files.get(&other)?;
         for (file, pattern) in entry.fields.files.iter().zip(files.get(&index)?) {
@@ -179,7 +179,7 @@ fn by_level(direct: &Direct) -> Vec<Vec<usize>> {
 
 /// Fills the ids of each task's dependencies from what its text names.
 pub(super) fn resolve(entries: &mut [Entry], headings: &Headings) {
-    let plan = Known::of(entries, headings);
+    let plan = KnownTasks::of(entries, headings);
     for (index, entry) in entries.iter_mut().enumerate() {
         let Some(needs) = &mut entry.fields.needs else { continue };
         for (named, line) in std::mem::take(&mut needs.named) {
@@ -192,14 +192,14 @@ pub(super) fn resolve(entries: &mut [Entry], headings: &Headings) {
 }
 
 /// The tasks and phases of a plan.
-struct Known {
+struct KnownTasks {
     ids: Vec<TaskId>,
     /// The start of the phase of each task.
     phases: Vec<Option<usize>>,
     headings: Vec<(TaskId, usize)>,
 }
 
-impl Known {
+impl KnownTasks {
     fn of(entries: &[Entry], headings: &Headings) -> Self {
         let phase = |labelled: &LabelledHeading| match &labelled.label {
             Label::Phase { id } => Some((id.clone(), labelled.heading.start)),
@@ -213,21 +213,21 @@ impl Known {
     }
 
     /// Returns the ids of what the task at `index` names; `None` if there is no such thing.
-    fn ids(&self, named: &Named, index: usize) -> Option<Vec<TaskId>> {
+    fn ids(&self, named: &TaskReference, index: usize) -> Option<Vec<TaskId>> {
         match named {
-            Named::Task(id) => Some(self.task(id, index)),
-            Named::Range(first, last) => match (self.places(first), self.places(last)) {
+            TaskReference::Task(id) => Some(self.task(id, index)),
+            TaskReference::Range(first, last) => match (self.places(first), self.places(last)) {
                 (Some((from, _)), Some((_, to))) => (from <= to).then(|| self.ids[from..=to].to_vec()),
                 (None, Some(_)) => Some(vec![first.clone()]),
                 (Some(_) | None, None) => Some(vec![last.clone()]),
             },
-            Named::Phase(id) => {
+            TaskReference::Phase(id) => {
                 let start = self.headings.iter().find(|(known, _)| known == id)?.1;
                 let inside = |at: &usize| self.phases[*at] == Some(start) && *at != index;
                 Some((0..self.ids.len()).filter(inside).map(|at| self.ids[at].clone()).collect())
             }
-            Named::Earlier => Some(self.ids[..index].to_vec()),
-            Named::Previous => Some(self.ids[index.checked_sub(1)?..index].to_vec()),
+            TaskReference::Earlier => Some(self.ids[..index].to_vec()),
+            TaskReference::Previous => Some(self.ids[index.checked_sub(1)?..index].to_vec()),
         }
     }
 
@@ -252,13 +252,13 @@ fn is_below(id: &TaskId, parent: &TaskId) -> bool {
     id.as_str().strip_prefix(parent.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn text(named: &Named) -> String {
+fn text(named: &TaskReference) -> String {
     match named {
-        Named::Task(id) => id.to_string(),
-        Named::Range(first, last) => format!("{first}–{last}"),
-        Named::Phase(id) => format!("Phase {id}"),
-        Named::Earlier => "all previous tasks".to_owned(),
-        Named::Previous => "the previous task".to_owned(),
+        TaskReference::Task(id) => id.to_string(),
+        TaskReference::Range(first, last) => format!("{first}–{last}"),
+        TaskReference::Phase(id) => format!("Phase {id}"),
+        TaskReference::Earlier => "all previous tasks".to_owned(),
+        TaskReference::Previous => "the previous task".to_owned(),
     }
 }
 
@@ -274,7 +274,7 @@ fn indexes(entries: &[Entry]) -> HashMap<&TaskId, usize> {
 }
 
 /// Returns the dependencies that the tasks name, without unknown ids and self-dependencies.
-fn named(entries: &[Entry]) -> Direct {
+fn named_dependencies(entries: &[Entry]) -> Direct {
     let known = indexes(entries);
     let of = |(index, entry): (usize, &Entry)| {
         let ids = entry.fields.needs.iter().flat_map(|needs| &needs.ids);
@@ -287,7 +287,7 @@ fn named(entries: &[Entry]) -> Direct {
 pub(super) fn problems(entries: &[Entry]) -> Vec<PlanProblem> {
     let known = indexes(entries);
     let mut problems: Vec<PlanProblem> = entries.iter().flat_map(|entry| of_entry(entry, entries, &known)).collect();
-    problems.extend(cycles(&named(entries)).into_iter().filter_map(|path| cycle(entries, &path)));
+    problems.extend(cycles(&named_dependencies(entries)).into_iter().filter_map(|path| cycle(entries, &path)));
     problems
 }
 
@@ -301,7 +301,7 @@ fn of_entry(entry: &Entry, entries: &[Entry], known: &HashMap<&TaskId, usize>) -
         if needed == id {
             problems.push(PlanProblem::SelfDependency { id: id.clone(), line });
         } else if !known.contains_key(needed) {
-            let near = near(needed, entries.iter().map(|entry| &entry.id).filter(|known| *known != id));
+            let near = near_ids(needed, entries.iter().map(|entry| &entry.id).filter(|known| *known != id));
             problems.push(PlanProblem::UnknownDependency { id: id.clone(), needs: needed.clone(), near, line });
         }
     }
@@ -309,7 +309,7 @@ fn of_entry(entry: &Entry, entries: &[Entry], known: &HashMap<&TaskId, usize>) -
 }
 
 /// Returns the ids of the plan that differ from this one by one character, or only in their letters.
-fn near<'e>(needed: &TaskId, ids: impl Iterator<Item = &'e TaskId>) -> Vec<TaskId> {
+fn near_ids<'e>(needed: &TaskId, ids: impl Iterator<Item = &'e TaskId>) -> Vec<TaskId> {
     let stem = |id: &TaskId| id.as_str().trim_end_matches(|c: char| c.is_ascii_lowercase()).to_owned();
     let is_edit = |id: &str| id.len().max(needed.as_str().len()) > 1 && is_one_edit(id, needed.as_str());
     let is_near = |id: &&TaskId| stem(id) == stem(needed) || is_edit(id.as_str());
@@ -328,7 +328,7 @@ fn cycle(entries: &[Entry], path: &[usize]) -> Option<PlanProblem> {
 /// `None` for tasks in a cycle and those that depend on them.
 fn levels(direct: &Direct) -> Vec<Option<usize>> {
     let mut missing: Vec<usize> = direct.iter().map(Vec::len).collect();
-    let dependents = reversed(direct);
+    let dependents = reverse(direct);
     let mut ready: VecDeque<usize> = (0..direct.len()).filter(|index| missing[*index] == 0).collect();
     let mut levels = vec![None; direct.len()];
     while let Some(index) = ready.pop_front() {
@@ -345,7 +345,7 @@ fn levels(direct: &Direct) -> Vec<Option<usize>> {
 }
 
 /// Returns the direct dependents of each task.
-fn reversed(direct: &Direct) -> Direct {
+fn reverse(direct: &Direct) -> Direct {
     let mut dependents = vec![Vec::new(); direct.len()];
     for (index, needed) in direct.iter().enumerate() {
         needed.iter().for_each(|needed| dependents[*needed].push(index));
@@ -367,7 +367,7 @@ fn reachable(edges: &Direct, from: usize) -> Vec<usize> {
 
 /// Returns a shortest cycle for each group of mutually dependent tasks, from its first task back to it.
 fn cycles(direct: &Direct) -> Vec<Vec<usize>> {
-    let dependents = reversed(direct);
+    let dependents = reverse(direct);
     let mut known = HashSet::new();
     let mut cycles = Vec::new();
     let levels = levels(direct);

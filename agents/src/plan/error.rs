@@ -11,7 +11,7 @@ use super::submission::ProposalProblem;
 #[non_exhaustive]
 pub enum PlanError {
     /// The plan's headings contradict each other.
-    #[error("the plan cannot be executed:{}", listed(problems))]
+    #[error("the plan cannot be executed:{}", list_problems(problems))]
     Invalid {
         /// Every problem, in document order.
         problems: Vec<PlanProblem>,
@@ -213,7 +213,7 @@ impl PlanProblem {
 /// The maximum number of problems in the message.
 const LISTED: usize = 20;
 
-fn listed(problems: &[PlanProblem]) -> String {
+fn list_problems(problems: &[PlanProblem]) -> String {
     let mut text: String =
         problems.iter().take(LISTED).map(|problem| format!("\n  {problem}\n    help: {}", problem.help())).collect();
     if problems.len() > LISTED {

@@ -96,7 +96,7 @@ impl fmt::Display for Decision {
 /// The JSON form of every decision but the plain word `approve`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Tagged {
+enum DecisionForm {
     Approve {
         tasks: Vec<TaskId>,
     },
@@ -116,10 +116,10 @@ impl Serialize for Decision {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let tagged = match self.clone() {
             Self::Approve { tasks: None } => return serializer.serialize_str("approve"),
-            Self::Approve { tasks: Some(tasks) } => Tagged::Approve { tasks },
-            Self::Reject { feedback } => Tagged::Reject { feedback },
-            Self::Revise { feedback } => Tagged::Revise { feedback },
-            Self::EditPlan { markdown } => Tagged::EditPlan { markdown },
+            Self::Approve { tasks: Some(tasks) } => DecisionForm::Approve { tasks },
+            Self::Reject { feedback } => DecisionForm::Reject { feedback },
+            Self::Revise { feedback } => DecisionForm::Revise { feedback },
+            Self::EditPlan { markdown } => DecisionForm::EditPlan { markdown },
         };
         tagged.serialize(serializer)
     }
@@ -136,10 +136,10 @@ impl<'de> Deserialize<'de> for Decision {
         let tagged = serde_json::from_value(value)
             .map_err(|error| de::Error::custom(format!("{error}; a decision is {}", Self::SHAPE)))?;
         Ok(match tagged {
-            Tagged::Approve { tasks } => Self::Approve { tasks: Some(tasks) },
-            Tagged::Reject { feedback } => Self::Reject { feedback },
-            Tagged::Revise { feedback } => Self::Revise { feedback },
-            Tagged::EditPlan { markdown } => Self::EditPlan { markdown },
+            DecisionForm::Approve { tasks } => Self::Approve { tasks: Some(tasks) },
+            DecisionForm::Reject { feedback } => Self::Reject { feedback },
+            DecisionForm::Revise { feedback } => Self::Revise { feedback },
+            DecisionForm::EditPlan { markdown } => Self::EditPlan { markdown },
         })
     }
 }
@@ -177,7 +177,7 @@ impl TaskProgress {
 
     /// Returns the progress after another attempt was reviewed or failed its checks.
     #[must_use]
-    pub fn reviewed(self) -> Self {
+    pub fn after_review(self) -> Self {
         Self { task_review_iteration: self.task_review_iteration.saturating_add(1), ..self }
     }
 

@@ -85,12 +85,12 @@ impl Reader {
         for row in rows {
             match open {
                 Field::Files => {
-                    row.iter().filter(|cell| blocks::has_code(cell)).take(1).for_each(|cell| self.declares(cell))
+                    row.iter().filter(|cell| blocks::has_code(cell)).take(1).for_each(|cell| self.add_files(cell))
                 }
                 _ => _ = self.spans(&row.concat()),
             }
         }
-        self.used(open == Field::Verify && !self.fields.verify.is_empty());
+        self.mark_used(open == Field::Verify && !self.fields.verify.is_empty());
         self.end();
         true
     }
@@ -170,12 +170,12 @@ impl Reader {
             Field::Acceptance => self.accept(&text),
             Field::Verify => {
                 let found = self.spans(pieces) || is_none(&text);
-                self.used(found);
-                self.continues(text.ends_with([':', '：']));
+                self.mark_used(found);
+                self.set_continues(text.ends_with([':', '：']));
             }
             Field::Changes => self.fields.changes_nothing |= is_none(&text),
             Field::DependsOn => self.depends_on(&text, &text, line),
-            Field::Files => self.declares(pieces),
+            Field::Files => self.add_files(pieces),
         }
     }
 
@@ -193,11 +193,11 @@ impl Reader {
         }
         let text = self.open.as_mut().map_or_else(|| text.to_owned(), |open| std::mem::take(&mut open.unread));
         self.fields.needs.get_or_insert_default().read(&text, line);
-        self.used(true);
-        self.continues(needs::continues(whole));
+        self.mark_used(true);
+        self.set_continues(needs::continues(whole));
     }
 
-    fn declares(&mut self, pieces: &[Piece]) {
+    fn add_files(&mut self, pieces: &[Piece]) {
         let text = Line { pieces: pieces.to_vec(), ..Line::default() }.text();
         let has_code = pieces.iter().any(|piece| piece.is_code);
         if text.is_empty() {
@@ -210,11 +210,11 @@ impl Reader {
                 }
             }
         }
-        self.used(true);
-        self.continues(needs::continues(&text));
+        self.mark_used(true);
+        self.set_continues(needs::continues(&text));
     }
 
-    fn continues(&mut self, continues: bool) {
+    fn set_continues(&mut self, continues: bool) {
         if let Some(open) = &mut self.open {
             open.continues = continues;
         }
@@ -236,13 +236,13 @@ impl Reader {
             Field::Files => {
                 let pieces: Vec<Piece> = lines.iter().flat_map(|line| line.pieces.iter().cloned()).collect();
                 if pieces.iter().any(|piece| piece.is_code) {
-                    self.declares(&pieces);
+                    self.add_files(&pieces);
                 }
             }
             Field::Verify => {
                 let codes = lines.iter().flat_map(|line| line.pieces.iter()).filter(|piece| piece.is_code);
                 self.warnings.extend(codes.map(not_a_command));
-                self.used(is_none(&text));
+                self.mark_used(is_none(&text));
             }
         }
     }
@@ -270,7 +270,7 @@ impl Reader {
         match field {
             Some(Field::Verify) if rest.is_empty() => {}
             _ if rest.is_empty() => self.end(),
-            _ => self.unlabelled(rest),
+            _ => self.read_unlabelled(rest),
         }
     }
 
@@ -285,7 +285,7 @@ impl Reader {
         }
     }
 
-    fn unlabelled(&mut self, items: &[Vec<Block>]) {
+    fn read_unlabelled(&mut self, items: &[Vec<Block>]) {
         for item in items {
             self.close();
             item.iter().for_each(|block| self.block(block, true));
@@ -297,7 +297,7 @@ impl Reader {
         for block in item {
             match &block.kind {
                 Kind::Paragraph(lines) | Kind::Heading(lines) => {
-                    lines.iter().take(1).for_each(|line| self.declares(&line.pieces));
+                    lines.iter().take(1).for_each(|line| self.add_files(&line.pieces));
                 }
                 Kind::List(list) => list.items.iter().for_each(|item| self.file_item(item)),
                 Kind::Code(_) | Kind::Opaque => {}
@@ -332,9 +332,9 @@ impl Reader {
                 Kind::List(_) | Kind::Opaque => {}
             }
         }
-        self.used(true);
+        self.mark_used(true);
         // A colon at the end of the item announces a block that still belongs to the label.
-        self.continues(text_of(item).ends_with([':', '：']));
+        self.set_continues(text_of(item).ends_with([':', '：']));
         // An item without a command verifies nothing, which its author may not expect.
         if self.fields.verify.len() == before {
             let line = item.first().map_or(0, |block| block.line);
@@ -345,7 +345,7 @@ impl Reader {
     fn code(&mut self, code: &Code, line: usize) {
         match self.open.as_ref().filter(|open| open.field == Field::Verify) {
             Some(open) if !open.is_over && open.is_going_on(line) => {
-                self.continues(false);
+                self.set_continues(false);
                 self.commands(code, line);
                 self.open.iter_mut().for_each(|open| open.is_after_code = true);
             }
@@ -358,7 +358,7 @@ impl Reader {
     }
 
     fn commands(&mut self, code: &Code, line: usize) {
-        self.used(true);
+        self.mark_used(true);
         if command::is_shell(code) {
             self.fields.verify.extend(command::of_block(code));
         } else {
@@ -379,11 +379,11 @@ impl Reader {
     fn accept(&mut self, text: &str) {
         if !text.is_empty() && !text.ends_with(':') && !is_none(text) {
             self.fields.acceptance.push(text.to_owned());
-            self.used(true);
+            self.mark_used(true);
         }
     }
 
-    fn used(&mut self, is_used: bool) {
+    fn mark_used(&mut self, is_used: bool) {
         if let Some(open) = &mut self.open {
             open.is_used |= is_used;
         }

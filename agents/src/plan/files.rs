@@ -1,7 +1,7 @@
 //! The paths and globs of a `Files` line: how they are read from its text, which paths a pattern covers, and which
 //! patterns overlap. Pure; knows no plan. When in doubt, two patterns overlap.
 
-use superstep_base::composed::composed;
+use superstep_base::composed::to_nfc;
 
 use super::blocks::Piece;
 use super::needs::without_remarks;
@@ -128,8 +128,8 @@ impl Pattern {
     /// Reads a path or glob. Case does not count, nor does the Unicode form of a letter.
     pub(super) fn new(text: &str) -> Self {
         let text = text.trim_start_matches("./").trim_start_matches('/').replace('\\', "/").to_lowercase();
-        let text = composed(&text);
-        let readings = match expanded(&text) {
+        let text = to_nfc(&text);
+        let readings = match expand_braces(&text) {
             Some(texts) => texts.iter().flat_map(|text| readings(text)).collect(),
             None => vec![vec![Part::Any]],
         };
@@ -138,22 +138,22 @@ impl Pattern {
 
     /// True if both may cover the same path.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
-        self.readings.iter().any(|one| other.readings.iter().any(|other| overlap(one, other)))
+        self.readings.iter().any(|one| other.readings.iter().any(|other| parts_overlap(one, other)))
     }
 }
 
 /// True if a path or glob covers a path: it is equal, a folder around it, or matches it.
 pub fn covers(pattern: &str, path: &str) -> bool {
     let pattern = Pattern::new(pattern);
-    let path = literal(&composed(&path.trim_start_matches("./").to_lowercase()));
+    let path = literal(&to_nfc(&path.trim_start_matches("./").to_lowercase()));
     pattern.readings.iter().any(|reading| {
         let is_folder = is_literal(reading) && path.starts_with(reading);
-        is_folder || meet(reading, &path, &parts_meet)
+        is_folder || intersect(reading, &path, &parts_meet)
     })
 }
 
 /// Returns the brace expansions of a text; `None` if there are too many.
-fn expanded(text: &str) -> Option<Vec<String>> {
+fn expand_braces(text: &str) -> Option<Vec<String>> {
     let (mut open, mut done) = (vec![text.to_owned()], Vec::new());
     while let Some(text) = open.pop() {
         let close = text.find('}');
@@ -232,7 +232,7 @@ fn is_plain(part: &Part) -> bool {
     }
 }
 
-fn overlap(one: &[Part], other: &[Part]) -> bool {
+fn parts_overlap(one: &[Part], other: &[Part]) -> bool {
     if let (Some(first), Some(second)) = (one.first(), other.first())
         && is_plain(first)
         && is_plain(second)
@@ -241,7 +241,7 @@ fn overlap(one: &[Part], other: &[Part]) -> bool {
         return false;
     }
     let (one, other) = (as_folder(one, other), as_folder(other, one));
-    meet(&one, &other, &parts_meet)
+    intersect(&one, &other, &parts_meet)
 }
 
 /// Appends `**` to a path that may be a folder: the other names something below it, or its last name has no extension.
@@ -283,13 +283,13 @@ fn signs_meet(one: &Sign, other: &Sign) -> bool {
 
 fn parts_meet(one: &Part, other: &Part) -> bool {
     match (one, other) {
-        (Part::Name(one), Part::Name(other)) => meet(one, other, &signs_meet),
+        (Part::Name(one), Part::Name(other)) => intersect(one, other, &signs_meet),
         (Part::Any, _) | (_, Part::Any) => true,
     }
 }
 
 /// True if some sequence matches both patterns. Fills the table of suffix pairs row by row from the last.
-fn meet<T: Wildcard>(one: &[T], other: &[T], same: &impl Fn(&T, &T) -> bool) -> bool {
+fn intersect<T: Wildcard>(one: &[T], other: &[T], same: &impl Fn(&T, &T) -> bool) -> bool {
     let all_any = |items: &[T]| items.iter().all(Wildcard::is_any);
     let mut below: Vec<bool> = (0..=other.len()).map(|at| all_any(&other[at..])).collect();
     for (row, item) in one.iter().enumerate().rev() {

@@ -170,7 +170,7 @@ impl FrontMatter {
             if place.is_some() {
                 return Err((index + 1, IssueProblem::Twice { key }));
             }
-            *place = Some(one_line(key, index + 1, unquoted(value.trim()))?);
+            *place = Some(one_line(key, index + 1, unquote(value.trim()))?);
         }
         well_formed(front)?;
         Ok(found)
@@ -213,7 +213,7 @@ fn toml_problem(text: &str) -> Option<(usize, String)> {
 }
 
 /// Returns a value without its quotes, or without its trailing comment.
-fn unquoted(value: &str) -> &str {
+fn unquote(value: &str) -> &str {
     let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.split_once(*quote));
     let plain = value.split_once(" #").map_or(value, |(value, _)| value);
     quoted.map_or(plain.trim_end(), |(inside, _)| inside)

@@ -146,7 +146,7 @@ fn after(line: &Line, mut bytes: usize) -> Vec<Piece> {
 
 /// The beginning of a numbered text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Numbered {
+pub(super) struct NumberPrefix {
     /// The text before the number, lower case; empty if it begins with the number.
     pub(super) word: String,
     /// The parts of the number: `[3, 1]` for `3.1`.
@@ -160,7 +160,7 @@ const WORD: usize = 24;
 
 const SMALL: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
-impl Numbered {
+impl NumberPrefix {
     /// Reads the beginning of a line of plain text.
     pub(super) fn of(text: &str) -> Option<Self> {
         let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -173,11 +173,11 @@ impl Numbered {
     /// Reads the number at this byte.
     fn at(text: &str, at: usize) -> Option<Self> {
         let (before, rest) = text.split_at(at);
-        let is_circled = rest.chars().next().is_some_and(|first| circled(first).is_some());
+        let is_circled = rest.chars().next().is_some_and(|first| circled_number(first).is_some());
         let starts_word = before.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
         let (first, mut rest) = digits(rest)
             .or_else(|| ideograph(rest))
-            .or_else(|| starts_word.then(|| roman(rest).or_else(|| spelled(rest))).flatten())?;
+            .or_else(|| starts_word.then(|| roman(rest).or_else(|| number_word(rest))).flatten())?;
         let mut number = vec![first];
         while let Some((next, after)) = rest.strip_prefix('.').and_then(digits) {
             number.push(next);
@@ -199,7 +199,7 @@ fn is_mark(rest: &str) -> bool {
 /// Reads decimal digits of any script, or a circled number.
 fn digits(text: &str) -> Option<(u64, &str)> {
     let first = text.chars().next()?;
-    if let Some(circled) = circled(first) {
+    if let Some(circled) = circled_number(first) {
         return Some((circled, &text[first.len_utf8()..]));
     }
     let length: usize = text.chars().take_while(|c| digit(*c).is_some()).map(char::len_utf8).sum();
@@ -214,7 +214,7 @@ fn digit(c: char) -> Option<u64> {
     Some(u64::from(value))
 }
 
-fn circled(c: char) -> Option<u64> {
+fn circled_number(c: char) -> Option<u64> {
     ('①'..='⑳').contains(&c).then(|| u64::from(u32::from(c) - u32::from('①')) + 1)
 }
 
@@ -253,7 +253,7 @@ fn roman(text: &str) -> Option<(u64, &str)> {
     (length > 0 && !rest.starts_with(' ') && is_mark(rest)).then_some((number, rest))
 }
 
-fn spelled(text: &str) -> Option<(u64, &str)> {
+fn number_word(text: &str) -> Option<(u64, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let at = SMALL.iter().position(|word| text[..length].eq_ignore_ascii_case(word))?;
     let rest = &text[length..];
@@ -285,10 +285,10 @@ const STEPS: [&str; 18] = [
 /// Returns the number of items, from the first, that a reader sees as part of what is above the list.
 pub(super) fn own_items(items: &[Vec<Block>], field: Field) -> usize {
     let has_box = items.first().and_then(|item| first_line(item)).is_some_and(|line| line.has_box);
-    let first = items.first().and_then(|item| numbered(item));
+    let first = items.first().and_then(|item| marked_number(item));
     let ends = |item: &Vec<Block>| {
         let Some(line) = first_line(item) else { return false };
-        let has_other_number = match (numbered(item), &first) {
+        let has_other_number = match (marked_number(item), &first) {
             (Some(number), Some(first)) => number.word != first.word && (line.is_strong() || line.has_box),
             (Some(_), None) => line.is_strong(),
             (None, _) => false,
@@ -310,13 +310,13 @@ fn first_line(item: &[Block]) -> Option<&Line> {
     }
 }
 
-fn numbered(item: &[Block]) -> Option<Numbered> {
-    Numbered::of(&first_line(item)?.text()).filter(|number| !number.word.is_empty() && number.is_marked)
+fn marked_number(item: &[Block]) -> Option<NumberPrefix> {
+    NumberPrefix::of(&first_line(item)?.text()).filter(|number| !number.word.is_empty() && number.is_marked)
 }
 
 /// True for the title of a step: `**Step 3: Commit**`, `- [ ] 步骤 3：提交`. A criterion may begin like one.
 fn is_step(line: &Line, field: Field) -> bool {
-    let Some(number) = Numbered::of(&line.text()).filter(|_| !line.starts_with_code()) else { return false };
+    let Some(number) = NumberPrefix::of(&line.text()).filter(|_| !line.starts_with_code()) else { return false };
     let is_title = line.is_strong() || line.has_box || matches!(field, Field::Verify | Field::Files);
     let names_task = field == Field::DependsOn && number.word == "task";
     STEPS.contains(&number.word.as_str()) && (number.is_marked || line.is_strong()) && is_title && !names_task

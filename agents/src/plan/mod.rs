@@ -111,6 +111,6 @@ pub use id::TaskId;
 pub use issue::{Issue, IssueError, IssueProblem};
 pub use parse::{extract_task_count, extract_task_section};
 pub use submission::{
-    Comment, FinalReview, PlanProposal, ProposalProblem, ProposedTask, Review, Severity, WorkReport, WorkStatus,
+    Comment, CommentSeverity, FinalReview, PlanProposal, ProposalProblem, ProposedTask, Review, WorkReport, WorkStatus,
 };
 pub use task::{Plan, Task, hash};

@@ -6,7 +6,7 @@ use super::id::TaskId;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     /// The tasks that the text names, each with its line.
-    pub(super) named: Vec<(Named, usize)>,
+    pub(super) named: Vec<(TaskReference, usize)>,
     /// Each id once, in the order of the text; empty until [`named`](Self::named) is resolved.
     pub(super) ids: Vec<TaskId>,
     /// The line of each id, from 1.
@@ -19,7 +19,7 @@ pub(super) struct Needs {
 
 /// Tasks as a text names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum TaskReference {
     /// `3`: the task, or the tasks below this number.
     Task(TaskId),
     /// `1–7`.
@@ -51,7 +51,7 @@ impl Needs {
             return self.is_none_beside_brackets(text, line);
         };
         if is_none(first) && !tokens.iter().any(|token| id(token).is_some() && is_none_word_alone(first)) {
-            let rest: Vec<String> = tokens.iter().skip_while(|token| *token != first).skip(1).map(shown).collect();
+            let rest: Vec<String> = tokens.iter().skip_while(|token| *token != first).skip(1).map(token_text).collect();
             let rest = rest.join(" ");
             let rest = rest.trim_matches(|c: char| !c.is_alphanumeric());
             self.remarks.extend((!rest.is_empty() && !is_only_filler(rest)).then(|| (rest.to_owned(), line)));
@@ -60,7 +60,7 @@ impl Needs {
         if let Some(named) = relative(&tokens) {
             return self.named.push((named, line));
         }
-        let (named, remarks) = named(&tokens);
+        let (named, remarks) = read_references(&tokens);
         if named.is_empty() {
             return self.bad.push((text.trim().to_owned(), line));
         }
@@ -84,8 +84,8 @@ impl Needs {
 }
 
 /// Returns what the tokens name, and the remarks among them.
-fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
-    let (mut found, mut remarks): (Vec<Named>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
+fn read_references(tokens: &[Token]) -> (Vec<TaskReference>, Vec<String>) {
+    let (mut found, mut remarks): (Vec<TaskReference>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
     // A remark ends at a separator or at `task N`; `phases` applies to the ids after it, `phase` to one.
     let (mut is_remark, mut are_phases, mut is_plural) = (false, false, false);
     let mut rest = tokens;
@@ -100,21 +100,21 @@ fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
                 (are_phases, is_plural) = (true, word.ends_with(['s', 'S']));
             }
             Token::Word(word) if !is_remark && (is_filler(word) || is_task(word)) => {}
-            Token::Range(first, last) if !is_remark => found.push(Named::Range(first.clone(), last.clone())),
+            Token::Range(first, last) if !is_remark => found.push(TaskReference::Range(first.clone(), last.clone())),
             Token::Word(word) if !is_remark && word.parse::<TaskId>().is_ok() => {
                 let Ok(first) = word.parse::<TaskId>() else { continue };
                 match end_of_range(after) {
                     // A range with spaces around its dash consists of several tokens.
                     Some((last, after)) => {
                         rest = after;
-                        found.push(Named::Range(first, last));
+                        found.push(TaskReference::Range(first, last));
                     }
                     // After a singular `phase` and its id, numbers are tasks again.
                     None if are_phases => {
-                        found.push(Named::Phase(first));
+                        found.push(TaskReference::Phase(first));
                         are_phases = is_plural;
                     }
-                    None => found.push(Named::Task(first)),
+                    None => found.push(TaskReference::Task(first)),
                 }
             }
             // Any other word starts a remark, which takes in the ids after it.
@@ -123,7 +123,7 @@ fn named(tokens: &[Token]) -> (Vec<Named>, Vec<String>) {
                     remarks.push(Vec::new());
                 }
                 is_remark = true;
-                remarks.last_mut().into_iter().for_each(|remark| remark.push(shown(token)));
+                remarks.last_mut().into_iter().for_each(|remark| remark.push(token_text(token)));
             }
         }
     }
@@ -148,17 +148,17 @@ fn end_of_range(tokens: &[Token]) -> Option<(TaskId, &[Token])> {
 }
 
 /// Reads `all previous tasks`, `everything above`, `the previous task`.
-fn relative(tokens: &[Token]) -> Option<Named> {
+fn relative(tokens: &[Token]) -> Option<TaskReference> {
     const NEAR: [&str; 9] =
         ["previous", "prior", "above", "earlier", "preceding", "before", "other", "others", "foregoing"];
-    let words: Vec<String> = tokens.iter().map(|token| shown(token).to_lowercase()).collect();
+    let words: Vec<String> = tokens.iter().map(|token| token_text(token).to_lowercase()).collect();
     let words: Vec<&str> =
         words.iter().map(String::as_str).filter(|word| !matches!(*word, "the" | "of" | "them")).collect();
     let is_near = |words: &[&str]| words.iter().all(|word| NEAR.contains(word) || is_task(word));
     match words.as_slice() {
-        ["all" | "everything", rest @ ..] if is_near(rest) => Some(Named::Earlier),
-        ["previous" | "preceding" | "prior", "task" | "subtask"] => Some(Named::Previous),
-        ["previous" | "preceding" | "prior" | "earlier", "tasks" | "subtasks"] => Some(Named::Earlier),
+        ["all" | "everything", rest @ ..] if is_near(rest) => Some(TaskReference::Earlier),
+        ["previous" | "preceding" | "prior", "task" | "subtask"] => Some(TaskReference::Previous),
+        ["previous" | "preceding" | "prior" | "earlier", "tasks" | "subtasks"] => Some(TaskReference::Earlier),
         _ => None,
     }
 }
@@ -168,7 +168,7 @@ const DASHES: [&str; 9] = ["...", "..", "…", "-", "–", "—", "~", "〜", "�
 
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
-    for word in spaced(text).split_whitespace() {
+    for word in space_separators(text).split_whitespace() {
         if word == "," {
             tokens.push(Token::Separator);
             continue;
@@ -178,7 +178,7 @@ fn tokens(text: &str) -> Vec<Token> {
         tokens.push(match range(word) {
             Some((first, last)) => Token::Range(first, last),
             None if is_dash => Token::Dash,
-            None => Token::Word(bare(word).to_owned()),
+            None => Token::Word(bare_word(word).to_owned()),
         });
     }
     tokens.retain(|token| *token != Token::Word(String::new()));
@@ -186,7 +186,7 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// Returns the text with each separator as a comma of its own.
-fn spaced(text: &str) -> String {
+fn space_separators(text: &str) -> String {
     let separator = |c: char| ",;&+，、；·|/".contains(c);
     text.chars().flat_map(|c| if separator(c) { vec![' ', ',', ' '] } else { vec![c] }).collect()
 }
@@ -195,7 +195,7 @@ fn spaced(text: &str) -> String {
 fn range(word: &str) -> Option<(TaskId, TaskId)> {
     DASHES.iter().find_map(|dash| {
         let (first, last) = word.split_once(dash)?;
-        Some((bare(first).parse().ok()?, bare(last).parse().ok()?))
+        Some((bare_word(first).parse().ok()?, bare_word(last).parse().ok()?))
     })
 }
 
@@ -204,7 +204,7 @@ fn id(token: &Token) -> Option<TaskId> {
     word.parse().ok()
 }
 
-fn shown(token: &Token) -> String {
+fn token_text(token: &Token) -> String {
     match token {
         Token::Separator => ",".to_owned(),
         Token::Dash => "–".to_owned(),
@@ -217,7 +217,7 @@ fn shown(token: &Token) -> String {
 pub(super) fn of_item(text: &str) -> &str {
     let ends_ids = |at: &usize| {
         let after = text[*at..].split_whitespace().skip(1).find(|word| !is_task(word));
-        after.is_none_or(|word| bare(word).parse::<TaskId>().is_err())
+        after.is_none_or(|word| bare_word(word).parse::<TaskId>().is_err())
     };
     let end = [": ", " - ", " – ", " — "].iter().filter_map(|mark| text.find(mark)).filter(ends_ids).min();
     end.map_or(text, |end| &text[..end])
@@ -229,7 +229,7 @@ pub(super) fn continues(text: &str) -> bool {
     text.ends_with([',', ':', '&', '+', ';']) || text.ends_with(" and")
 }
 
-fn bare(word: &str) -> &str {
+fn bare_word(word: &str) -> &str {
     word.trim_matches(|c: char| "`*_#.:[]\"".contains(c))
 }
 
@@ -377,12 +377,12 @@ mod tests {
     }
 
     fn shown(needs: &Needs) -> Vec<String> {
-        let shown = |named: &Named| match named {
-            Named::Task(id) => id.to_string(),
-            Named::Range(first, last) => format!("{first}..{last}"),
-            Named::Phase(id) => format!("phase {id}"),
-            Named::Earlier => "earlier".to_owned(),
-            Named::Previous => "previous".to_owned(),
+        let shown = |named: &TaskReference| match named {
+            TaskReference::Task(id) => id.to_string(),
+            TaskReference::Range(first, last) => format!("{first}..{last}"),
+            TaskReference::Phase(id) => format!("phase {id}"),
+            TaskReference::Earlier => "earlier".to_owned(),
+            TaskReference::Previous => "previous".to_owned(),
         };
         needs.named.iter().map(|(named, _)| shown(named)).collect()
     }

@@ -38,7 +38,7 @@ impl Plan {
         let headings = Headings::of(&text);
         let plan = build(&text, &headings);
         let mut problems = check::problems(&headings);
-        problems.extend(plan.entries.iter().flat_map(|entry| hidden(&entry.fields)));
+        problems.extend(plan.entries.iter().flat_map(|entry| hidden_characters(&entry.fields)));
         problems.extend(dependencies::problems(&plan.entries));
         if plan.entries.iter().all(|entry| entry.fields.needs.is_none()) {
             problems.extend(headings::empty_phases(&headings));
@@ -52,7 +52,7 @@ impl Plan {
     }
 }
 
-fn hidden(fields: &Fields) -> impl Iterator<Item = PlanProblem> {
+fn hidden_characters(fields: &Fields) -> impl Iterator<Item = PlanProblem> {
     let found = |command: &VerifyCommand| Some((command.line, hidden_char(&command.command)?));
     fields.verify.iter().filter_map(found).map(|(line, character)| PlanProblem::HiddenCharacter { line, character })
 }
@@ -95,17 +95,17 @@ fn read_fields(entries: &mut [Entry], blocks: &[Block]) -> Vec<PlanWarning> {
     for entry in entries {
         let (before, from) = rest.split_at(rest.partition_point(|block| block.start < entry.section.start));
         let (inside, after) = from.split_at(from.partition_point(|block| block.start < entry.section.end));
-        warnings.extend(outside(before));
+        warnings.extend(outside_warning(before));
         let (fields, found) = fields::read(inside.iter());
         entry.fields = fields;
         warnings.extend(found);
         rest = after;
     }
-    warnings.extend(outside(rest));
+    warnings.extend(outside_warning(rest));
     warnings
 }
 
-fn outside(blocks: &[Block]) -> Option<PlanWarning> {
+fn outside_warning(blocks: &[Block]) -> Option<PlanWarning> {
     let (fields, _) = fields::read(blocks.iter());
     fields.verify.first().map(|command| PlanWarning::OutsideTask { line: command.line })
 }
@@ -164,7 +164,8 @@ fn goal(head: &str) -> Option<String> {
             Event::Start(Tag::Heading { .. }) if depth == 0 => below_goal = is_goal_heading(&head[range]),
             Event::Start(Tag::Paragraph) if depth == 0 => {
                 let paragraph = &head[range];
-                if let Some(goal) = if below_goal { joined(paragraph.lines()) } else { labelled(paragraph) } {
+                if let Some(goal) = if below_goal { join_lines(paragraph.lines()) } else { text_after_label(paragraph) }
+                {
                     return Some(goal);
                 }
             }
@@ -188,10 +189,10 @@ fn is_goal_heading(source: &str) -> bool {
 }
 
 /// Returns the text after the label, up to the next label of the same paragraph.
-fn labelled(paragraph: &str) -> Option<String> {
+fn text_after_label(paragraph: &str) -> Option<String> {
     let mut lines = paragraph.lines().map(str::trim_start).skip_while(|line| after_label(line).is_none());
     let first = after_label(lines.next()?)?;
-    joined(std::iter::once(first).chain(lines.take_while(|line| !line.starts_with("**"))))
+    join_lines(std::iter::once(first).chain(lines.take_while(|line| !line.starts_with("**"))))
 }
 
 fn after_label(line: &str) -> Option<&str> {
@@ -199,7 +200,7 @@ fn after_label(line: &str) -> Option<&str> {
 }
 
 /// Joins the lines with spaces; `None` if nothing is left.
-fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
+fn join_lines<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
     let words: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }

@@ -93,7 +93,7 @@ impl Writer {
         parts.extend(self.list("Acceptance", &task.acceptance));
         if !task.verify_commands.is_empty() {
             parts.push("**Verify:**\n".to_owned());
-            parts.push(fenced("sh", &task.verify_commands.join("\n")));
+            parts.push(code_block("sh", &task.verify_commands.join("\n")));
         }
         parts
     }
@@ -113,7 +113,7 @@ impl Writer {
     /// Returns a text of many lines, fenced unless it is self-contained.
     fn block(&self, text: &str) -> String {
         let is_plain = !self.strict && is_self_contained(text);
-        if is_plain { format!("{}\n", text.trim_end()) } else { fenced("markdown", text) }
+        if is_plain { format!("{}\n", text.trim_end()) } else { code_block("markdown", text) }
     }
 }
 
@@ -183,7 +183,7 @@ fn is_self_contained(text: &str) -> bool {
 
 /// Returns a text of one line unchanged if `reads_back` accepts it, otherwise with every punctuation mark escaped.
 fn line(text: &str, reads_back: impl Fn(&str) -> bool) -> String {
-    if reads_back(text) { text.to_owned() } else { escaped(text) }
+    if reads_back(text) { text.to_owned() } else { escape(text) }
 }
 
 /// True if the text reads back unchanged as a list item.
@@ -200,7 +200,7 @@ fn is_plain_item(text: &str) -> bool {
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let escape = |c: char| if c.is_ascii_punctuation() { vec!['\\', c] } else { vec![c] };
     text.chars().flat_map(escape).collect()
 }
@@ -211,7 +211,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Returns a fenced code block whose fence is longer than any in the text.
-fn fenced(language: &str, text: &str) -> String {
+fn code_block(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }

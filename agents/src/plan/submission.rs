@@ -158,7 +158,7 @@ pub struct Review {
     pub approved: bool,
     /// How grave the gravest finding is.
     #[serde(default)]
-    pub severity: Severity,
+    pub severity: CommentSeverity,
     /// The findings.
     #[serde(default)]
     pub comments: Vec<Comment>,
@@ -173,7 +173,8 @@ pub struct Review {
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+#[schemars(rename = "Severity")]
+pub enum CommentSeverity {
     /// There is nothing to say.
     #[default]
     None,
@@ -185,7 +186,7 @@ pub enum Severity {
     Critical,
 }
 
-impl std::fmt::Display for Severity {
+impl std::fmt::Display for CommentSeverity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::None => "none",
@@ -204,7 +205,7 @@ pub struct Comment {
     pub id: String,
     /// How grave it is.
     #[serde(default)]
-    pub severity: Severity,
+    pub severity: CommentSeverity,
     /// The file it is about.
     #[serde(default)]
     pub file: Option<String>,
@@ -238,7 +239,7 @@ impl Review {
     /// Returns whether the work passes: approved, and without a critical finding, which turns an approval into a
     /// rejection.
     pub fn passes(&self) -> bool {
-        self.approved && self.gravest() < Severity::Critical
+        self.approved && self.highest_severity() < CommentSeverity::Critical
     }
 
     /// Gives each comment an id that is unique within the task: `c1`, `c2` and so on for comments without one, and for
@@ -254,7 +255,7 @@ impl Review {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
-    pub fn numbered<'t>(mut self, taken: impl IntoIterator<Item = &'t str>) -> Self {
+    pub fn with_comment_ids<'t>(mut self, taken: impl IntoIterator<Item = &'t str>) -> Self {
         let taken: HashSet<String> = taken.into_iter().map(str::to_owned).collect();
         let unresolved: HashSet<&str> = self.unresolved_ids.iter().map(|id| id.trim()).collect();
         let mut used = HashSet::new();
@@ -274,7 +275,7 @@ impl Review {
     }
 
     /// Returns the highest severity of the review and its comments.
-    pub fn gravest(&self) -> Severity {
-        self.comments.iter().map(|comment| comment.severity).fold(self.severity, Severity::max)
+    pub fn highest_severity(&self) -> CommentSeverity {
+        self.comments.iter().map(|comment| comment.severity).fold(self.severity, CommentSeverity::max)
     }
 }

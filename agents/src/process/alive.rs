@@ -44,7 +44,7 @@ impl ProcessId {
             boot: text("/proc/sys/kernel/random/boot_id")?,
             namespace: fs::read_link("/proc/self/ns/pid").ok()?.display().to_string(),
             number,
-            started: started(number)?,
+            started: start_time(number)?,
         })
     }
 
@@ -67,7 +67,7 @@ impl ProcessId {
         if self.namespace != here.namespace {
             return Life::Unknown;
         }
-        if started(self.number) == Some(self.started) { Life::Alive } else { Life::Ended }
+        if start_time(self.number) == Some(self.started) { Life::Alive } else { Life::Ended }
     }
 }
 
@@ -85,7 +85,8 @@ pub fn has_variable(name: &str, value: &str) -> bool {
 /// the repository to which the folders belong, as git or a Java machine. Some of them close their locks while they hold
 /// them. A git program of which the system shows nothing counts.
 pub fn may_use(file: &Path, folders: &[PathBuf]) -> bool {
-    others().any(|process| has_open(&process, file) || is_git_in(&process, folders) || is_java_in(&process, folders))
+    other_processes()
+        .any(|process| has_open(&process, file) || is_git_in(&process, folders) || is_java_in(&process, folders))
 }
 
 /// Returns whether any process that existed at a time works in one of the folders: its working directory or one of its
@@ -97,7 +98,8 @@ pub fn works_in(folders: &[PathBuf], since: SystemTime) -> bool {
         (Some(begin), Some(start)) => start <= begin,
         (None, _) | (_, None) => true,
     };
-    let mut others = others().filter(|process| !above.contains(process) && !has_ended(process) && is_older(process));
+    let mut others =
+        other_processes().filter(|process| !above.contains(process) && !has_ended(process) && is_older(process));
     others.any(|process| !is_terminal_shell(&process) && (is_at(&process, folders) || opens_in(&process, folders)))
 }
 
@@ -120,17 +122,17 @@ fn ticks(time: SystemTime) -> Option<u64> {
     const TICK: u128 = 10;
     /// The times of files and of the boot are exact to this number of ticks each.
     const OFF: u64 = 2;
-    let since = time.duration_since(booted()?).ok()?;
+    let since = time.duration_since(boot_time()?).ok()?;
     u64::try_from(since.as_millis() / TICK).ok()?.checked_add(OFF)
 }
 
 /// Returns the time at which the machine was started.
-pub fn booted() -> Option<SystemTime> {
+pub fn boot_time() -> Option<SystemTime> {
     let seconds: f64 = text("/proc/uptime")?.split(' ').next()?.parse().ok()?;
     SystemTime::now().checked_sub(Duration::try_from_secs_f64(seconds).ok()?)
 }
 
-fn others() -> impl Iterator<Item = PathBuf> {
+fn other_processes() -> impl Iterator<Item = PathBuf> {
     let own = std::process::id().to_string();
     processes().filter(move |process| process.file_name().is_some_and(|name| *name != *own))
 }
@@ -199,14 +201,14 @@ fn is_git_in(process: &Path, folders: &[PathBuf]) -> bool {
     }
     // A git that works elsewhere may name the repository in its arguments or variables.
     match fs::read_link(process.join("cwd")) {
-        Ok(directory) => is_inside(&directory, folders) || names(process, &directory, &arguments, folders),
+        Ok(directory) => is_inside(&directory, folders) || names_folder(process, &directory, &arguments, folders),
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied, // otherwise it has ended meanwhile
     }
 }
 
 /// Returns whether a program that works elsewhere was given one of the folders, as an argument (also
 /// `--git-dir=FOLDER`) or in git's variables.
-fn names(process: &Path, directory: &Path, arguments: &[u8], folders: &[PathBuf]) -> bool {
+fn names_folder(process: &Path, directory: &Path, arguments: &[u8], folders: &[PathBuf]) -> bool {
     let variables = fs::read(process.join("environ")).unwrap_or_default();
     let is_of_git = |line: &&[u8]| ["GIT_DIR=", "GIT_WORK_TREE="].iter().any(|name| line.starts_with(name.as_bytes()));
     let variables = variables.split(|byte| *byte == 0).filter(is_of_git);
@@ -232,7 +234,9 @@ fn is_java_in(process: &Path, folders: &[PathBuf]) -> bool {
     }
     let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
     let directory = fs::read_link(process.join("cwd")).unwrap_or_default();
-    is_inside(&directory, folders) || opens_in(process, folders) || names(process, &directory, &arguments, folders)
+    is_inside(&directory, folders)
+        || opens_in(process, folders)
+        || names_folder(process, &directory, &arguments, folders)
 }
 
 /// Returns the command in the command line of a git program: `commit` in `git -C folder commit -m diff`.
@@ -294,7 +298,7 @@ fn stat_field(process: &Path, field: usize) -> Option<String> {
 }
 
 /// Returns the start of a process that has not ended.
-fn started(number: u32) -> Option<u64> {
+fn start_time(number: u32) -> Option<u64> {
     let process = PathBuf::from(format!("/proc/{number}"));
     if has_ended(&process) {
         return None;

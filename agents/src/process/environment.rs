@@ -66,12 +66,12 @@ impl Environment {
     /// Returns the variables of this process that any program may have: directories (`PATH`, `HOME`, `TMPDIR`),
     /// toolchains, the language, certificates and proxies. No keys, no addresses that hold a user name or password, and
     /// no variables by which agents recognise each other.
-    pub fn allowed() -> Self {
-        Self::among(std::env::vars_os())
+    pub fn from_process() -> Self {
+        Self::from_variables(std::env::vars_os())
     }
 
     /// Returns those of these variables that any program may have.
-    pub fn among(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+    pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let is_open = |value: &OsStr| userinfo(&value.to_string_lossy()).is_none();
         Self(variables.into_iter().filter(|(name, value)| is_on(ALLOWED, name) && is_open(value)).collect())
     }

@@ -24,10 +24,10 @@ mod redactor;
 mod running;
 
 pub(crate) use alive::EndMark;
-pub use alive::{Life, ProcessId, booted, has_variable, may_use, works_in};
+pub use alive::{Life, ProcessId, boot_time, has_variable, may_use, works_in};
 pub use environment::Environment;
 pub use output::{Output, Tail};
 pub(crate) use program::is_program;
-pub use program::{Bounds, How, Program, Ran, RunEnd};
+pub use program::{BoundedRun, Bounds, Program, ProgramEnd, RunEnd};
 pub use redactor::{Key, Redactor};
 pub use running::{Exit, OutputItem, Running, Stopped, Watch};

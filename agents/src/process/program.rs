@@ -76,7 +76,7 @@ pub struct Bounds {
 
 /// The end of a program that ran within bounds.
 #[derive(Debug)]
-pub enum How {
+pub enum ProgramEnd {
     /// By itself, or by a signal of another process.
     Exited(ExitStatus),
     /// It was killed: it exceeded the output limit.
@@ -87,9 +87,9 @@ pub enum How {
 
 /// The result of a program that ran within bounds.
 #[derive(Debug)]
-pub struct Ran {
+pub struct BoundedRun {
     /// Its end.
-    pub how: How,
+    pub how: ProgramEnd,
     /// The end of what it wrote to its standard output.
     pub out: Tail,
     /// The end of what it wrote to its standard error.
@@ -116,7 +116,7 @@ enum End<T> {
     Stopped(T),
 }
 
-struct Awaited<T> {
+struct ProgramResult<T> {
     end: End<T>,
     out: Tail,
     err: Tail,
@@ -197,7 +197,7 @@ impl Program {
 
     /// Lets it outlive this process if that is killed: it is short and ends by itself. If it must end early, it gets
     /// SIGTERM before it is killed, because it has things to clean up, such as locks.
-    pub(crate) fn unwatched(mut self) -> Self {
+    pub(crate) fn outlive_parent(mut self) -> Self {
         self.watched = false;
         self.asked_to_end()
     }
@@ -221,8 +221,8 @@ impl Program {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_until<T>(&self, stop: impl Future<Output = T>, alive: impl Fn()) -> io::Result<RunEnd<T>> {
-        let awaited = self.clone().asked_to_end().awaited((u64::MAX, LINGER), stop, alive).await?;
-        let Awaited { end, out, err, children } = awaited;
+        let awaited = self.clone().asked_to_end().run_to_end((u64::MAX, LINGER), stop, alive).await?;
+        let ProgramResult { end, out, err, children } = awaited;
         let how = match end {
             End::Exited(status) => Ok(status),
             End::Stopped(why) => Err(why),
@@ -235,41 +235,41 @@ impl Program {
     ///
     /// # Errors
     /// As [`run`](Self::run); exceeding the bounds is no error.
-    pub async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
+    pub async fn run_within(&self, bounds: &Bounds) -> io::Result<BoundedRun> {
         Ok(self.run_watched_within(bounds).await?.0)
     }
 
     /// Runs it as [`run_within`](Self::run_within) does, and returns the command lines of the programs that still ran
     /// when it was stopped, if known.
-    pub(crate) async fn run_watched_within(&self, bounds: &Bounds) -> io::Result<(Ran, Vec<String>)> {
+    pub(crate) async fn run_watched_within(&self, bounds: &Bounds) -> io::Result<(BoundedRun, Vec<String>)> {
         let Bounds { time, output, linger } = *bounds;
-        let Awaited { end, out, err, children } = self.awaited((output, linger), sleep(time), || ()).await?;
+        let ProgramResult { end, out, err, children } = self.run_to_end((output, linger), sleep(time), || ()).await?;
         let how = match end {
-            End::Exited(status) => How::Exited(status),
-            End::Stopped(()) => How::TooLong,
-            End::TooMuch => How::TooMuch,
+            End::Exited(status) => ProgramEnd::Exited(status),
+            End::Stopped(()) => ProgramEnd::TooLong,
+            End::TooMuch => ProgramEnd::TooMuch,
         };
-        Ok((Ran { how, out, err }, children))
+        Ok((BoundedRun { how, out, err }, children))
     }
 
     /// Runs it until it has exited, wrote too much, or `stop` is ready, and ends what is left of its group. Its outputs
     /// are read for `linger` after that: a process outside its group may hold them open.
-    async fn awaited<T>(
+    async fn run_to_end<T>(
         &self,
         (most, linger): (u64, Duration),
         stop: impl Future<Output = T>,
         alive: impl Fn(),
-    ) -> io::Result<Awaited<T>> {
+    ) -> io::Result<ProgramResult<T>> {
         // If the future is dropped, a program that must clean up gets SIGTERM before it is killed.
         let mut running = StopOnDrop { group: Some(self.spawn()?), is_graceful: !self.watched };
         let Some(group) = &mut running.group else { return Err(io::Error::other("it was not started")) };
         let [out, err] = self.tails(most);
-        let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, alive)));
+        let mut talk = Box::pin(maybe_done(self.transfer(pipes(group), &out, &err, alive)));
         let end = tokio::select! {
             // `stop` is polled first: a program that exits at the same moment counts as stopped.
             biased;
             why = stop => Ok(End::Stopped(why)),
-            end = ended(group, &mut talk) => end,
+            end = wait_for_end(group, &mut talk) => end,
         };
         let mut children = vec![];
         if matches!(end, Ok(End::Stopped(_))) {
@@ -288,7 +288,7 @@ impl Program {
         // Reads what was written before the kill.
         let _ = timeout(linger, async { tokio::join!(&mut talk, group.wait()) }).await;
         drop(talk);
-        Ok(Awaited { end: end?, out, err, children })
+        Ok(ProgramResult { end: end?, out, err, children })
     }
 
     fn tails(&self, most: u64) -> [Tail; 2] {
@@ -296,7 +296,7 @@ impl Program {
     }
 
     /// Writes its input and reads its outputs to their ends.
-    async fn talk(&self, pipes: Pipes, out: &Tail, err: &Tail, alive: impl Fn()) -> Result<(), ReadError> {
+    async fn transfer(&self, pipes: Pipes, out: &Tail, err: &Tail, alive: impl Fn()) -> Result<(), ReadError> {
         let (stdin, stdout, stderr) = pipes;
         let fed = async { feed(stdin, &self.stdin).await.map_err(ReadError::from) };
         tokio::try_join!(fed, out.read(stdout, &alive), err.read(stderr, &alive)).map(|_| ())
@@ -420,7 +420,7 @@ where
 }
 
 /// Waits for the program's exit or too much output. Checks the output first: the closed pipe would end the program.
-async fn ended<T, F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<End<T>>
+async fn wait_for_end<T, F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<End<T>>
 where
     F: Future<Output = Result<(), ReadError>>,
 {

@@ -33,7 +33,7 @@ impl Key {
     /// Returns the keys in this process's environment: values of variables with secret names (`KEY`, `TOKEN`, `SECRET`,
     /// `PASSWORD`) or from which drivers read keys, and the passwords in addresses. Values shorter than 8 bytes, values
     /// with spaces and paths do not count.
-    pub fn known() -> Vec<Self> {
+    pub fn from_environment() -> Vec<Self> {
         let registered = KEY_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner);
         let key = |(variable, value): (OsString, OsString)| {
             let (name, value) = (variable.into_string().ok()?, value.into_string().ok()?);
@@ -113,7 +113,7 @@ impl Redactor {
 
     /// Returns a redactor for the keys of this process's environment, as returned by [`Key::known`].
     pub fn keys() -> Self {
-        Self::new(Key::known().into_iter().map(Key::into_value))
+        Self::new(Key::from_environment().into_iter().map(Key::into_value))
     }
 
     /// Returns the text with all secrets hidden.
@@ -131,13 +131,13 @@ impl Redactor {
     }
 
     /// Applies [`known`](Self::known) to every string of a JSON value, including field names.
-    pub fn known_in(&self, value: Value) -> Value {
+    pub fn redact_known_in(&self, value: Value) -> Value {
         match value {
             value if self.0.is_empty() => value,
             Value::String(text) => Value::String(self.known(text)),
-            Value::Array(items) => items.into_iter().map(|item| self.known_in(item)).collect(),
+            Value::Array(items) => items.into_iter().map(|item| self.redact_known_in(item)).collect(),
             Value::Object(fields) => {
-                fields.into_iter().map(|(name, field)| (self.known(name), self.known_in(field))).collect()
+                fields.into_iter().map(|(name, field)| (self.known(name), self.redact_known_in(field))).collect()
             }
             value => value,
         }

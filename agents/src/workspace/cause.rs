@@ -30,7 +30,7 @@ impl fmt::Debug for GitCause {
 }
 
 /// Names forms of a repository that libgit2 does not read.
-fn unsupported(message: &str) -> Option<&'static str> {
+fn unsupported_form(message: &str) -> Option<&'static str> {
     match message {
         text if text.contains("refstorage") => Some("its references are in reftables"),
         text if text.contains("object format") || text.contains("objectformat") => Some("its ids are not SHA-1"),
@@ -63,7 +63,7 @@ impl GitCause {
 impl fmt::Display for GitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = self.0.message().trim().to_lowercase();
-        if let Some(what) = unsupported(&message) {
+        if let Some(what) = unsupported_form(&message) {
             return f.write_str(what);
         }
         let has = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
@@ -110,7 +110,7 @@ impl fmt::Display for GitCause {
 /// Git operation in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ongoing {
+pub enum OngoingOperation {
     /// `git merge`.
     Merge,
     /// `git rebase`.
@@ -125,7 +125,7 @@ pub enum Ongoing {
     Mail,
 }
 
-impl Ongoing {
+impl OngoingOperation {
     pub(super) fn help(self) -> &'static str {
         match self {
             Self::Merge => "finish it with `git merge --continue`, or undo it with `git merge --abort`",
@@ -153,7 +153,7 @@ impl Ongoing {
     }
 }
 
-impl fmt::Display for Ongoing {
+impl fmt::Display for OngoingOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Merge => "merge",

@@ -46,7 +46,7 @@ impl CommitRequest {
 /// Result of a [`CommitRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Committed {
+pub enum CommitResult {
     /// The commit was made.
     Now(MadeCommit),
     /// The commit existed already.
@@ -55,7 +55,7 @@ pub enum Committed {
     Nothing,
 }
 
-impl Committed {
+impl CommitResult {
     /// Returns the commit, if there is one.
     pub fn commit(&self) -> Option<&MadeCommit> {
         match self {
@@ -94,7 +94,7 @@ impl Workspace {
     /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not at `parent` on `branch`,
     /// [`Ongoing`](WorkspaceError::Ongoing) and [`Locked`](WorkspaceError::Locked) as in
     /// [`ensure_ready`](Self::ensure_ready).
-    pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
+    pub async fn commit(&self, request: &CommitRequest) -> Result<CommitResult, WorkspaceError> {
         Ok(self.commit_with_output(request).await?.0)
     }
 
@@ -102,15 +102,15 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
-    pub async fn commit_with_output(&self, request: &CommitRequest) -> Result<(Committed, String), WorkspaceError> {
-        let (committed, output) = self.committed(request).await?;
+    pub async fn commit_with_output(&self, request: &CommitRequest) -> Result<(CommitResult, String), WorkspaceError> {
+        let (committed, output) = self.make_commit(request).await?;
         if let Some(made) = committed.commit() {
             self.keep_made(made.commit.as_str()).await?;
         }
         Ok((committed, output))
     }
 
-    async fn committed(&self, request: &CommitRequest) -> Result<(Committed, String), WorkspaceError> {
+    async fn make_commit(&self, request: &CommitRequest) -> Result<(CommitResult, String), WorkspaceError> {
         let silent = |committed| (committed, String::new());
         self.ensure_ready().await?;
         self.after_collection().await;
@@ -130,7 +130,7 @@ impl Workspace {
         if parent == request.tree {
             self.reset_index().await?;
             self.clear_in_progress().await?;
-            return Ok(silent(Committed::Nothing));
+            return Ok(silent(CommitResult::Nothing));
         }
         // Without hooks no file changes meanwhile, so the commit needs no record.
         if in_progress.is_none() && !self.has_hooks().await? {
@@ -160,8 +160,8 @@ impl Workspace {
         made: Result<(), WorkspaceError>,
         request: &CommitRequest,
         (parent, in_progress): (&TreeId, Option<&TreeId>),
-    ) -> Result<Committed, WorkspaceError> {
-        let Err(error) = made else { return self.newest(request, parent).await };
+    ) -> Result<CommitResult, WorkspaceError> {
+        let Err(error) = made else { return self.tip_result(request, parent).await };
         self.existing_commit(request, in_progress).await?.ok_or(error)
     }
 
@@ -170,7 +170,7 @@ impl Workspace {
         &self,
         request: &CommitRequest,
         in_progress: Option<&TreeId>,
-    ) -> Result<Option<Committed>, WorkspaceError> {
+    ) -> Result<Option<CommitResult>, WorkspaceError> {
         let Some(mut made) = self.find_commit(&request.key, request.parent.as_ref()).await? else { return Ok(None) };
         if let Some(before) = in_progress
             && let Some(tip) = self.own_tip(&request.key, request.parent.as_ref()).await?
@@ -180,7 +180,7 @@ impl Workspace {
         }
         self.reset_index().await?;
         self.clear_in_progress().await?;
-        Ok(Some(Committed::Before(made)))
+        Ok(Some(CommitResult::Before(made)))
     }
 
     /// Returns the parent of a commit that was started and interrupted by a kill. If people have committed on top of the
@@ -268,7 +268,7 @@ impl Workspace {
                 if after == *before {
                     return Err(refused);
                 }
-                let formatted = self.carried(before, &request.tree, &after).await?;
+                let formatted = self.apply_change(before, &request.tree, &after).await?;
                 let (_, output) = self.git_commit(&formatted, &message, &COMMIT).await?;
                 (after, output)
             }
@@ -292,7 +292,7 @@ impl Workspace {
         request: &CommitRequest,
     ) -> Result<MadeCommit, WorkspaceError> {
         let after = self.snapshot().await?.tree;
-        let tree = match self.carried(before, &tip.tree, &after).await {
+        let tree = match self.apply_change(before, &tip.tree, &after).await {
             // The hook changed lines that the user had changed: its changes stay in the work tree.
             Err(WorkspaceError::Conflict { .. }) => tip.tree.clone(),
             carried => carried?,
@@ -303,7 +303,7 @@ impl Workspace {
             return Ok(as_it_is);
         }
         let message = if is_kept { tip.message.clone() } else { request.key.sign(&tip.message) };
-        let amended = self.amended(&tip, &tree, &message).await?;
+        let amended = self.amend(&tip, &tree, &message).await?;
         let is_moved = self.replace_tip(request.branch.as_deref(), &tip.commit, Some(&amended)).await?;
         Ok(if is_moved { MadeCommit { commit: amended, tree, ..as_it_is } } else { as_it_is })
     }
@@ -316,7 +316,8 @@ impl Workspace {
         args: &[&str],
     ) -> Result<(Scratch, String), WorkspaceError> {
         let scratch = self.scratch_of(tree).await?;
-        let answer = self.git(args).on(scratch.path()).input(message).with_hooks().taking(&["HEAD"]).run().await?;
+        let answer =
+            self.git(args).with_index(scratch.path()).input(message).with_hooks().with_locks(&["HEAD"]).run().await?;
         match answer.code {
             Some(0) => {
                 let printed = [String::from_utf8_lossy(&answer.stdout).trim(), answer.stderr.trim()].join("\n");
@@ -350,21 +351,21 @@ impl Workspace {
     }
 
     /// Returns the result; a commit whose changes were all undone by hooks is removed.
-    async fn newest(&self, request: &CommitRequest, parent: &TreeId) -> Result<Committed, WorkspaceError> {
+    async fn tip_result(&self, request: &CommitRequest, parent: &TreeId) -> Result<CommitResult, WorkspaceError> {
         let tip = self.tip().await?;
         if !tip.is_on(request.parent.as_ref()) {
-            return self.beneath(tip, request).await;
+            return self.resolve_race(tip, request).await;
         }
         if tip.tree != *parent {
-            return Ok(Committed::Now(MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }));
+            return Ok(CommitResult::Now(MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }));
         }
         self.replace_tip(request.branch.as_deref(), &tip.commit, request.parent.as_ref()).await?;
-        Ok(Committed::Nothing)
+        Ok(CommitResult::Nothing)
     }
 
     /// Returns the result if somebody has committed at the same time: on top of the commit, or right before it, so that it
     /// would undo their changes and is taken back.
-    async fn beneath(&self, tip: Tip, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
+    async fn resolve_race(&self, tip: Tip, request: &CommitRequest) -> Result<CommitResult, WorkspaceError> {
         let key = CommitKey::read(&tip.message);
         if key.as_ref() != Some(&request.key) {
             let made = self.find_commit(&request.key, request.parent.as_ref()).await?;
@@ -372,7 +373,7 @@ impl Workspace {
                 expected: request.place().to_string(),
                 found: self.head().await?.to_string(),
             });
-            return made.map(Committed::Now);
+            return made.map(CommitResult::Now);
         }
         self.replace_tip(request.branch.as_deref(), &tip.commit, tip.parents.first()).await?;
         let (expected, found) = (request.place().to_string(), self.head().await?.to_string());

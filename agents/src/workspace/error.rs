@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::cause::{GitCause, Holder, Ongoing};
+use super::cause::{GitCause, Holder, OngoingOperation};
 use super::id::CommitId;
 use super::options::COMMIT_TIMEOUT;
 
@@ -80,14 +80,14 @@ pub enum WorkspaceError {
     #[error("a {what} is in progress in `{}`", root.display())]
     Ongoing {
         /// Operation.
-        what: Ongoing,
+        what: OngoingOperation,
         /// The work tree.
         root: PathBuf,
     },
     /// Another git program is changing the repository, or was killed while it did.
     #[error(
         "another git program has held the lock `{}` for {}, or was killed; if none runs, `rm {}` removes it",
-        path.display(), for_people(*age), quoted(path)
+        path.display(), for_people(*age), quote_path(path)
     )]
     Locked {
         /// The lock.
@@ -96,13 +96,13 @@ pub enum WorkspaceError {
         age: Duration,
     },
     /// There are uncommitted changes.
-    #[error("the work tree has uncommitted changes: {}", listed(files))]
+    #[error("the work tree has uncommitted changes: {}", list_files(files))]
     Dirty {
         /// The changed and new files.
         files: Vec<String>,
     },
     /// A file of the work tree would be overwritten.
-    #[error("uncommitted changes would be overwritten: {}", listed(files))]
+    #[error("uncommitted changes would be overwritten: {}", list_files(files))]
     InTheWay {
         /// The files.
         files: Vec<String>,
@@ -200,7 +200,7 @@ pub enum WorkspaceError {
         to: CommitId,
     },
     /// Two sides changed the same lines.
-    #[error("changes of both sides conflict in {}", listed(files))]
+    #[error("changes of both sides conflict in {}", list_files(files))]
     Conflict {
         /// The files.
         files: Vec<String>,
@@ -248,7 +248,7 @@ pub enum WorkspaceError {
         output: String,
     },
     /// The git program did not end in time and was stopped, with what it waited for.
-    #[error("`git {command}` did not end within {} s and was stopped{}", limit.as_secs(), running(waited_for.as_deref()))]
+    #[error("`git {command}` did not end within {} s and was stopped{}", limit.as_secs(), waiting_note(waited_for.as_deref()))]
     TimedOut {
         /// Its arguments.
         command: String,
@@ -374,12 +374,12 @@ impl WorkspaceError {
 }
 
 /// Names the programs that were waited for.
-fn running(waited_for: Option<&str>) -> String {
+fn waiting_note(waited_for: Option<&str>) -> String {
     waited_for.map_or_else(String::new, |commands| format!("; it waited for `{commands}`"))
 }
 
 /// Lists the first few files.
-fn listed(files: &[String]) -> String {
+fn list_files(files: &[String]) -> String {
     const SHOWN: usize = 10;
     let names: Vec<_> = files.iter().take(SHOWN).map(|file| format!("`{file}`")).collect();
     match files.len().saturating_sub(SHOWN) {
@@ -399,7 +399,7 @@ fn for_people(time: Duration) -> String {
 }
 
 /// Returns a path as a word of a shell.
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:=".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }

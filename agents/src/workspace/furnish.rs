@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use super::error::WorkspaceError;
 use super::place::Workspace;
@@ -65,11 +65,11 @@ struct Furnishing<'a> {
 }
 
 impl Furnishing<'_> {
-    fn refused(&self, why: impl Into<String>) -> WorkspaceError {
+    fn unfurnished_error(&self, why: impl Into<String>) -> WorkspaceError {
         WorkspaceError::Unfurnished { key: self.key, path: self.path.to_owned(), why: why.into() }
     }
 
-    fn failed(&self, doing: &'static str, path: &Path, source: io::Error) -> WorkspaceError {
+    fn io_error(&self, doing: &'static str, path: &Path, source: io::Error) -> WorkspaceError {
         WorkspaceError::Io { doing, path: path.to_owned(), source }
     }
 
@@ -77,29 +77,31 @@ impl Furnishing<'_> {
     fn source(&self, root: &Path) -> Result<PathBuf, WorkspaceError> {
         let is_plain = self.path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !is_plain || self.path.components().all(|part| part == Component::CurDir) {
-            return Err(self.refused("is not a path below the top of the work tree"));
+            return Err(self.unfurnished_error("is not a path below the top of the work tree"));
         }
         if self.path.components().any(|part| [".git", ".superstep"].iter().any(|own| part.as_os_str() == *own)) {
-            return Err(self.refused("belongs to git or superstep"));
+            return Err(self.unfurnished_error("belongs to git or superstep"));
         }
         let source = root.join(self.path);
         match source.canonicalize() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(self.refused(format!("is not in `{}`", root.display())))
+                Err(self.unfurnished_error(format!("is not in `{}`", root.display())))
             }
-            Err(error) => Err(self.failed("read", &source, error)),
-            Ok(real) if !real.starts_with(root) => Err(self.refused("leads out of the work tree through a link")),
+            Err(error) => Err(self.io_error("read", &source, error)),
+            Ok(real) if !real.starts_with(root) => {
+                Err(self.unfurnished_error("leads out of the work tree through a link"))
+            }
             Ok(_) => Ok(source),
         }
     }
 
     fn copy(&self, source: &Path, into: &Path) -> Result<(), WorkspaceError> {
         if !source.is_file() {
-            return Err(self.refused("is not a file; `link` takes folders"));
+            return Err(self.unfurnished_error("is not a file; `link` takes folders"));
         }
         let target = self.target(into)?;
         if target.symlink_metadata().is_ok_and(|about| about.is_dir()) {
-            return Err(self.refused("is a folder in the worktree"));
+            return Err(self.unfurnished_error("is a folder in the worktree"));
         }
         // A new file, so that nothing is written through a link.
         let removed = fs::remove_file(&target).or_else(|error| match error.kind() {
@@ -107,7 +109,7 @@ impl Furnishing<'_> {
             _ => Err(error),
         });
         let copied = removed.and_then(|()| fs::copy(source, &target));
-        copied.map(drop).map_err(|error| self.failed("write", &target, error))
+        copied.map(drop).map_err(|error| self.io_error("write", &target, error))
     }
 
     fn link(&self, source: &Path, into: &Path) -> Result<(), WorkspaceError> {
@@ -115,14 +117,14 @@ impl Furnishing<'_> {
         match fs::read_link(&target) {
             Ok(to) if to == source => Ok(()),
             // The checkout was moved, or copied.
-            Ok(to) if here(&to) == source => {
+            Ok(to) if present_path(&to) == source => {
                 let linked = fs::remove_file(&target).and_then(|()| symlink(source, &target));
-                linked.map_err(|error| self.failed("write", &target, error))
+                linked.map_err(|error| self.io_error("write", &target, error))
             }
             _ if target.symlink_metadata().is_ok() => {
-                Err(self.refused("is in the worktree already: git has it, or a command of `setup` made it"))
+                Err(self.unfurnished_error("is in the worktree already: git has it, or a command of `setup` made it"))
             }
-            _ => symlink(source, &target).map_err(|error| self.failed("write", &target, error)),
+            _ => symlink(source, &target).map_err(|error| self.io_error("write", &target, error)),
         }
     }
 
@@ -133,10 +135,12 @@ impl Furnishing<'_> {
             folder.push(part);
             match fs::create_dir(&folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made.map_err(|error| self.failed("write", &folder, error))?,
+                made => made.map_err(|error| self.io_error("write", &folder, error))?,
             }
             if !folder.symlink_metadata().is_ok_and(|about| about.is_dir()) {
-                return Err(self.refused(format!("goes through `{}`, which is not a folder", folder.display())));
+                return Err(
+                    self.unfurnished_error(format!("goes through `{}`, which is not a folder", folder.display()))
+                );
             }
         }
         Ok(into.join(self.path))

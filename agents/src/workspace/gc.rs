@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime};
 use git2::{ErrorCode, ObjectType, Oid, Repository, Signature};
 
 use super::error::WorkspaceError;
-use super::git_locks::taking;
+use super::git_locks::with_locks;
 use super::id::{CommitKey, reference_name};
 use super::place::{Fault, Place, Workspace};
-use super::references::{delete, found, put};
+use super::references::{delete, find_reference, put};
 
 const LOG: &str = "superstep: keep";
 /// Number of attempts if others add objects at the same time.
@@ -35,7 +35,7 @@ struct Chain {
 /// Chains that were read, by repository and reference.
 static READ: Mutex<BTreeMap<(PathBuf, String), Chain>> = Mutex::new(BTreeMap::new());
 
-fn read() -> MutexGuard<'static, BTreeMap<(PathBuf, String), Chain>> {
+fn known_chains() -> MutexGuard<'static, BTreeMap<(PathBuf, String), Chain>> {
     READ.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -63,7 +63,7 @@ impl Workspace {
         let look = move |repository: &Repository, place: &Place| {
             let chain = chain(repository, place, &name)?;
             let is_recorded = chain.is_recorded;
-            read().insert((place.common_dir.clone(), name), chain);
+            known_chains().insert((place.common_dir.clone(), name), chain);
             Ok(is_recorded)
         };
         self.objects("read a reference", look).await
@@ -77,7 +77,7 @@ impl Workspace {
     pub async fn keep_recorded(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
-            add(repository, place, &name, (existing(repository, &ids), true))
+            add(repository, place, &name, (existing_objects(repository, &ids), true))
         })
         .await
     }
@@ -89,7 +89,7 @@ impl Workspace {
     pub async fn keep_objects(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
-            add(repository, place, &name, (existing(repository, &ids), false))
+            add(repository, place, &name, (existing_objects(repository, &ids), false))
         })
         .await
     }
@@ -102,7 +102,7 @@ impl Workspace {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
             let mut chain = Chain::default();
-            for object in existing(repository, &ids) {
+            for object in existing_objects(repository, &ids) {
                 chain.add(repository, object)?;
             }
             if chain.tip.is_some() {
@@ -162,7 +162,7 @@ impl Workspace {
     }
 }
 
-fn existing(repository: &Repository, ids: &BTreeSet<String>) -> Vec<Oid> {
+fn existing_objects(repository: &Repository, ids: &BTreeSet<String>) -> Vec<Oid> {
     let kind = |id: Oid| repository.find_object(id, None).ok().and_then(|object| object.kind());
     let is_kept = |id: &Oid| matches!(kind(*id), Some(ObjectType::Tree | ObjectType::Commit));
     ids.iter().filter_map(|id| Oid::from_str(id).ok()).filter(is_kept).collect()
@@ -187,7 +187,7 @@ fn add(
         }
         // An unchanged tip means that the chain has all objects already.
         let Some(tip) = chain.tip.filter(|tip| before != Some(*tip)) else { return Ok(()) };
-        let set = taking(place, &[name], || {
+        let set = with_locks(place, &[name], || {
             match before {
                 // Fails with `Modified` if the reference is not at `before` any more.
                 Some(before) => repository.reference_matching(name, tip, true, before, LOG)?,
@@ -202,7 +202,7 @@ fn add(
             set => {
                 set?;
                 // The next call reads only commits newer than this tip.
-                read().insert((place.common_dir.clone(), name.to_owned()), chain);
+                known_chains().insert((place.common_dir.clone(), name.to_owned()), chain);
                 return Ok(());
             }
         }
@@ -212,8 +212,8 @@ fn add(
 
 /// Returns the chain as it is now; only commits that were not read before are read.
 fn chain(repository: &Repository, place: &Place, name: &str) -> Result<Chain, Fault> {
-    let tip = found(repository, name)?.map(|commit| commit.oid()).transpose()?;
-    let known = read().get(&(place.common_dir.clone(), name.to_owned())).cloned().unwrap_or_default();
+    let tip = find_reference(repository, name)?.map(|commit| commit.oid()).transpose()?;
+    let known = known_chains().get(&(place.common_dir.clone(), name.to_owned())).cloned().unwrap_or_default();
     let mut chain = Chain { tip, ..Chain::default() };
     let mut next = tip;
     while let Some(at) = next {
@@ -258,19 +258,19 @@ impl Chain {
             return Ok(());
         }
         let before = self.tip.map(|tip| repository.find_commit(tip)).transpose()?;
-        self.tip = Some(empty(repository, RECORDED, before.as_ref())?);
+        self.tip = Some(empty_commit(repository, RECORDED, before.as_ref())?);
         self.is_recorded = true;
         Ok(())
     }
 
     /// Returns an empty commit at the beginning of a chain.
     fn begin<'a>(repository: &'a Repository) -> Result<git2::Commit<'a>, Fault> {
-        Ok(repository.find_commit(empty(repository, "keep objects of a thread\n", None)?)?)
+        Ok(repository.find_commit(empty_commit(repository, "keep objects of a thread\n", None)?)?)
     }
 }
 
 /// Creates a commit without files.
-fn empty(repository: &Repository, message: &str, before: Option<&git2::Commit<'_>>) -> Result<Oid, Fault> {
+fn empty_commit(repository: &Repository, message: &str, before: Option<&git2::Commit<'_>>) -> Result<Oid, Fault> {
     let who = Signature::now("superstep", "superstep@localhost")?;
     let tree = repository.find_tree(repository.treebuilder(None)?.write()?)?;
     let parents: Vec<_> = before.into_iter().collect();

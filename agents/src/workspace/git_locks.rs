@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::error::WorkspaceError;
-use super::lock_note::{Claim, LockNote, Noted, NotedLock, NotedLocks};
+use super::lock_note::{ClaimKind, LockNote, NotedLock, NotedLocks, StoredNote};
 use super::place::{Fault, Place, Workspace};
 use super::worktree::{entries, is_made_for_agents, path_of};
 use crate::process::{may_use, works_in};
@@ -54,7 +54,7 @@ impl Locks {
     }
 
     /// Returns the first lock that is not free.
-    fn taken(&self, place: &Place) -> Option<PathBuf> {
+    fn blocking_lock(&self, place: &Place) -> Option<PathBuf> {
         self.0.named.iter().map(|lock| place.common_dir.join(lock)).find(|lock| lock.symlink_metadata().is_ok())
     }
 
@@ -62,12 +62,12 @@ impl Locks {
     pub(super) fn wait(&self, place: &Place) -> Result<(), WorkspaceError> {
         let begin = Instant::now();
         let mut examined: Option<Instant> = None;
-        while let Some(lock) = self.taken(place) {
+        while let Some(lock) = self.blocking_lock(place) {
             if examined.is_none_or(|at| at.elapsed() > EXAMINE) {
                 examined = Some(Instant::now());
                 remove_left(place);
             } else if begin.elapsed() >= place.options.lock_wait {
-                return Err(locked(lock));
+                return Err(locked_error(lock));
             } else {
                 thread::sleep(LOOK.min(place.options.lock_wait));
             }
@@ -76,7 +76,7 @@ impl Locks {
     }
 
     /// Waits until the locks are free, and notes them for a program that runs up to `limit`.
-    pub(super) fn noted(&self, place: &Place, limit: Duration) -> Result<LockNote, WorkspaceError> {
+    pub(super) fn wait_and_note(&self, place: &Place, limit: Duration) -> Result<LockNote, WorkspaceError> {
         if !self.0.possible.is_empty() {
             remove_left(place);
         }
@@ -113,10 +113,10 @@ impl Workspace {
 }
 
 /// Does work of this process that takes the locks of files, and repeats it if somebody else was faster.
-pub(super) fn taking<T>(place: &Place, files: &[&str], work: impl Fn() -> Result<T, Fault>) -> Result<T, Fault> {
+pub(super) fn with_locks<T>(place: &Place, files: &[&str], work: impl Fn() -> Result<T, Fault>) -> Result<T, Fault> {
     let (locks, begin) = (Locks::of(place, files), Instant::now());
     loop {
-        let note = locks.noted(place, OWN_LIMIT)?;
+        let note = locks.wait_and_note(place, OWN_LIMIT)?;
         let worked = work();
         note.remove();
         match worked {
@@ -127,7 +127,7 @@ pub(super) fn taking<T>(place: &Place, files: &[&str], work: impl Fn() -> Result
 }
 
 /// Returns the error about a lock that is not ours.
-pub(super) fn locked(path: PathBuf) -> WorkspaceError {
+pub(super) fn locked_error(path: PathBuf) -> WorkspaceError {
     let age = fs::symlink_metadata(&path).and_then(|about| about.modified()).ok();
     WorkspaceError::Locked { age: age.and_then(|at| at.elapsed().ok()).unwrap_or_default(), path }
 }
@@ -155,7 +155,7 @@ fn below_common(place: &Place, path: &Path) -> Option<String> {
 /// Removed locks that were not reported yet, by repository.
 static REMOVED: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
-fn removed() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<PathBuf>>> {
+fn removed_by_repository() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<PathBuf>>> {
     REMOVED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -163,7 +163,7 @@ impl Workspace {
     /// Returns a notice for each lock that a killed run had left in the repository, and that was removed since the last
     /// call.
     pub fn removed_locks(&self) -> Vec<String> {
-        let locks = removed().remove(&self.0.common_dir).unwrap_or_default();
+        let locks = removed_by_repository().remove(&self.0.common_dir).unwrap_or_default();
         let notice = |lock: PathBuf| format!("the lock {} of a killed run was removed", lock.display());
         locks.into_iter().map(notice).collect()
     }
@@ -171,7 +171,7 @@ impl Workspace {
 
 /// Removes the locks of killed runs, and the notes of them.
 pub(super) fn remove_left(place: &Place) {
-    let notes = Noted::left(place);
+    let notes = StoredNote::leftovers(place);
     if notes.is_empty() {
         return;
     }
@@ -182,9 +182,9 @@ pub(super) fn remove_left(place: &Place) {
     }
     for note in &notes {
         let mut is_done = true;
-        for lock in note.existing() {
+        for lock in note.existing_locks() {
             if is_left(place, &lock) && fs::remove_file(&lock.path).is_ok() {
-                removed().entry(place.common_dir.clone()).or_default().push(lock.path);
+                removed_by_repository().entry(place.common_dir.clone()).or_default().push(lock.path);
             } else {
                 is_done = false;
             }
@@ -198,11 +198,11 @@ pub(super) fn remove_left(place: &Place) {
 /// Returns whether no living process can be the one that holds a lock.
 fn is_left(place: &Place, lock: &NotedLock) -> bool {
     let folders = match lock.claim {
-        Claim::Own => folders_of(&lock.path),
-        Claim::Named | Claim::Possible => folders(place),
+        ClaimKind::Own => folders_of(&lock.path),
+        ClaimKind::Named | ClaimKind::Possible => folders(place),
     };
     // A program may close its lock while it holds it: who else could have made one that no note names?
-    let is_anyones = lock.claim != Claim::Named && works_in(&folders, lock.made);
+    let is_anyones = lock.claim != ClaimKind::Named && works_in(&folders, lock.made);
     !is_anyones && !may_use(&lock.path, &folders)
 }
 

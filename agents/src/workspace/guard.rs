@@ -33,7 +33,7 @@ pub struct Fingerprint {
 
 /// A change of something that determines what git executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tampered {
+pub struct TamperedItem {
     /// File, or folder of hooks.
     pub what: String,
     /// Kind of change.
@@ -52,7 +52,7 @@ pub enum Tampering {
     Changed,
 }
 
-impl fmt::Display for Tampered {
+impl fmt::Display for TamperedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let how = match self.how {
             Tampering::Added => "is new",
@@ -67,11 +67,11 @@ impl Fingerprint {
     /// Returns one digest of everything.
     pub fn digest(&self) -> String {
         let all: String = self.things.iter().map(|(what, digest)| format!("{digest} {what:?}\n")).collect();
-        hashed(all.as_bytes())
+        blob_hash(all.as_bytes())
     }
 
     /// Returns the differences to `now`, in the order of names.
-    pub fn changes(&self, now: &Self) -> Vec<Tampered> {
+    pub fn changes(&self, now: &Self) -> Vec<TamperedItem> {
         let how = |what: &String| match (self.things.get(what), now.things.get(what)) {
             (None, Some(_)) => Some(Tampering::Added),
             (Some(_), None) => Some(Tampering::Removed),
@@ -80,7 +80,7 @@ impl Fingerprint {
         let mut whats: Vec<_> = self.things.keys().chain(now.things.keys()).collect();
         whats.sort();
         whats.dedup();
-        whats.into_iter().filter_map(|what| Some(Tampered { what: what.clone(), how: how(what)? })).collect()
+        whats.into_iter().filter_map(|what| Some(TamperedItem { what: what.clone(), how: how(what)? })).collect()
     }
 
     fn note(&mut self, what: String, file: &Path) {
@@ -97,7 +97,7 @@ impl Fingerprint {
         let text = &text[before.len()..];
         let line = text.strip_suffix(b"\n").unwrap_or(text);
         let path = as_path(line.strip_suffix(b"\r").unwrap_or(line));
-        let (stored, here) = (moved::stored(&path), moved::here(&path));
+        let (stored, here) = (moved::stored_path(&path), moved::present_path(&path));
         let seen = match (stored != path, here != path) {
             (true, _) => [before, &as_bytes(&stored), b"\n"].concat(),
             (false, true) => [before, &as_bytes(&here), b"\n"].concat(),
@@ -151,30 +151,30 @@ impl Workspace {
 /// Fingerprints of the work trees that this process has locked, by their git folders.
 static TRUSTED: Mutex<BTreeMap<PathBuf, Fingerprint>> = Mutex::new(BTreeMap::new());
 
-fn trusted() -> MutexGuard<'static, BTreeMap<PathBuf, Fingerprint>> {
+fn trusted_fingerprints() -> MutexGuard<'static, BTreeMap<PathBuf, Fingerprint>> {
     TRUSTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Trusts the current state until the work tree is unlocked.
 pub(super) fn trust(place: &Place) {
     let now = fingerprint(place);
-    trusted().insert(place.git_dir.clone(), now);
+    trusted_fingerprints().insert(place.git_dir.clone(), now);
 }
 
 /// Trusts the current state if the work tree is locked: this process or a trusted hook has changed it.
 pub(super) fn renew_trust(place: &Place) {
-    if trusted().contains_key(&place.git_dir) {
+    if trusted_fingerprints().contains_key(&place.git_dir) {
         trust(place);
     }
 }
 
 pub(super) fn end_trust(git_dir: &Path) {
-    trusted().remove(git_dir);
+    trusted_fingerprints().remove(git_dir);
 }
 
 /// Fails if the state differs from that at the time of the lock.
 pub(super) fn ensure_trusted(place: &Place) -> Result<(), WorkspaceError> {
-    let Some(before) = trusted().get(&place.git_dir).cloned() else { return Ok(()) };
+    let Some(before) = trusted_fingerprints().get(&place.git_dir).cloned() else { return Ok(()) };
     let changes = before.changes(&fingerprint(place));
     if changes.is_empty() {
         return Ok(());
@@ -198,7 +198,7 @@ fn fingerprint(place: &Place) -> Fingerprint {
         }
     }
     let hooks = hooks_folder(place);
-    all.things.insert(format!("hooks in {}", shown(place, &hooks)), String::new());
+    all.things.insert(format!("hooks in {}", display_path(place, &hooks)), String::new());
     note_folder(&mut all, place, &with_sources(place, hooks), 0);
     all
 }
@@ -221,14 +221,14 @@ fn config_files(place: &Place) -> Vec<PathBuf> {
 
 /// Adds a configuration with all files it may include, regardless of the conditions.
 fn note_config(all: &mut Fingerprint, place: &Place, file: &Path, depth: usize) {
-    let what = format!("config {}", shown(place, file));
+    let what = format!("config {}", display_path(place, file));
     if depth > DEEPEST || all.things.contains_key(&what) {
         return;
     }
     // Also added if missing: an include may refer to a file created later.
     all.things.insert(what, digest(file).unwrap_or_default());
     for include in includes(file) {
-        note_config(all, place, &resolved(place, file, &include), depth + 1);
+        note_config(all, place, &resolve_path(place, file, &include), depth + 1);
     }
 }
 
@@ -266,12 +266,12 @@ fn note_program(all: &mut Fingerprint, place: &Place, command: &str) {
     for word in words.filter(|word| word.contains(['.', '/'])) {
         let file = lexical(&place.root.join(word));
         if file.starts_with(&place.root) && !file.is_dir() {
-            all.note(format!("program {}", shown(place, &file)), &file);
+            all.note(format!("program {}", display_path(place, &file)), &file);
         }
     }
 }
 
-fn resolved(place: &Place, file: &Path, path: &str) -> PathBuf {
+fn resolve_path(place: &Place, file: &Path, path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), place.options.variable("HOME")) {
         (Some(below), Some(home)) => Path::new(&home).join(below),
         _ => lexical(&file.parent().unwrap_or(file).join(path)),
@@ -295,8 +295,8 @@ pub(super) fn hooks_folder(place: &Place) -> PathBuf {
     match configured() {
         // Relative to the top of the work tree, where hooks run.
         Ok(Some(path)) => {
-            let own = resolved(place, &place.root.join(".git"), &path);
-            borrowed(place, &path, &own).unwrap_or(own)
+            let own = resolve_path(place, &place.root.join(".git"), &path);
+            main_hooks_folder(place, &path, &own).unwrap_or(own)
         }
         Ok(None) | Err(_) => place.common_dir.join("hooks"),
     }
@@ -304,7 +304,7 @@ pub(super) fn hooks_folder(place: &Place) -> PathBuf {
 
 /// Returns the folder of hooks of the main work tree, if the path is relative and a linked work tree has no such folder:
 /// it is in no commit, as that of husky.
-fn borrowed(place: &Place, path: &str, own: &Path) -> Option<PathBuf> {
+fn main_hooks_folder(place: &Place, path: &str, own: &Path) -> Option<PathBuf> {
     let is_relative = Path::new(path).is_relative() && !path.starts_with('~');
     let main = place.main_tree()?;
     let theirs = lexical(&main.join(path));
@@ -350,17 +350,17 @@ fn note_folder(all: &mut Fingerprint, place: &Place, folder: &Path, depth: usize
         }
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth < DEEPEST => note_folder(all, place, &path, depth + 1),
-            Ok(_) => all.note(format!("hook {}", shown(place, &path)), &path),
+            Ok(_) => all.note(format!("hook {}", display_path(place, &path)), &path),
             Err(_) => {}
         }
     }
 }
 
 /// Returns the path relative to the repository, or in full if it is outside.
-fn shown(place: &Place, path: &Path) -> String {
+fn display_path(place: &Place, path: &Path) -> String {
     let inside = path.strip_prefix(&place.common_dir).map(|below| Path::new(".git").join(below));
     let inside = inside.or_else(|_| path.strip_prefix(&place.root).map(Path::to_owned));
-    inside.unwrap_or_else(|_| moved::stored(path)).display().to_string()
+    inside.unwrap_or_else(|_| moved::stored_path(path)).display().to_string()
 }
 
 /// Returns a digest of content, mode and, for a link, its target; `None` if the file does not exist.
@@ -372,7 +372,7 @@ fn digest(file: &Path) -> Option<String> {
 fn digest_of(file: &Path, content: Option<&[u8]>) -> Option<String> {
     let about = fs::symlink_metadata(file).ok()?;
     let leads = fs::read_link(file).map(|to| to.display().to_string()).unwrap_or_default();
-    let content = content.map(hashed).unwrap_or_default();
+    let content = content.map(blob_hash).unwrap_or_default();
     let kind = if about.is_dir() { "folder" } else { "file" };
     Some(format!("{kind} {} {content} {leads}", runs(file)))
 }
@@ -392,6 +392,6 @@ pub(super) fn runs(file: &Path) -> &'static str {
     }
 }
 
-fn hashed(bytes: &[u8]) -> String {
+fn blob_hash(bytes: &[u8]) -> String {
     Oid::hash_object(ObjectType::Blob, bytes).map(|id| id.to_string()).unwrap_or_default()
 }

@@ -170,7 +170,7 @@ pub(super) const PRIVATE: &str = "refs/superstep/";
 /// assert_eq!(branch_name("fix: a/b"), "superstep/fix%3A%20a%2Fb");
 /// ```
 pub fn branch_name(thread: &str) -> String {
-    format!("superstep/{}", escaped(thread))
+    format!("superstep/{}", escape_id(thread))
 }
 
 /// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped
@@ -182,23 +182,23 @@ pub fn branch_name(thread: &str) -> String {
 /// assert_eq!(reference_name("ISSUE-7", &["integrated", "phase-2"]), "refs/superstep/ISSUE-7/integrated/phase-2");
 /// ```
 pub fn reference_name(thread: &str, name: &[&str]) -> String {
-    let parts: String = name.iter().map(|part| format!("/{}", escaped(part))).collect();
-    format!("{PRIVATE}{}{parts}", escaped(thread))
+    let parts: String = name.iter().map(|part| format!("/{}", escape_id(part))).collect();
+    format!("{PRIVATE}{}{parts}", escape_id(thread))
 }
 
 /// Returns the folder of a thread's references.
 pub(super) fn private_folder(thread: &str) -> String {
-    format!("{PRIVATE}{}/", escaped(thread))
+    format!("{PRIVATE}{}/", escape_id(thread))
 }
 
 pub(super) fn salvage_name(key: &SalvageKey) -> String {
     let SalvageKey { thread, task, attempt, phase } = key;
     let folder = private_folder(thread);
     match phase {
-        None => format!("{folder}task-{}/attempt-{attempt}", escaped(task)),
+        None => format!("{folder}task-{}/attempt-{attempt}", escape_id(task)),
         Some(SalvagePhase { phase, nth }) => {
             let again = if *nth > 1 { format!("-{nth}") } else { String::new() };
-            format!("{folder}phase-{phase}/attempt-{attempt}/task-{}{again}", escaped(task).replace('-', "%2D"))
+            format!("{folder}phase-{phase}/attempt-{attempt}/task-{}{again}", escape_id(task).replace('-', "%2D"))
         }
     }
 }
@@ -229,7 +229,7 @@ pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
 /// # use superstep::workspace::escaped;
 /// assert_eq!(escaped("fix: a/b"), "fix%3A%20a%2Fb");
 /// ```
-pub fn escaped(id: &str) -> String {
+pub fn escape_id(id: &str) -> String {
     let bytes = id.as_bytes();
     let is_word = |nth: usize| bytes.get(nth).is_some_and(u8::is_ascii_alphanumeric);
     let is_kept = |nth: usize| match bytes[nth] {

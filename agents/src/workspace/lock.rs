@@ -44,7 +44,7 @@ impl Workspace {
             let opened = own_folder(&place).and_then(|_| own_file(&path));
             let failed = |source| WorkspaceError::Io { doing: "lock", path: path.clone(), source };
             let mut file = opened.map_err(failed)?;
-            if !taken(&file).map_err(failed)? {
+            if !wait_for_lock(&file).map_err(failed)? {
                 return Err(WorkspaceError::Busy { root: place.root.clone(), holder: read(&mut file) });
             }
             sign(&mut file, thread).map_err(failed)?;
@@ -92,7 +92,7 @@ fn own_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn taken(file: &File) -> io::Result<bool> {
+fn wait_for_lock(file: &File) -> io::Result<bool> {
     let (step, mut left) = (Duration::from_millis(10), PATIENCE);
     loop {
         match file.try_lock() {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::place::Place;
-use crate::process::{EndMark, Life, ProcessId, booted, has_variable};
+use crate::process::{EndMark, Life, ProcessId, boot_time, has_variable};
 
 /// Environment variable by which the processes of a call are found, also those that outlive this one.
 pub(super) const VARIABLE: &str = "SUPERSTEP_LOCK_NOTE";
@@ -27,7 +27,7 @@ const END: &str = "end";
 /// Notes of calls that this process is making.
 static ACTIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-fn active() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn active_notes() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -72,18 +72,18 @@ pub struct LockNote {
 impl LockNote {
     /// Writes a note, and waits until it is on the disk.
     pub(super) fn write(place: &Place, locks: NotedLocks, limit: Duration) -> Result<Self, WorkspaceError> {
-        Self::written(place, locks, limit, false)
+        Self::write_note(place, locks, limit, false)
     }
 
     /// Writes the note of an agent, whose end is marked.
     pub(super) fn of_agent(place: &Place, locks: NotedLocks, limit: Duration) -> Result<Self, WorkspaceError> {
-        let mut note = Self::written(place, locks, limit, true)?;
+        let mut note = Self::write_note(place, locks, limit, true)?;
         note.mark = EndMark::start(&end_of(&note.path));
         note.is_agent = true;
         Ok(note)
     }
 
-    fn written(place: &Place, locks: NotedLocks, limit: Duration, is_agent: bool) -> Result<Self, WorkspaceError> {
+    fn write_note(place: &Place, locks: NotedLocks, limit: Duration, is_agent: bool) -> Result<Self, WorkspaceError> {
         let folder = folder(place);
         let failed = |source| WorkspaceError::Io { doing: "write", path: folder.clone(), source };
         let content = Content { process: ProcessId::own(), seconds: limit.as_secs(), is_agent, locks };
@@ -100,8 +100,8 @@ impl LockNote {
     /// that it started, may have been killed.
     pub(super) fn end(mut self, place: &Place) {
         self.mark_end();
-        let noted = Noted::read(place, &self.path);
-        if noted.is_none_or(|noted| noted.existing().is_empty()) {
+        let noted = StoredNote::read(place, &self.path);
+        if noted.is_none_or(|noted| noted.existing_locks().is_empty()) {
             self.remove();
         }
     }
@@ -126,7 +126,7 @@ impl Drop for LockNote {
         if self.is_agent {
             self.mark_end();
         }
-        active().remove(&self.path);
+        active_notes().remove(&self.path);
     }
 }
 
@@ -146,7 +146,7 @@ fn create(folder: &Path, text: &[u8]) -> io::Result<LockNote> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let name = format!("{}-{since}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let note = LockNote { path: folder.join(name), mark: None, is_agent: false };
-    active().insert(note.path.clone());
+    active_notes().insert(note.path.clone());
     let mut file = fs::File::create_new(&note.path)?;
     file.write_all(text)?;
     file.sync_data()?;
@@ -161,12 +161,12 @@ pub(super) struct NotedLock {
     pub(super) path: PathBuf,
     /// The time at which it was made.
     pub(super) made: SystemTime,
-    pub(super) claim: Claim,
+    pub(super) claim: ClaimKind,
 }
 
 /// Strength of the claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum ClaimKind {
     /// The note names it.
     Named,
     /// It is one of many that a program may have taken.
@@ -176,17 +176,17 @@ pub(super) enum Claim {
 }
 
 /// A note as it was read.
-pub(super) struct Noted {
+pub(super) struct StoredNote {
     path: PathBuf,
     content: Option<Content>,
-    locks: Vec<(PathBuf, Claim)>,
+    locks: Vec<(PathBuf, ClaimKind)>,
     /// Time in which the locks were created.
     times: [SystemTime; 2],
 }
 
-impl Noted {
+impl StoredNote {
     /// Returns the notes of calls of which no process is left.
-    pub(super) fn left(place: &Place) -> Vec<Self> {
+    pub(super) fn leftovers(place: &Place) -> Vec<Self> {
         let entries = fs::read_dir(folder(place)).into_iter().flatten().filter_map(Result::ok);
         let notes = entries.map(|entry| entry.path()).filter(|path| path.extension().is_none());
         notes.filter_map(|path| Self::read(place, &path)).filter(Self::is_over).collect()
@@ -208,7 +208,7 @@ impl Noted {
         let content: Option<Content> = fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let mut locks = vec![];
         if let Some(Content { locks: NotedLocks { named, possible, own }, .. }) = &content {
-            let claims = [(named, Claim::Named), (possible, Claim::Possible), (own, Claim::Own)];
+            let claims = [(named, ClaimKind::Named), (possible, ClaimKind::Possible), (own, ClaimKind::Own)];
             let claimed = claims.iter().flat_map(|(names, claim)| names.iter().map(move |name| (name, *claim)));
             let claimed = claimed.filter(|(name, claim)| is_inside(name, *claim));
             locks = claimed.map(|(name, claim)| (place.common_dir.join(name), claim)).collect();
@@ -218,18 +218,18 @@ impl Noted {
     }
 
     fn is_over(&self) -> bool {
-        self.content.as_ref().is_none_or(|content| content.is_over(&self.path)) && !active().contains(&self.path)
+        self.content.as_ref().is_none_or(|content| content.is_over(&self.path)) && !active_notes().contains(&self.path)
     }
 
     /// Returns the existing locks that the call may have created.
-    pub(super) fn existing(&self) -> Vec<NotedLock> {
+    pub(super) fn existing_locks(&self) -> Vec<NotedLock> {
         let mut found: Vec<NotedLock> = vec![];
         for (lock, claim) in &self.locks {
             let mut paths = vec![];
             locks_at(lock, &mut paths);
             paths.retain(|path| found.iter().all(|known| known.path != *path));
             found.extend(paths.into_iter().filter_map(|path| {
-                let made = path.symlink_metadata().ok().and_then(|about| changed(&about))?;
+                let made = path.symlink_metadata().ok().and_then(|about| change_time(&about))?;
                 let is_in_time = self.times[0] <= made && made <= self.times[1];
                 is_in_time.then_some(NotedLock { path, made, claim: *claim })
             }));
@@ -256,7 +256,7 @@ impl Content {
             return Some(limit);
         }
         // Without a mark, the end is known only if the whole machine has ended.
-        let booted = booted().filter(|_| self.process.as_ref().is_some_and(ProcessId::is_of_earlier_boot))?;
+        let booted = boot_time().filter(|_| self.process.as_ref().is_some_and(ProcessId::is_of_earlier_boot))?;
         Some(booted.min(limit))
     }
 
@@ -275,7 +275,7 @@ impl Content {
 
 /// Returns when a file was last changed. A new index has the modification time of an older file.
 #[cfg(unix)]
-fn changed(about: &fs::Metadata) -> Option<SystemTime> {
+fn change_time(about: &fs::Metadata) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let since = Duration::new(about.ctime().try_into().ok()?, about.ctime_nsec().try_into().ok()?);
     SystemTime::UNIX_EPOCH.checked_add(since)
@@ -302,12 +302,12 @@ fn is_lock(path: &Path) -> bool {
 }
 
 /// Returns whether it is a lock below git's folder: notes are files that an agent may have changed.
-fn is_inside(lock: &str, claim: Claim) -> bool {
+fn is_inside(lock: &str, claim: ClaimKind) -> bool {
     let is_plain = Path::new(lock).components().all(|part| matches!(part, Component::Normal(_)));
     let is_of_claim = match claim {
-        Claim::Own => lock.strip_prefix("worktrees/").is_some_and(|name| !name.contains('/')),
+        ClaimKind::Own => lock.strip_prefix("worktrees/").is_some_and(|name| !name.contains('/')),
         // Earlier versions named all references.
-        Claim::Named | Claim::Possible => lock == "refs" || is_lock(Path::new(lock)),
+        ClaimKind::Named | ClaimKind::Possible => lock == "refs" || is_lock(Path::new(lock)),
     };
     is_plain && is_of_claim
 }

@@ -99,20 +99,24 @@ mod trees;
 mod unfinished_commit;
 mod worktree;
 
-pub use branches::{BranchMove, Folded, Head, HeadMove, Movement, OwnBranch, PutBack, Standing, TurnWatch};
-pub use cause::{GitCause, Holder, Ongoing};
-pub use commit::{CommitRequest, Committed, MadeCommit};
+pub use branches::{
+    BranchMove, BranchPositions, FoldResult, Head, HeadMove, Movement, OwnBranch, RestoredBranch, TurnWatch,
+};
+pub use cause::{GitCause, Holder, OngoingOperation};
+pub use commit::{CommitRequest, CommitResult, MadeCommit};
 pub use error::WorkspaceError;
 pub use furnish::Furnishings;
-pub use guard::{Fingerprint, Tampered, Tampering};
-pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escaped, reference_name};
+pub use guard::{Fingerprint, TamperedItem, Tampering};
+pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escape_id, reference_name};
 pub use lock::WorkspaceLock;
 pub use lock_note::LockNote;
 pub use options::WorkspaceOptions;
 pub use place::Workspace;
-pub use references::KeptTree;
-pub use relocation::{Origin, Recorded, Whereabouts, mend_outside, mend_worktrees};
-pub use salvage::Salvaged;
+pub use references::StoredTree;
+pub use relocation::{Recorded, RepositoryLocation, RepositoryOrigin, mend_outside, mend_worktrees};
+pub use salvage::SalvagedWork;
 pub use survey::Survey;
-pub use trees::{Diff, FileDiff, FileStatus, LeakedKey, LeftOut, Reason, Reset, Snapshot};
+pub use trees::{
+    FileDiff, FileStatus, LeakedKey, OmissionReason, OmittedFile, ResetResult, TreeDiff, WorktreeSnapshot,
+};
 pub use worktree::git_folder;

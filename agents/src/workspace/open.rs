@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use git2::{ErrorCode, Repository};
-use superstep_base::moved::{here, stored};
+use superstep_base::moved::{present_path, stored_path};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
@@ -39,7 +39,7 @@ impl Workspace {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub async fn open_with(dir: impl AsRef<Path>, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
-        let dir = here(dir);
+        let dir = present_path(dir);
         let place = join(tokio::task::spawn_blocking(move || find(&dir, options)).await, &PathBuf::new())?;
         let place = Arc::new(place);
         check_version(&place).await?;
@@ -53,7 +53,7 @@ impl Workspace {
 
     /// Returns the same by the path that a run stores: that from before a move of the repository, as all that it stored.
     pub fn stored_root(&self) -> PathBuf {
-        stored(&self.0.root)
+        stored_path(&self.0.root)
     }
 
     /// Returns git's folder for this work tree.
@@ -115,7 +115,7 @@ impl Workspace {
     ) -> Result<T, WorkspaceError> {
         let place = Arc::clone(&self.0);
         let worked = tokio::task::spawn_blocking(move || {
-            let repository = open(&place).map_err(|source| unreadable(&place.root, source))?;
+            let repository = open(&place).map_err(|source| unreadable_error(&place.root, source))?;
             work(&repository, &place).map_err(|fault| fault.into_error(doing))
         });
         join(worked.await, &self.0.root)
@@ -145,7 +145,7 @@ impl Workspace {
 }
 
 fn find(dir: &Path, mut options: WorkspaceOptions) -> Result<Place, WorkspaceError> {
-    let repository = Repository::discover(dir).map_err(|source| unopened(dir, source))?;
+    let repository = Repository::discover(dir).map_err(|source| open_error(dir, source))?;
     let Some(root) = repository.workdir() else {
         return Err(WorkspaceError::Bare { dir: repository.path().to_owned() });
     };
@@ -155,13 +155,13 @@ fn find(dir: &Path, mut options: WorkspaceOptions) -> Result<Place, WorkspaceErr
     let root = canonical(root)?;
     let (git_dir, common_dir) = (canonical(repository.path())?, canonical(repository.commondir())?);
     let apart = options.apart.iter().filter_map(|file| inside(&root, file)).collect();
-    options.limit.get_or_insert_with(|| configured(&repository, TIMEOUT, LIMIT));
-    options.commit_limit.get_or_insert_with(|| configured(&repository, COMMIT_TIMEOUT, COMMIT_LIMIT));
+    options.limit.get_or_insert_with(|| configured_limit(&repository, TIMEOUT, LIMIT));
+    options.commit_limit.get_or_insert_with(|| configured_limit(&repository, COMMIT_TIMEOUT, COMMIT_LIMIT));
     Ok(Place { root, git_dir, common_dir, options, apart, separate_git_dir: None })
 }
 
 /// Returns the time limit that git's configuration names: whole seconds, or a text such as `90s`, `10m`, `1h`.
-fn configured(repository: &Repository, key: &str, default: Duration) -> Duration {
+fn configured_limit(repository: &Repository, key: &str, default: Duration) -> Duration {
     let text = repository.config().and_then(|config| config.get_string(key));
     text.ok().as_deref().and_then(seconds).map_or(default, Duration::from_secs)
 }
@@ -173,7 +173,7 @@ fn seconds(text: &str) -> Option<u64> {
     number.trim_end().parse::<u64>().ok().filter(|number| *number > 0)?.checked_mul(factor)
 }
 
-fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
+fn open_error(dir: &Path, source: git2::Error) -> WorkspaceError {
     let dir = dir.to_owned();
     match source.code() {
         ErrorCode::NotFound => match linked_git_dir(&dir) {
@@ -181,7 +181,7 @@ fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
             None => WorkspaceError::NoRepository { dir },
         },
         ErrorCode::Owner => WorkspaceError::NotYours { dir },
-        _ => unreadable(&dir, source),
+        _ => unreadable_error(&dir, source),
     }
 }
 
@@ -191,7 +191,7 @@ fn linked_git_dir(dir: &Path) -> Option<PathBuf> {
     (nearest.is_symlink() && nearest.is_dir()).then_some(nearest)
 }
 
-fn unreadable(dir: &Path, source: git2::Error) -> WorkspaceError {
+fn unreadable_error(dir: &Path, source: git2::Error) -> WorkspaceError {
     tracing::warn!(dir = %dir.display(), error = ?source, "libgit2 failed");
     WorkspaceError::Unreadable { dir: dir.to_owned(), cause: source.into() }
 }
@@ -206,7 +206,7 @@ async fn check_version(place: &Arc<Place>) -> Result<(), WorkspaceError> {
     if checked().contains(&which) {
         return Ok(());
     }
-    let output = Call::new(place, &["version"]).done().await?;
+    let output = Call::new(place, &["version"]).output().await?;
     let output = String::from_utf8_lossy(&output);
     let found = output.trim().trim_start_matches("git version ").to_owned();
     let mut numbers = found.split(['.', ' ']).map_while(|number| number.parse().ok());
@@ -232,7 +232,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the folder for git cannot be created.
-    pub async fn guarded(&self) -> Result<Self, WorkspaceError> {
+    pub async fn open_guarded(&self) -> Result<Self, WorkspaceError> {
         let place = self.run_blocking(|place| guarded_place(&place, &place.root, Some(&place.git_dir))).await??;
         Ok(Self(Arc::new(place)))
     }

@@ -86,7 +86,7 @@ impl WorkspaceOptions {
 
     /// Excludes a file or folder, such as the plan: it does not count as a change, snapshots and commits have it as
     /// HEAD has it (or not at all), and no reset touches it. Paths are relative to the top of the work tree.
-    pub fn apart(mut self, file: impl Into<PathBuf>) -> Self {
+    pub fn exclude(mut self, file: impl Into<PathBuf>) -> Self {
         self.apart.push(file.into());
         self
     }
@@ -144,7 +144,7 @@ impl WorkspaceOptions {
 
     /// Returns the configurable part of git's environment.
     pub(super) fn environment(&self) -> Environment {
-        let passed = Environment::allowed().keep(&PASSED);
+        let passed = Environment::from_process().keep(&PASSED);
         let mut environment = self.without.iter().fold(passed, Environment::without);
         // Messages are parsed, so they must be English; the encoding is kept.
         if let Some(all) = environment.get("LC_ALL").filter(|all| !all.is_empty()).map(OsStr::to_owned) {

@@ -131,7 +131,7 @@ pub(super) fn tree<'a>(repository: &'a Repository, id: &TreeId) -> Result<git2::
 pub(super) type RepoPath = Vec<u8>;
 
 /// Formats a path for people; invalid UTF-8 is replaced.
-pub(super) fn shown(path: &[u8]) -> String {
+pub(super) fn lossy_path(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
@@ -143,7 +143,7 @@ pub(super) fn as_path(path: &[u8]) -> PathBuf {
     }
     #[cfg(not(unix))]
     {
-        PathBuf::from(shown(path))
+        PathBuf::from(lossy_path(path))
     }
 }
 

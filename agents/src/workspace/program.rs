@@ -14,12 +14,12 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::error::WorkspaceError;
-use super::git_locks::{Locks, locked, named_in};
+use super::git_locks::{Locks, locked_error, named_in};
 use super::guard::{borrowed_hooks, ensure_trusted, renew_trust};
 use super::lock_note::{LockNote, VARIABLE};
 use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT};
 use super::place::{Place, join};
-use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
+use crate::process::{BoundedRun, Bounds, Environment, Program, ProgramEnd, Redactor};
 
 /// Number of bytes kept of the error output of git or a hook.
 const STDERR_BYTES: usize = 8 * 1024;
@@ -86,7 +86,7 @@ impl<'a> Call<'a> {
     }
 
     /// Uses another index than the user's.
-    pub(super) fn on(mut self, index: &'a Path) -> Self {
+    pub(super) fn with_index(mut self, index: &'a Path) -> Self {
         self.index = Some(index);
         self
     }
@@ -104,14 +104,14 @@ impl<'a> Call<'a> {
     }
 
     /// Waits for the locks of these files, and notes them and all others that git may leave behind if it is killed.
-    pub(super) fn taking(mut self, files: &[&str]) -> Self {
+    pub(super) fn with_locks(mut self, files: &[&str]) -> Self {
         self.locks = Some(Locks::of(self.place, files).with_all(self.place));
         self
     }
 
     /// Runs it and returns its output; a nonzero exit code is an error.
-    pub(super) async fn done(self) -> Result<Vec<u8>, WorkspaceError> {
-        let command = self.shown();
+    pub(super) async fn output(self) -> Result<Vec<u8>, WorkspaceError> {
+        let command = self.command_line();
         let answer = self.run().await?;
         match answer.code {
             Some(0) => Ok(answer.stdout),
@@ -130,7 +130,7 @@ impl<'a> Call<'a> {
         };
         let bounds = Bounds { time: limit, output: STDOUT_BYTES, linger: LINGER };
         // The note survives a kill of this process: a later run removes the locks that it names.
-        let note = self.noted(limit).await?;
+        let note = self.note_locks(limit).await?;
         let ran = self.program(note.as_ref()).run_watched_within(&bounds).await;
         // The program has ended; its note goes too, unless one of its locks still exists.
         if let Some(note) = note {
@@ -149,31 +149,31 @@ impl<'a> Call<'a> {
             .await?;
         }
         let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
-        let (Ran { how, out, err }, children) = ran.map_err(unusable)?;
+        let (BoundedRun { how, out, err }, children) = ran.map_err(unusable)?;
         match how {
-            How::Exited(status) => {
+            ProgramEnd::Exited(status) => {
                 let answer = CallOutput { code: status.code(), stdout: out.take(), stderr: err.text() };
                 // 128 is git's code for fatal errors, such as a lock that another program holds.
                 match named_in(&answer.stderr).filter(|_| answer.code == Some(128)) {
-                    Some(lock) => Err(locked(self.place.root.join(lock))),
+                    Some(lock) => Err(locked_error(self.place.root.join(lock))),
                     None => Ok(answer),
                 }
             }
-            How::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
-            How::TooLong => {
+            ProgramEnd::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
+            ProgramEnd::TooLong => {
                 let setting = if self.hooks { COMMIT_TIMEOUT } else { TIMEOUT };
                 // Command lines may contain keys.
                 let waited_for = (!children.is_empty()).then(|| Redactor::keys().redact(&children.join("`, `")));
-                Err(WorkspaceError::TimedOut { command: self.shown(), limit, waited_for, setting })
+                Err(WorkspaceError::TimedOut { command: self.command_line(), limit, waited_for, setting })
             }
         }
     }
 
     /// Notes the locks that it takes.
-    async fn noted(&self, limit: Duration) -> Result<Option<LockNote>, WorkspaceError> {
+    async fn note_locks(&self, limit: Duration) -> Result<Option<LockNote>, WorkspaceError> {
         let Some(locks) = self.locks.clone() else { return Ok(None) };
         let place = Arc::clone(self.place);
-        let noted = spawn_blocking(move || locks.noted(&place, limit)).await;
+        let noted = spawn_blocking(move || locks.wait_and_note(&place, limit)).await;
         join(noted, &self.place.root).map(Some)
     }
 
@@ -193,10 +193,10 @@ impl<'a> Call<'a> {
             return self.run_blocking(ensure_trusted).await;
         }
         let is_allowed = self.args.first().is_some_and(|first| WITH_FILES_ALONE.iter().any(|name| first == *name));
-        if is_allowed && !self.hooks { Ok(()) } else { Err(WorkspaceError::Guarded { command: self.shown() }) }
+        if is_allowed && !self.hooks { Ok(()) } else { Err(WorkspaceError::Guarded { command: self.command_line() }) }
     }
 
-    fn shown(&self) -> String {
+    fn command_line(&self) -> String {
         let args: Vec<_> = self.args.iter().map(|arg| arg.to_string_lossy()).collect();
         args.join(" ")
     }
@@ -211,7 +211,7 @@ impl<'a> Call<'a> {
         let program = Program::new(&self.place.options.program).args(settings).args(&self.args);
         let program = program.directory(&self.place.root).environment(environment).stdin(self.input.as_slice());
         // Git leaves nothing half done, and a hook may be in the middle of something.
-        program.keep(STDERR_BYTES).keep_output(usize::try_from(STDOUT_BYTES).unwrap_or(usize::MAX)).unwatched()
+        program.keep(STDERR_BYTES).keep_output(usize::try_from(STDOUT_BYTES).unwrap_or(usize::MAX)).outlive_parent()
     }
 
     /// Uses a separate folder for git without configuration.

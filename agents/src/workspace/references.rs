@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use git2::{BranchType, ErrorCode, Oid, Reference, Repository, Signature, Time};
 
 use super::error::WorkspaceError;
-use super::git_locks::taking;
+use super::git_locks::with_locks;
 use super::id::{CommitId, PRIVATE, TreeId};
 use super::place::{Fault, Place, Workspace, tree};
 
 /// Tree to store as a commit.
 #[derive(Clone, Debug)]
-pub struct KeptTree {
+pub struct StoredTree {
     /// Private reference, from [`reference_name`](super::reference_name).
     pub reference: String,
     /// Parent commit; `None` for the first.
@@ -32,7 +32,7 @@ impl Workspace {
     /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
     pub async fn reference(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let name = private(name)?;
-        self.objects("read a reference", move |repository, _| found(repository, &name)).await
+        self.objects("read a reference", move |repository, _| find_reference(repository, &name)).await
     }
 
     /// Sets a private reference to a commit, if it is at `expected` (`None`: does not exist), or at the commit already.
@@ -49,7 +49,7 @@ impl Workspace {
         let (name, expected, to) = (private(name)?, expected.cloned(), to.clone());
         self.objects("set a reference", move |repository, place| {
             let commit = repository.find_commit(to.oid()?).map_err(|_| to.missing())?.id();
-            let now = found(repository, &name)?;
+            let now = find_reference(repository, &name)?;
             if now.as_ref() == Some(&to) {
                 return Ok(());
             }
@@ -57,7 +57,7 @@ impl Workspace {
                 return Err(WorkspaceError::ReferenceMoved { reference: name, expected, found: now }.into());
             }
             const LOG: &str = "superstep: set";
-            taking(place, &[&name], || {
+            with_locks(place, &[&name], || {
                 match &expected {
                     Some(old) => repository.reference_matching(&name, commit, true, old.oid()?, LOG)?,
                     None => repository.reference(&name, commit, false, LOG)?,
@@ -83,7 +83,7 @@ impl Workspace {
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or parent do not exist,
     /// [`BadReference`](WorkspaceError::BadReference) if the reference is not below `refs/superstep/`.
-    pub async fn keep_tree(&self, kept: &KeptTree) -> Result<CommitId, WorkspaceError> {
+    pub async fn keep_tree(&self, kept: &StoredTree) -> Result<CommitId, WorkspaceError> {
         let (reference, kept) = (private(&kept.reference)?, kept.clone());
         self.new_objects("keep the files", move |repository, place| {
             let commit = write(repository, &kept)?;
@@ -99,7 +99,7 @@ fn private(name: &str) -> Result<String, WorkspaceError> {
     if is_ours { Ok(name.to_owned()) } else { Err(WorkspaceError::BadReference { reference: name.to_owned() }) }
 }
 
-pub(super) fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
+pub(super) fn find_reference(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
     match repository.find_reference(name) {
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         reference => Ok(Some(reference?.peel_to_commit()?.id().into())),
@@ -108,7 +108,7 @@ pub(super) fn found(repository: &Repository, name: &str) -> Result<Option<Commit
 
 /// Points a reference at a commit, wherever it was.
 pub(super) fn put(repository: &Repository, place: &Place, name: &str, (to, log): (Oid, &str)) -> Result<(), Fault> {
-    taking(place, &[name], || Ok(repository.reference(name, to, true, log).map(drop)?))
+    with_locks(place, &[name], || Ok(repository.reference(name, to, true, log).map(drop)?))
 }
 
 /// Deletes a reference, if it exists.
@@ -117,7 +117,7 @@ pub(super) fn delete(repository: &Repository, place: &Place, name: &str) -> Resu
         Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
         found => drop(found?),
     }
-    taking(place, &[name, "packed-refs"], || match repository.find_reference(name) {
+    with_locks(place, &[name, "packed-refs"], || match repository.find_reference(name) {
         Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
         found => Ok(found?.delete()?),
     })
@@ -136,7 +136,7 @@ pub(super) fn tip_of(reference: &Reference<'_>) -> Result<Oid, Fault> {
     reference.target().map_or_else(|| Ok(reference.peel_to_commit()?.id()), Ok)
 }
 
-fn write(repository: &Repository, kept: &KeptTree) -> Result<Oid, Fault> {
+fn write(repository: &Repository, kept: &StoredTree) -> Result<Oid, Fault> {
     let who = signature(repository, UNIX_EPOCH + Duration::from_millis(kept.at))?;
     commit_tree(repository, &who, kept.parent.as_ref(), &kept.tree, &kept.message)
 }

@@ -8,13 +8,15 @@ use std::{fs, io};
 
 use git2::{ObjectType, Oid, Repository};
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::{Move, here};
+use superstep_base::moved::{FolderMove, present_path};
 
 use super::branches::log_file;
 use super::error::WorkspaceError;
 use super::id::private_folder;
 use super::place::as_bytes;
-use super::worktree::{COMPLETE, common_of, entries_in, is_repository, leads_to, main_part, resolved, top_of, tree_of};
+use super::worktree::{
+    COMPLETE, common_of, entries_in, is_repository, leads_to, main_part, resolve_links, top_of, tree_of,
+};
 
 /// A run whose work tree is looked for.
 #[derive(Clone, Debug)]
@@ -24,7 +26,7 @@ pub struct Recorded {
     /// A commit of the work; none: it has not begun.
     pub commit: Option<String>,
     /// The repository that it was started with; none: an earlier version recorded it.
-    pub origin: Option<Origin>,
+    pub origin: Option<RepositoryOrigin>,
     /// The thread.
     pub thread: String,
     /// The folder of the store.
@@ -35,7 +37,7 @@ pub struct Recorded {
 
 /// The repository that a run was started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct RepositoryOrigin {
     /// Digest of the first line in the log of HEAD: a copy of all files has it too, and a clone one of its own.
     pub first: String,
     /// True if the run was started inside of another repository: then the place of the store tells nothing.
@@ -43,7 +45,7 @@ pub struct Origin {
     pub is_elsewhere: bool,
 }
 
-impl Origin {
+impl RepositoryOrigin {
     /// Returns the origin of a run that is started in a folder; none before the first commit. Blocks.
     pub fn of(root: &Path, current: &Path) -> Option<Self> {
         let is_elsewhere = top_of(current).is_some_and(|top| Some(top) != top_of(root));
@@ -53,11 +55,11 @@ impl Origin {
 
 /// The place of a run's work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum RepositoryLocation {
     /// It is where it was.
     Unmoved,
     /// It is somewhere else.
-    Moved(Move),
+    Moved(FolderMove),
     /// It is not where it was, and not found.
     Gone,
     /// It is where it was, and the person is in a copy of its repository.
@@ -80,18 +82,18 @@ struct Candidates {
 impl Recorded {
     /// Looks for the work tree. The repository in which the store lies comes first, then one that lies beside the store as
     /// before, then that of the current directory. Blocks.
-    pub fn find(&self) -> Whereabouts {
+    pub fn find(&self) -> RepositoryLocation {
         let main = main_part(&self.folder);
         let is_there = is_repository(&main);
         let [of_store, of_current] = [&self.store, &self.current].map(|folder| top_of(folder));
         let nearest = of_store.as_ref().or(of_current.as_ref());
         if is_there && nearest == Some(&main) {
-            return Whereabouts::Unmoved;
+            return RepositoryLocation::Unmoved;
         }
-        let beside = if is_there { self.copied_beside(&main) } else { self.beside(&main) };
+        let beside = if is_there { self.copied_candidates(&main) } else { self.renamed_candidates(&main) };
         let mut found = Candidates { of_store, of_current, beside };
         found.retain(|candidate| *candidate != main && !(is_there && is_same(candidate, &main)));
-        if is_there { self.where_it_was(main, &found) } else { self.elsewhere(main, &found) }
+        if is_there { self.check_in_place(main, &found) } else { self.find_moved(main, &found) }
     }
 
     /// Returns the repositories in which the store lies, and the person is.
@@ -100,14 +102,14 @@ impl Recorded {
     }
 
     /// Decides between a repository that is where it was, and others.
-    fn where_it_was(&self, main: PathBuf, found: &Candidates) -> Whereabouts {
+    fn check_in_place(&self, main: PathBuf, found: &Candidates) -> RepositoryLocation {
         if self.commit.is_some() && !self.is_whole_in(&main) {
             // Another repository may be there now.
             match found.all().into_iter().filter(|candidate| self.is_whole_in(candidate)).collect::<Vec<_>>().as_slice()
             {
                 [] => {}
                 [one] => return move_to(main, one),
-                several => return Whereabouts::Unclear(several.to_vec()),
+                several => return RepositoryLocation::Unclear(several.to_vec()),
             }
         }
         let is_copy = |candidate: &&PathBuf| match &self.commit {
@@ -118,48 +120,48 @@ impl Recorded {
             return move_to(main, copy);
         }
         match found.of_current.iter().find(is_copy) {
-            Some(copy) => Whereabouts::Copied { copy: copy.clone() },
-            None => Whereabouts::Unmoved,
+            Some(copy) => RepositoryLocation::Copied { copy: copy.clone() },
+            None => RepositoryLocation::Unmoved,
         }
     }
 
-    fn elsewhere(&self, main: PathBuf, found: &Candidates) -> Whereabouts {
+    fn find_moved(&self, main: PathBuf, found: &Candidates) -> RepositoryLocation {
         let fitting = match self.commit {
-            None => self.alike(&main, found.all()),
-            Some(_) => self.known(&main, found.all()),
+            None => self.repositories_with_origin(&main, found.all()),
+            Some(_) => self.repositories_with_run(&main, found.all()),
         };
         let both =
             found.of_store.as_ref().filter(|of_store| found.of_current.as_ref().is_none_or(|at| at == *of_store));
         match fitting.as_slice() {
-            [] => Whereabouts::Gone,
+            [] => RepositoryLocation::Gone,
             [one] => move_to(main, one),
             several => match both.filter(|both| several.contains(both)) {
                 Some(both) => move_to(main, both),
-                None => Whereabouts::Unclear(several.to_vec()),
+                None => RepositoryLocation::Unclear(several.to_vec()),
             },
         }
     }
 
     /// Returns the repositories with the run; those without references of it only if there is no other: earlier versions made
     /// none.
-    fn known(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
+    fn repositories_with_run(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
         all.retain(|candidate| self.is_in(candidate));
         let whole: Vec<PathBuf> = all.iter().filter(|candidate| self.has_references(candidate)).cloned().collect();
-        let whole = if whole.is_empty() { self.nearby(main, |top| self.is_whole_in(top)) } else { whole };
+        let whole = if whole.is_empty() { self.nearby_repositories(main, |top| self.is_whole_in(top)) } else { whole };
         if whole.is_empty() { all } else { whole }
     }
 
     /// Returns the repositories that began as that of a run whose work has not begun.
-    fn alike(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
+    fn repositories_with_origin(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
         let Some(origin) = self.origin.as_ref().filter(|origin| !origin.is_elsewhere) else { return vec![] };
         let is_alike = |top: &Path| first_of(top).as_ref() == Some(&origin.first);
         all.retain(|candidate| is_alike(candidate));
-        if all.is_empty() { self.nearby(main, is_alike) } else { all }
+        if all.is_empty() { self.nearby_repositories(main, is_alike) } else { all }
     }
 
     /// Returns whether a repository is a copy of that of a run whose work has not begun, with its store.
     fn is_copy(&self, candidate: &Path, main: &Path) -> bool {
-        let store = resolved(&self.store);
+        let store = resolve_links(&self.store);
         let had_store = store.strip_prefix(candidate).map_or(true, |inside| main.join(inside).is_dir());
         let is_elsewhere = self.origin.as_ref().is_some_and(|origin| origin.is_elsewhere);
         !is_elsewhere && had_store && begins_as(candidate, main)
@@ -172,10 +174,10 @@ impl Recorded {
 
     /// Returns the repositories with the run in the folder where it was, and in the current directory: it may only have
     /// another name.
-    fn nearby(&self, main: &Path, is_one: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    fn nearby_repositories(&self, main: &Path, is_one: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let folders = main.parent().into_iter().chain([self.current.as_path()]);
         let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
-        let tops = entries.map(|entry| resolved(&entry.path())).filter(|top| is_repository(top));
+        let tops = entries.map(|entry| resolve_links(&entry.path())).filter(|top| is_repository(top));
         let mut found: Vec<PathBuf> = tops.filter(|top| is_one(top)).collect();
         found.sort();
         found.dedup();
@@ -202,14 +204,14 @@ impl Recorded {
     }
 
     /// Returns the repositories that may be the one in a folder above it that was renamed.
-    fn beside(&self, main: &Path) -> Vec<PathBuf> {
+    fn renamed_candidates(&self, main: &Path) -> Vec<PathBuf> {
         let bases = [&self.store, &self.current];
         bases.into_iter().flat_map(|base| below_each(base, main)).map(|(found, _, _)| found).collect()
     }
 
     /// The same where the folder was copied: the store lay in it too.
-    fn copied_beside(&self, main: &Path) -> Vec<PathBuf> {
-        let store = resolved(&self.store);
+    fn copied_candidates(&self, main: &Path) -> Vec<PathBuf> {
+        let store = resolve_links(&self.store);
         let had_store = |(found, above, before): (PathBuf, PathBuf, PathBuf)| {
             let inside = store.strip_prefix(&above).ok()?;
             (above != before && before.join(inside).is_dir()).then_some(found)
@@ -237,14 +239,14 @@ impl Candidates {
     }
 }
 
-fn move_to(from: PathBuf, to: &Path) -> Whereabouts {
-    Whereabouts::Moved(Move { from, to: to.to_owned() })
+fn move_to(from: PathBuf, to: &Path) -> RepositoryLocation {
+    RepositoryLocation::Moved(FolderMove { from, to: to.to_owned() })
 }
 
 /// Returns the repositories at the end of `main` below each folder above `base`, each with that folder, and the one that
 /// `main` has in its place.
 fn below_each(base: &Path, main: &Path) -> Vec<(PathBuf, PathBuf, PathBuf)> {
-    let (base, mut found) = (resolved(base), vec![]);
+    let (base, mut found) = (resolve_links(base), vec![]);
     for above in base.ancestors() {
         for before in main.ancestors().skip(1) {
             let Ok(end) = main.strip_prefix(before) else { continue };
@@ -279,7 +281,7 @@ fn first_of(top: &Path) -> Option<String> {
 ///
 /// # Errors
 /// [`Io`](WorkspaceError::Io) if a file cannot be written.
-pub fn mend_worktrees(moved: &Move) -> Result<(), WorkspaceError> {
+pub fn mend_worktrees(moved: &FolderMove) -> Result<(), WorkspaceError> {
     mend_all(&moved.to, |tree| tree == moved.to)
 }
 
@@ -298,9 +300,9 @@ fn mend_all(top: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), WorkspaceE
     let Some(common) = common_of(top) else { return Ok(()) };
     for entry in entries_in(&common) {
         let Some(stored) = tree_of(&entry) else { continue };
-        let tree = moved_along(top, &stored, &entry).unwrap_or_else(|| here(&stored));
+        let tree = moved_along(top, &stored, &entry).unwrap_or_else(|| present_path(&stored));
         if entry.join(COMPLETE).exists() || is_own(&tree) {
-            mend(&entry, &stored, &tree)?;
+            repair_links(&entry, &stored, &tree)?;
         }
     }
     Ok(())
@@ -314,7 +316,7 @@ fn moved_along(top: &Path, stored: &Path, entry: &Path) -> Option<PathBuf> {
 }
 
 /// Mends the links between git's folder for a work tree, and the work tree.
-fn mend(entry: &Path, stored: &Path, tree: &Path) -> Result<(), WorkspaceError> {
+fn repair_links(entry: &Path, stored: &Path, tree: &Path) -> Result<(), WorkspaceError> {
     let Some(target) = leads_to(tree).filter(|target| target.file_name() == entry.file_name()) else { return Ok(()) };
     if stored != tree {
         write(entry, "", &tree.join(".git"), &entry.join("gitdir"))?;

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::id::{CommitId, SalvageKey, SalvagePhase, TreeId, private_folder, read_salvage_name, salvage_name};
-use super::place::{Fault, Place, RepoPath, Workspace, shown};
-use super::references::{commit_tree, found, put};
-use super::trees::{Reset, Steps, differing};
+use super::place::{Fault, Place, RepoPath, Workspace, lossy_path};
+use super::references::{commit_tree, find_reference, put};
+use super::trees::{FileChanges, ResetResult, differing_files};
 
 /// Message in the log of references.
 const LOG: &str = "superstep: salvage";
 
 /// Salvaged work of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Salvaged {
+pub struct SalvagedWork {
     /// Reference of the work: `refs/superstep/THREAD/task-ID/attempt-K`, or
     /// `refs/superstep/THREAD/phase-K/attempt-N/task-ID` of a phase (`task-ID-2`: the second piece of work on the
     /// task). Earlier work of the same attempt has the suffix `-earlier-N`.
@@ -43,7 +43,7 @@ impl Workspace {
         key: &SalvageKey,
         base: Option<&CommitId>,
         tree: &TreeId,
-    ) -> Result<Salvaged, WorkspaceError> {
+    ) -> Result<SalvagedWork, WorkspaceError> {
         let (key, base, tree) = (key.clone(), base.cloned(), tree.clone());
         self.new_objects("salvage the work", move |repository, place| {
             let reference = salvage_name(&key);
@@ -61,7 +61,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the references cannot be read.
-    pub async fn salvaged(&self, thread: &str) -> Result<Vec<Salvaged>, WorkspaceError> {
+    pub async fn salvaged_work(&self, thread: &str) -> Result<Vec<SalvagedWork>, WorkspaceError> {
         let folder = private_folder(thread);
         self.objects("read salvaged work", move |repository, _| {
             let mut all = Vec::new();
@@ -71,8 +71,8 @@ impl Workspace {
                     all.push(read_salvaged(repository, name, &key)?);
                 }
             }
-            let phase = |one: &Salvaged| one.phase.map_or((0, 0), |part| (part.phase, one.attempt));
-            let order = |one: &Salvaged| (phase(one), one.task.clone(), one.attempt, one.reference.clone());
+            let phase = |one: &SalvagedWork| one.phase.map_or((0, 0), |part| (part.phase, one.attempt));
+            let order = |one: &SalvagedWork| (phase(one), one.task.clone(), one.attempt, one.reference.clone());
             all.sort_by_cached_key(order);
             Ok(all)
         })
@@ -85,18 +85,18 @@ impl Workspace {
     /// [`NoSuchSalvage`](WorkspaceError::NoSuchSalvage), [`InTheWay`](WorkspaceError::InTheWay) if it would write files
     /// with uncommitted changes, [`Conflict`](WorkspaceError::Conflict) if later commits changed the same lines.
     /// Nothing was changed.
-    pub async fn restore(&self, reference: &str) -> Result<Reset, WorkspaceError> {
+    pub async fn restore(&self, reference: &str) -> Result<ResetResult, WorkspaceError> {
         self.ensure_ready().await?;
         let (base, kept) = self.salvaged_trees(reference).await?;
         let now = self.snapshot().await?.tree;
         if now == kept {
-            return Ok(Reset { from: now, removed: vec![], written: vec![] });
+            return Ok(ResetResult { from: now, removed: vec![], written: vec![] });
         }
         self.ensure_untouched(&self.steps(&base, &kept).await?, &now).await?;
-        let to = self.carried(&base, &now, &kept).await?;
+        let to = self.apply_change(&base, &now, &kept).await?;
         let steps = self.steps(&now, &to).await?;
         self.ensure_free(&steps)?;
-        self.go(now, &to, steps).await
+        self.apply_steps(now, &to, steps).await
     }
 
     /// Returns the trees at the start and the end of an attempt.
@@ -113,14 +113,14 @@ impl Workspace {
     }
 
     /// Checks that no file to write has uncommitted changes.
-    async fn ensure_untouched(&self, steps: &Steps, now: &TreeId) -> Result<(), WorkspaceError> {
+    async fn ensure_untouched(&self, steps: &FileChanges, now: &TreeId) -> Result<(), WorkspaceError> {
         let head = match self.head_tree().await? {
             Some(head) => head,
             None => self.empty_tree().await?,
         };
         let own = self.steps(&head, now).await?;
         let own: std::collections::BTreeSet<&RepoPath> = own.all().collect();
-        let mut files: Vec<_> = steps.all().filter(|file| own.contains(file)).map(|file| shown(file)).collect();
+        let mut files: Vec<_> = steps.all().filter(|file| own.contains(file)).map(|file| lossy_path(file)).collect();
         files.sort();
         if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }
     }
@@ -139,9 +139,9 @@ fn is_kept(repository: &Repository, name: &str, base: Option<&CommitId>, tree: &
 /// Stores the commit of an existing reference as `…-earlier-N`. The reference itself is replaced afterwards, so that a
 /// kill in between loses neither; then the commit is found there.
 fn store_earlier(repository: &Repository, place: &Place, name: &str) -> Result<(), Fault> {
-    let Some(commit) = found(repository, name)?.map(|commit| commit.oid()).transpose()? else { return Ok(()) };
+    let Some(commit) = find_reference(repository, name)?.map(|commit| commit.oid()).transpose()? else { return Ok(()) };
     for earlier in (1..).map(|nth| format!("{name}-earlier-{nth}")) {
-        match found(repository, &earlier)? {
+        match find_reference(repository, &earlier)? {
             Some(stored) if stored.oid()? != commit => {}
             Some(_) => return Ok(()),
             None => return put(repository, place, &earlier, (commit, LOG)),
@@ -157,11 +157,11 @@ fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id:
     commit_tree(repository, &who, base, id, &message)
 }
 
-fn read_salvaged(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {
+fn read_salvaged(repository: &Repository, reference: String, key: &SalvageKey) -> Result<SalvagedWork, Fault> {
     let commit = repository.find_reference(&reference)?.peel_to_commit()?;
-    let files = differing(repository, &base_tree(repository, &commit)?, &commit.tree()?)?;
-    let files = files.iter().map(|file| shown(file)).collect();
-    Ok(Salvaged { reference, task: key.task.clone(), attempt: key.attempt, phase: key.phase, files })
+    let files = differing_files(repository, &base_tree(repository, &commit)?, &commit.tree()?)?;
+    let files = files.iter().map(|file| lossy_path(file)).collect();
+    Ok(SalvagedWork { reference, task: key.task.clone(), attempt: key.attempt, phase: key.phase, files })
 }
 
 fn base_tree<'a>(repository: &'a Repository, commit: &git2::Commit<'_>) -> Result<git2::Tree<'a>, Fault> {

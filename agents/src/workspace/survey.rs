@@ -9,7 +9,7 @@ use git2::Repository;
 
 use super::error::WorkspaceError;
 use super::guard::{hooks_folder, runs};
-use super::place::{Fault, Place, Workspace, shown};
+use super::place::{Fault, Place, Workspace, lossy_path};
 
 /// Hooks that run at a commit.
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
@@ -57,7 +57,7 @@ impl Workspace {
     /// [`Git`](WorkspaceError::Git) if the repository cannot be read, [`GitFailed`](WorkspaceError::GitFailed) if git
     /// cannot list ignored files.
     pub async fn survey(&self) -> Result<Survey, WorkspaceError> {
-        let ignored = self.needed().await?;
+        let ignored = self.needed_files().await?;
         self.read("look at the repository", move |repository, place| {
             let hooks = hooks_folder(place);
             let is_default = hooks.starts_with(&place.common_dir);
@@ -77,7 +77,7 @@ impl Workspace {
     /// # Errors
     /// [`IndexForm`](WorkspaceError::IndexForm), [`FilterMissing`](WorkspaceError::FilterMissing).
     pub async fn ensure_supported(&self) -> Result<(), WorkspaceError> {
-        let own_programs = self.git(&["--exec-path"]).done().await?;
+        let own_programs = self.git(&["--exec-path"]).output().await?;
         let own_programs = PathBuf::from(String::from_utf8_lossy(&own_programs).trim());
         self.read("look at the repository", move |repository, place| {
             if let Err(error) = repository.index() {
@@ -95,10 +95,10 @@ impl Workspace {
     }
 
     /// Returns the ignored files and folders that programs are likely to need, whole folders as one.
-    async fn needed(&self) -> Result<Vec<String>, WorkspaceError> {
+    async fn needed_files(&self) -> Result<Vec<String>, WorkspaceError> {
         let list = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
-        let output = self.git(&list).done().await?;
-        let names = output.split(|byte| *byte == 0).take(LOOKED_AT).filter(|name| !name.is_empty()).map(shown);
+        let output = self.git(&list).output().await?;
+        let names = output.split(|byte| *byte == 0).take(LOOKED_AT).filter(|name| !name.is_empty()).map(lossy_path);
         Ok(names.filter(|name| is_needed(name)).collect())
     }
 }

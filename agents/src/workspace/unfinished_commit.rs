@@ -12,7 +12,7 @@ use super::branches::is_amended;
 use super::error::WorkspaceError;
 use super::id::{CommitId, CommitKey, TreeId};
 use super::place::{Place, Workspace, own_folder};
-use super::references::found;
+use super::references::find_reference;
 
 /// HEAD's commit.
 pub(super) struct Tip {
@@ -53,7 +53,7 @@ impl Workspace {
     }
 
     /// Creates the commit again with another tree and message. No hook runs, and nothing points at it yet.
-    pub(super) async fn amended(&self, tip: &Tip, tree: &TreeId, message: &str) -> Result<CommitId, WorkspaceError> {
+    pub(super) async fn amend(&self, tip: &Tip, tree: &TreeId, message: &str) -> Result<CommitId, WorkspaceError> {
         let signs = self.git(&["config", "--type=bool", "--get", "commit.gpgSign"]).run().await?;
         let mut make = self.git(&["commit-tree", "-F", "-"]);
         for parent in &tip.parents {
@@ -78,13 +78,13 @@ impl Workspace {
         to: Option<&CommitId>,
     ) -> Result<bool, WorkspaceError> {
         let name = branch.map_or_else(|| "HEAD".to_owned(), |branch| format!("refs/heads/{branch}"));
-        let update = self.git(&["update-ref", "-m", "superstep: amend", "--no-deref"]).taking(&["HEAD"]);
+        let update = self.git(&["update-ref", "-m", "superstep: amend", "--no-deref"]).with_locks(&["HEAD"]);
         let update = match to {
             Some(to) => update.arg(&name).arg(to.as_str()),
             None => update.arg("-d").arg(&name),
         };
-        let Err(error) = update.arg(from.as_str()).done().await else { return Ok(true) };
-        match self.read("read a reference", move |repository, _| found(repository, &name)).await? {
+        let Err(error) = update.arg(from.as_str()).output().await else { return Ok(true) };
+        match self.read("read a reference", move |repository, _| find_reference(repository, &name)).await? {
             Some(now) if now == *from => Err(error),
             Some(_) | None => Ok(false),
         }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
@@ -30,13 +30,13 @@ impl Workspace {
         let path = self.worktree_path(path.as_ref()).await?;
         self.ensure_commit(at).await?;
         match self.state_of(&path).await? {
-            State::Complete => return self.reopened(&path, at).await,
+            State::Complete => return self.reopen(&path, at).await,
             State::Partial => self.remove_worktree(&path).await?,
             State::Free => {}
-            State::Foreign => return Err(taken(&path, at)),
+            State::Foreign => return Err(taken_error(&path, at)),
         }
         self.add_worktree(&path, at).await?;
-        let made = self.opened(&path, at).await?;
+        let made = self.open_existing(&path, at).await?;
         made.run_blocking(|place| complete(&place)).await??;
         Ok(made)
     }
@@ -119,7 +119,7 @@ impl Workspace {
     /// Returns the path as git has it: links in existing folders are resolved.
     pub(super) async fn worktree_path(&self, path: &Path) -> Result<PathBuf, WorkspaceError> {
         let path = path.to_owned();
-        self.run_blocking(move |place| resolved(&here(place.root.join(path)))).await
+        self.run_blocking(move |place| resolve_links(&present_path(place.root.join(path)))).await
     }
 
     async fn state_of(&self, path: &Path) -> Result<State, WorkspaceError> {
@@ -150,28 +150,31 @@ impl Workspace {
         .await
     }
 
-    async fn reopened(&self, path: &Path, at: &CommitId) -> Result<Self, WorkspaceError> {
-        let there = self.opened(path, at).await?;
+    async fn reopen(&self, path: &Path, at: &CommitId) -> Result<Self, WorkspaceError> {
+        let there = self.open_existing(path, at).await?;
         let is_after = match there.head().await?.commit() {
             Some(head) => self.descends(head, at).await?,
             None => false,
         };
-        if is_after { Ok(there) } else { Err(taken(path, at)) }
+        if is_after { Ok(there) } else { Err(taken_error(path, at)) }
     }
 
-    async fn opened(&self, path: &Path, at: &CommitId) -> Result<Self, WorkspaceError> {
+    async fn open_existing(&self, path: &Path, at: &CommitId) -> Result<Self, WorkspaceError> {
         let there = Self::open_with(path, self.0.options.clone()).await?;
         let is_it = there.0.root == path && there.0.common_dir == self.0.common_dir;
-        if is_it { Ok(there) } else { Err(taken(path, at)) }
+        if is_it { Ok(there) } else { Err(taken_error(path, at)) }
     }
 
     /// Adds it, and retries if another git that adds one at the same time interferes.
     async fn add_worktree(&self, path: &Path, at: &CommitId) -> Result<(), WorkspaceError> {
         let mut tries = 0;
         loop {
-            let add =
-                self.git(&["worktree", "add", "--quiet", "--force", "--detach"]).arg(path).arg(at.as_str()).taking(&[]);
-            match add.done().await {
+            let add = self
+                .git(&["worktree", "add", "--quiet", "--force", "--detach"])
+                .arg(path)
+                .arg(at.as_str())
+                .with_locks(&[]);
+            match add.output().await {
                 Err(WorkspaceError::GitFailed { .. }) if tries < TRIES => {
                     tries += 1;
                     self.remove_worktree(path).await?;
@@ -195,7 +198,7 @@ enum State {
     Foreign,
 }
 
-fn taken(path: &Path, at: &CommitId) -> WorkspaceError {
+fn taken_error(path: &Path, at: &CommitId) -> WorkspaceError {
     WorkspaceError::WorktreeTaken { path: path.to_owned(), commit: at.clone() }
 }
 
@@ -266,7 +269,7 @@ fn is_broken(entry: &Path) -> bool {
 fn remove_folder(path: &Path, last: &str) -> Result<(), WorkspaceError> {
     let is_folder = path.symlink_metadata().is_ok_and(|about| about.is_dir());
     if is_folder {
-        writable(path);
+        make_writable(path);
         for entry in fs::read_dir(path).into_iter().flatten().filter_map(Result::ok) {
             if entry.file_name() != *last {
                 remove(&entry.path())?;
@@ -278,11 +281,11 @@ fn remove_folder(path: &Path, last: &str) -> Result<(), WorkspaceError> {
 
 /// Removes a file, link or folder. Links are not followed.
 fn remove(path: &Path) -> Result<(), WorkspaceError> {
-    let removed = match removed(path) {
+    let removed = match remove_path(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            path.parent().into_iter().for_each(writable);
+            path.parent().into_iter().for_each(make_writable);
             all_writable(path);
-            removed(path)
+            remove_path(path)
         }
         removed => removed,
     };
@@ -294,7 +297,7 @@ fn remove(path: &Path) -> Result<(), WorkspaceError> {
     }
 }
 
-fn removed(path: &Path) -> io::Result<()> {
+fn remove_path(path: &Path) -> io::Result<()> {
     if path.symlink_metadata()?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
@@ -302,13 +305,13 @@ fn all_writable(path: &Path) {
     if !path.symlink_metadata().is_ok_and(|about| about.is_dir()) {
         return;
     }
-    writable(path);
+    make_writable(path);
     let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
     entries.for_each(|entry| all_writable(&entry.path()));
 }
 
 /// Makes a folder writable, so that its files can be removed.
-fn writable(folder: &Path) {
+fn make_writable(folder: &Path) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -348,12 +351,12 @@ pub(super) fn entries_of(place: &Place, path: &Path) -> Vec<PathBuf> {
 
 /// Returns the work tree of a folder of git's.
 pub(super) fn path_of(entry: &Path) -> Option<PathBuf> {
-    tree_of(entry).map(|tree| resolved(&tree))
+    tree_of(entry).map(|tree| resolve_links(&tree))
 }
 
 /// The same as it is written there.
 pub(super) fn tree_of(entry: &Path) -> Option<PathBuf> {
-    let file = linked(entry, fs::read(entry.join("gitdir")).ok()?);
+    let file = link_target(entry, fs::read(entry.join("gitdir")).ok()?);
     (file.file_name() == Some(OsStr::new(".git"))).then(|| lexical(file.parent().unwrap_or(&file)))
 }
 
@@ -362,14 +365,14 @@ pub(super) fn leads_to(path: &Path) -> Option<PathBuf> {
     let file = path.join(".git");
     file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
     let text = fs::read(file).ok()?;
-    Some(resolved(&linked(path, text.strip_prefix(b"gitdir: ")?.to_vec())))
+    Some(resolve_links(&link_target(path, text.strip_prefix(b"gitdir: ")?.to_vec())))
 }
 
 /// Returns git's folder of the repository with this work tree, which may be linked.
 pub(super) fn common_of(top: &Path) -> Option<PathBuf> {
     let git_dir = git_dir_of(top);
     let common = match fs::read(git_dir.join("commondir")) {
-        Ok(text) => linked(&git_dir, text),
+        Ok(text) => link_target(&git_dir, text),
         Err(_) => git_dir,
     };
     common.canonicalize().ok()
@@ -377,7 +380,7 @@ pub(super) fn common_of(top: &Path) -> Option<PathBuf> {
 
 /// Returns the top of the repository around a folder, which need not exist yet.
 pub(super) fn top_of(folder: &Path) -> Option<PathBuf> {
-    let folder = resolved(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+    let folder = resolve_links(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
     let folder = folder.canonicalize().unwrap_or(folder);
     main_part(&folder).ancestors().find(|above| is_repository(above)).map(Path::to_owned)
 }
@@ -411,16 +414,16 @@ fn git_dir_of(top: &Path) -> PathBuf {
 }
 
 /// Resolves a path in a file of git's, relative to the folder of the file.
-fn linked(folder: &Path, text: Vec<u8>) -> PathBuf {
+fn link_target(folder: &Path, text: Vec<u8>) -> PathBuf {
     folder.join(as_path(text.trim_ascii_end()))
 }
 
 /// Resolves links in the existing folders above a path, and `..`.
-pub(super) fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolve_links(path: &Path) -> PathBuf {
     let plain = lexical(path);
     let (Some(above), Some(name)) = (plain.parent(), plain.file_name()) else { return plain };
     match above.canonicalize() {
         Ok(above) => above.join(name),
-        Err(_) => resolved(above).join(name),
+        Err(_) => resolve_links(above).join(name),
     }
 }

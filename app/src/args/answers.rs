@@ -102,7 +102,7 @@ pub(crate) struct Revise {
 /// answer, and the thread resumes; an unchanged text answers nothing.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} edit first --by ada")]
-pub(crate) struct Edit {
+pub(crate) struct EditArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -117,7 +117,7 @@ pub(crate) struct Edit {
 /// fails.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} dismiss first --by ada --note 'no longer needed'")]
-pub(crate) struct Dismiss {
+pub(crate) struct DismissArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,

@@ -42,7 +42,7 @@ pub(crate) struct Update {
 Examples:
   {bin} fork first --at 3
   {bin} fork first --at 3 --to second --values '{\"topic\": \"moons\"}'")]
-pub(crate) struct Fork {
+pub(crate) struct ForkArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -63,7 +63,7 @@ pub(crate) struct Fork {
 /// Delete a thread with all its checkpoints
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} delete first")]
-pub(crate) struct Delete {
+pub(crate) struct DeleteArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -77,7 +77,7 @@ pub(crate) struct Delete {
 Examples:
   {bin} diff first 3 5
   {bin} diff first 3 5 --json")]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -153,7 +153,7 @@ pub(crate) struct Replay {
 Examples:
   {bin} gc --keep-last 20 --max-age 30d
   {bin} gc --thread first --keep-last 1 --compact")]
-pub(crate) struct Gc {
+pub(crate) struct GcArgs {
     /// Only this thread
     #[arg(long, value_name = "ID")]
     pub thread: Option<String>,

@@ -4,11 +4,11 @@
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
-use super::answers::{Approve, Dismiss, Edit, Reject, Resume, Revise, Signal};
-use super::checkpoints::{Delete, Diff, Fork, Gc, Replay, Tag, Update};
-use super::reads::{Completions, Draw, Events, Graphs, History, Log, Show, Status, Threads, Watch};
-use super::runs::{self, Cancel, Proceed, Retry, RunArgs};
-use super::stores::{CopyStore, Export, Import, Repair, Runner, Trust};
+use super::answers::{Approve, DismissArgs, EditArgs, Reject, Resume, Revise, Signal};
+use super::checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Replay, Tag, Update};
+use super::reads::{CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs};
+use super::runs::{self, CancelArgs, ProceedArgs, Retry, RunArgs};
+use super::stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, TrustArgs};
 use crate::custom::{Additions, CustomCommand, first};
 use crate::graphs::AppGraph;
 use crate::store_location::StoreLocation;
@@ -129,9 +129,9 @@ pub(crate) enum Verb {
 /// Commands that run threads.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum RunVerb {
-    Proceed(Proceed),
+    Proceed(ProceedArgs),
     Retry(Retry),
-    Cancel(Cancel),
+    Cancel(CancelArgs),
     Runner(Runner),
 }
 
@@ -141,9 +141,9 @@ pub(crate) enum AnswerVerb {
     Approve(Approve),
     Reject(Reject),
     Revise(Revise),
-    Edit(Edit),
+    Edit(EditArgs),
     Resume(Resume),
-    Dismiss(Dismiss),
+    Dismiss(DismissArgs),
     Signal(Signal),
 }
 
@@ -152,22 +152,22 @@ pub(crate) enum AnswerVerb {
 pub(crate) enum LookVerb {
     Threads(Threads),
     Status(Status),
-    Watch(Watch),
+    Watch(WatchArgs),
     Log(Log),
     Show(Show),
-    History(History),
-    Events(Events),
+    History(HistoryArgs),
+    Events(EventsArgs),
     Graphs(Graphs),
     Graph(Draw),
-    Completions(Completions),
+    Completions(CompletionsArgs),
 }
 
 /// Commands that compare, replay and rewrite the past of a thread.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum DebugVerb {
-    Diff(Diff),
+    Diff(DiffArgs),
     Replay(Replay),
-    Fork(Fork),
+    Fork(ForkArgs),
     Update(Update),
 }
 
@@ -175,13 +175,13 @@ pub(crate) enum DebugVerb {
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum KeepVerb {
     Tag(Tag),
-    Gc(Gc),
-    Delete(Delete),
-    Export(Export),
-    Import(Import),
-    Trust(Trust),
-    Repair(Repair),
-    CopyStore(CopyStore),
+    Gc(GcArgs),
+    Delete(DeleteArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
+    Trust(TrustArgs),
+    Repair(RepairArgs),
+    CopyStore(CopyStoreArgs),
 }
 
 /// Returns true if every program has a command of that name.
@@ -217,7 +217,7 @@ pub(crate) struct Globals {
 
 /// Returns a command that a program adds: one of its own, a shorthand of a graph, or a group of commands.
 fn added_command(word: &str, graphs: &[AppGraph], added: &Additions) -> Command {
-    if let Some(own) = added.named(word) {
+    if let Some(own) = added.find_command(word) {
         return own.command.clone();
     }
     let inner: Vec<&CustomCommand> = added.commands.iter().filter(|own| first(own.path) == word).collect();
@@ -245,12 +245,12 @@ fn added_invocation<'a>(word: &'a str, given: &'a ArgMatches, added: &'a Additio
         Some((second, leaf)) => (format!("{word} {second}"), leaf),
         None => (word.to_owned(), given),
     };
-    match (added.named(&path), added.shorthand(word)) {
+    match (added.find_command(&path), added.shorthand(word)) {
         (Some(own), _) => {
             let thread = leaf.try_get_one::<String>("thread").ok().flatten().map(String::as_str);
             Some(Invocation::CustomCommand(own, thread.unwrap_or_default(), leaf))
         }
-        (None, Some(graph)) => Some(Invocation::Run(RunArgs::named(graph, given))),
+        (None, Some(graph)) => Some(Invocation::Run(RunArgs::from_matches(graph, given))),
         (None, None) => None,
     }
 }

@@ -100,7 +100,7 @@ pub(crate) struct Status {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} history first\n  {bin} history first --channel text --limit 5\n  \
                         {bin} history first --tasks --json")]
-pub(crate) struct History {
+pub(crate) struct HistoryArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -147,7 +147,7 @@ pub(crate) struct Show {
 /// ends; if no process runs it, ends immediately. With --follow and --json, prints one event per line.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} events first --json\n  {bin} events first --follow")]
-pub(crate) struct Events {
+pub(crate) struct EventsArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -164,7 +164,7 @@ pub(crate) struct Events {
 /// prints one event per line.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} watch first")]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -220,7 +220,7 @@ pub(crate) struct Draw {
 /// Print a script that completes commands in a shell
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} completions bash > ~/.local/share/bash-completion/completions/{bin}")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,

@@ -106,14 +106,14 @@ impl<'a> RunArgs<'a> {
     pub(super) fn of(run: &'a ArgMatches) -> Result<Self, clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (graph, own) = run.subcommand().ok_or_else(missing)?;
-        Ok(Self::named(graph, own))
+        Ok(Self::from_matches(graph, own))
     }
 
     /// Reads the arguments of a graph's command.
-    pub(super) fn named(graph: &'a str, own: &'a ArgMatches) -> Self {
+    pub(super) fn from_matches(graph: &'a str, own: &'a ArgMatches) -> Self {
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
         let interaction = InteractiveArg { interactive: own.get_flag(INTERACTIVE) };
-        let (stops, max_supersteps) = (StopArgs::read(own), own.get_one(MAX_SUPERSTEPS).copied());
+        let (stops, max_supersteps) = (StopArgs::from_matches(own), own.get_one(MAX_SUPERSTEPS).copied());
         Self { graph, input: text(INPUT), thread: text(THREAD), interaction, stops, max_supersteps, own }
     }
 }
@@ -127,7 +127,7 @@ pub(crate) struct InteractiveArg {
 
 /// A command that takes nothing but a thread.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct OnThread {
+pub(crate) struct ThreadArg {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -139,9 +139,9 @@ pub(crate) struct OnThread {
 /// whose results are stored do not run again.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} proceed first\n  {bin} proceed first --no-stops")]
-pub(crate) struct Proceed {
+pub(crate) struct ProceedArgs {
     #[command(flatten)]
-    pub on: OnThread,
+    pub on: ThreadArg,
 
     #[command(flatten)]
     pub stops: StopArgs,
@@ -158,7 +158,7 @@ pub(crate) struct Proceed {
 #[command(after_help = "Example:\n  {bin} retry first")]
 pub(crate) struct Retry {
     #[command(flatten)]
-    pub on: OnThread,
+    pub on: ThreadArg,
 
     #[command(flatten)]
     pub interaction: InteractiveArg,
@@ -170,7 +170,7 @@ pub(crate) struct Retry {
 /// tasks are kept; interrupted tasks run again after `proceed`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} cancel first")]
-pub(crate) struct Cancel {
+pub(crate) struct CancelArgs {
     #[command(flatten)]
-    pub on: OnThread,
+    pub on: ThreadArg,
 }

@@ -17,7 +17,7 @@ use crate::time::span;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} export first first.superstep\n  {bin} export first > first.superstep\n  \
                         {bin} export first --fixture tests/fixtures/first.superstep")]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
     pub thread: String,
@@ -43,7 +43,7 @@ pub(crate) struct Export {
 Examples:
   {bin} import first.superstep
   {bin} import first.superstep --thread theirs --trust")]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// The file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -63,7 +63,7 @@ pub(crate) struct Import {
 /// git tracks came with a clone; it is trusted as a whole, in its current version.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} trust theirs\n  {bin} trust        the whole store")]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// The thread's name [default: the whole store, if it came with a clone]
     #[arg(value_name = "THREAD")]
     pub thread: Option<String>,
@@ -75,7 +75,7 @@ pub(crate) struct Trust {
 /// checkpoint; the report lists what is lost. The damaged store is not changed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} repair rescued --store .superstep/store")]
-pub(crate) struct Repair {
+pub(crate) struct RepairArgs {
     /// The new store: a directory that does not exist
     #[arg(value_name = "NEW")]
     pub to: PathBuf,
@@ -90,7 +90,7 @@ pub(crate) struct Repair {
 Examples:
   {bin} copy-store .superstep/store fjall:runs.fjall
   {bin} copy-store fjall:runs.fjall sled:backup")]
-pub(crate) struct CopyStore {
+pub(crate) struct CopyStoreArgs {
     #[arg(value_name = "FROM", value_parser = OsStringValueParser::new().map(StoreLocation::from))]
     #[arg(help = StoreLocation::help_to_copy())]
     pub from: StoreLocation,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::session::{CommandOutput, Session, json_argument};
-use crate::args::{AnswerTo, Decision, Edit, Resume, Signal};
+use crate::args::{AnswerTo, Decision, EditArgs, Resume, Signal};
 use crate::failure::Failure;
 use crate::local::answer;
 use crate::service::{AnswerInput, AnswerRequest, SignalInput, ThreadRequest};
@@ -44,7 +44,7 @@ impl Session {
         let request = AnswerRequest { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
             let report: ThreadReport = self.call(ThreadRequest::Answer(request)).await?;
-            return self.noted_output(report, 0, "the answer is stored");
+            return self.output_with_note(report, 0, "the answer is stored");
         }
         let local = self.store_to_answer()?;
         let found = local.thread(&thread).await?;
@@ -63,17 +63,17 @@ impl Session {
         let with = key.map(|key| format!(" with the key `{}`", clean(&key))).unwrap_or_default();
         let runner = if sent.report.status == "pending" { ": a runner resumes the thread, or you" } else { "" };
         let note = format!("signal `{}`{with} is stored ({}){runner}", clean(&name), sent.signal);
-        let output = self.noted_output(sent.report.clone(), 0, &note)?;
+        let output = self.output_with_note(sent.report.clone(), 0, &note)?;
         Ok(CommandOutput { json: crate::failure::json(&sent)?, ..output })
     }
 
     async fn discard(&self, thread: String, signal: String) -> Result<CommandOutput, Failure> {
         let report: ThreadReport = self.call(ThreadRequest::Discard { thread, signal: signal.clone() }).await?;
-        self.noted_output(report, 0, &format!("signal {} is discarded", clean(&signal)))
+        self.output_with_note(report, 0, &format!("signal {} is discarded", clean(&signal)))
     }
 
-    pub(super) async fn edit(&self, args: Edit) -> Result<CommandOutput, Failure> {
-        let Edit { thread, to } = args;
+    pub(super) async fn edit(&self, args: EditArgs) -> Result<CommandOutput, Failure> {
+        let EditArgs { thread, to } = args;
         let request = ThreadRequest::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
         let Draft { id, text } = self.call(request).await?;
         let Some(edited) = edit_text(&text)? else {

@@ -5,11 +5,11 @@ use superstep::checkpoint::{CheckpointId, Retention, ThreadId, gc, gc_all, tag, 
 use superstep::graph::{RunError, ThreadInfo};
 
 use super::session::{CommandOutput, Session, json_argument, lines};
-use crate::args::{Delete, Fork, Gc, Tag, Update};
+use crate::args::{DeleteArgs, ForkArgs, GcArgs, Tag, Update};
 use crate::failure::Failure;
 use crate::local::Local;
 use crate::repository::{clear_repository, keep_repository, repository_of, sweep_repository};
-use crate::settings::{ForkWrites, merged};
+use crate::settings::{ForkWrites, merge_values};
 use crate::text::clean;
 use crate::threads::{AnyInput, AppThread};
 
@@ -25,17 +25,17 @@ impl Session {
             Some(at) => thread.fork_writes(CheckpointId(at), None).await?.unwrap_or_default(),
             None => ForkWrites::default(),
         };
-        let values = merged(own.values.clone(), Some(values));
+        let values = merge_values(own.values.clone(), Some(values));
         let update = async {
             let writing = graph.input(&values)?;
             thread.update(at.map(CheckpointId), as_node, writing).await
         };
-        let dropped = own.stored(update.await).await?;
+        let dropped = own.undo_on_failure(update.await).await?;
         self.edit_output(&thread, dropped).await
     }
 
-    pub(super) async fn fork(&self, args: Fork) -> Result<CommandOutput, Failure> {
-        let Fork { thread: name, at, to, values } = args;
+    pub(super) async fn fork(&self, args: ForkArgs) -> Result<CommandOutput, Failure> {
+        let ForkArgs { thread: name, at, to, values } = args;
         let values = values.map(|text| json_argument("--values", &text)).transpose()?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
@@ -45,7 +45,7 @@ impl Session {
             forkable(&local, &name, to).await?;
         }
         let (values, own) = match thread.fork_writes(CheckpointId(at), to.as_deref()).await? {
-            Some(own) => (Some(merged(own.values.clone(), values)), own),
+            Some(own) => (Some(merge_values(own.values.clone(), values)), own),
             None => (values, ForkWrites::default()),
         };
         let to = to.as_deref();
@@ -59,7 +59,7 @@ impl Session {
                 }
             }
         };
-        let (thread, dropped) = own.stored(fork.await).await?;
+        let (thread, dropped) = own.undo_on_failure(fork.await).await?;
         let mut about = own.text.clone();
         if let Some(to) = to {
             about.extend(keep_repository(&local, &ThreadId::from(to)).await);
@@ -85,12 +85,12 @@ impl Session {
         notes.extend((!dropped.is_empty()).then(|| format!("dropped: the finished results of {}", dropped.join(", "))));
         notes.extend((report.status != "finished").then(|| "nothing has run yet".to_owned()));
         let note = notes.join("\n");
-        let mut output = self.noted_output(report, 0, &note)?;
+        let mut output = self.output_with_note(report, 0, &note)?;
         output.json["dropped"] = json!(dropped);
         Ok(output)
     }
 
-    pub(super) async fn delete(&self, args: Delete) -> Result<CommandOutput, Failure> {
+    pub(super) async fn delete(&self, args: DeleteArgs) -> Result<CommandOutput, Failure> {
         let local = self.store_to_clean()?;
         let id = ThreadId::from(args.thread.as_str());
         if !local.store.threads(None, usize::MAX).await?.contains(&id) {
@@ -102,7 +102,7 @@ impl Session {
         CommandOutput::new(format!("deleted {}\n{note}", args.thread), &json!({ "deleted": args.thread }))
     }
 
-    pub(super) async fn gc(&self, args: Gc) -> Result<CommandOutput, Failure> {
+    pub(super) async fn gc(&self, args: GcArgs) -> Result<CommandOutput, Failure> {
         let local = self.store_to_clean()?;
         let policy = policy(&args);
         let mut changed = vec![];
@@ -184,7 +184,7 @@ async fn forkable(local: &Local, name: &str, to: &str) -> Result<(), Failure> {
         return Err(Failure::usage("a thread needs a name, and \"\" is empty"));
     }
     if let Some(info) = ThreadInfo::read(&*local.store, &ThreadId::from(to)).await? {
-        let error = format!("there is a thread `{to}` already, of the graph `{}`: {}", info.graph, info.standing);
+        let error = format!("there is a thread `{to}` already, of the graph `{}`: {}", info.graph, info.status);
         return Err(Failure::new(error).help("give `--to` another name, or delete that thread first"));
     }
     let from = local.info(name).await?;
@@ -194,7 +194,7 @@ async fn forkable(local: &Local, name: &str, to: &str) -> Result<(), Failure> {
     }
 }
 
-fn policy(args: &Gc) -> Retention {
+fn policy(args: &GcArgs) -> Retention {
     let mut policy = Retention::new().keep_unfinished(!args.drop_unfinished).keep_tagged(!args.drop_tagged);
     if let Some(count) = args.keep_last {
         policy = policy.keep_last(count);

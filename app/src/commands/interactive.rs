@@ -98,23 +98,23 @@ type SpokenAnswer = (Answer, Option<EditedText>);
 async fn read_answer(thread: &AppThread, name: &str, asked: OpenQuestion) -> Result<Option<SpokenAnswer>, Failure> {
     loop {
         note(&format!("{}\n> ", prompt(&asked)));
-        let Some(line) = line().await else { return Ok(None) };
+        let Some(line) = read_line().await else { return Ok(None) };
         let mut draft = None;
-        let says = match read(&line, &asked) {
-            Line::Nothing => continue,
-            Line::Help => {
+        let says = match parse_line(&line, &asked) {
+            InputLine::Nothing => continue,
+            InputLine::Help => {
                 note(&help(&asked));
                 continue;
             }
-            Line::Misses(problem) => {
+            InputLine::Misses(problem) => {
                 note(&format!("{problem}\n"));
                 continue;
             }
-            Line::Edit => match edit_text(&thread.draft(asked.id.parse().ok()).await?.text)? {
+            InputLine::Edit => match edit_text(&thread.draft(asked.id.parse().ok()).await?.text)? {
                 Some(edited) => AnswerInput::Edited(draft.insert(edited).text.clone()),
                 None => continue,
             },
-            Line::Answer(says) => says,
+            InputLine::Answer(says) => says,
         };
         let interrupt = Some(asked.id.clone());
         let request = AnswerRequest { thread: name.to_owned(), says, interrupt, by: None, note: None };
@@ -133,7 +133,7 @@ fn prompt(asked: &OpenQuestion) -> String {
     });
     let ways = ways.collect::<String>();
     let ways = if asked.editable { format!("{ways}edit, ") } else { ways };
-    let meant = text::meant(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
+    let meant = text::answer_meanings(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
     format!("answer with {ways}or JSON{meant}; ? explains; the end of input leaves it pending")
 }
 
@@ -157,7 +157,7 @@ fn help(asked: &OpenQuestion) -> String {
 
 /// A line that a person typed.
 #[derive(Debug, PartialEq)]
-enum Line {
+enum InputLine {
     Nothing,
     Help,
     Edit,
@@ -167,30 +167,30 @@ enum Line {
 }
 
 /// Parses a line: a plain word that fits the question, with or without text; JSON; else a string.
-fn read(line: &str, asked: &OpenQuestion) -> Line {
+fn parse_line(line: &str, asked: &OpenQuestion) -> InputLine {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
     let text = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
     let fits = |kind: ReplyKind| asked.words.iter().any(|known| known == kind.word());
     let kind = match (word.to_lowercase().as_str(), &text) {
-        ("", _) => return Line::Nothing,
-        ("?" | "help", None) => return Line::Help,
-        ("edit", None) if asked.editable => return Line::Edit,
+        ("", _) => return InputLine::Nothing,
+        ("?" | "help", None) => return InputLine::Help,
+        ("edit", None) if asked.editable => return InputLine::Edit,
         ("approve" | "yes" | "y", None) if fits(ReplyKind::Approve) => ReplyKind::Approve,
         ("reject", _) | ("no" | "n", None) if fits(ReplyKind::Reject) => ReplyKind::Reject,
         ("revise", Some(_)) if fits(ReplyKind::Revise) => ReplyKind::Revise,
-        ("revise", None) if fits(ReplyKind::Revise) => return Line::Misses("`revise` needs a text: revise TEXT"),
+        ("revise", None) if fits(ReplyKind::Revise) => return InputLine::Misses("`revise` needs a text: revise TEXT"),
         ("yes" | "y" | "no" | "n", None) if !asked.words.is_empty() => {
-            return Line::Misses("the question takes no yes or no of this kind: ? lists its answers");
+            return InputLine::Misses("the question takes no yes or no of this kind: ? lists its answers");
         }
-        _ => return Line::Answer(AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| line.into()))),
+        _ => return InputLine::Answer(AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| line.into()))),
     };
-    Line::Answer(AnswerInput::Reply(Reply { kind, feedback: text, by: None }))
+    InputLine::Answer(AnswerInput::Reply(Reply { kind, feedback: text, by: None }))
 }
 
 /// Reads a line of standard input; none at its end, or after Ctrl-C. A detached thread reads it, so that the end of the
 /// process does not wait for it.
-async fn line() -> Option<String> {
+async fn read_line() -> Option<String> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
@@ -210,12 +210,12 @@ mod tests {
 
     use super::*;
 
-    fn reply(kind: ReplyKind, feedback: Option<&str>) -> Line {
-        Line::Answer(AnswerInput::Reply(Reply { kind, feedback: feedback.map(str::to_owned), by: None }))
+    fn reply(kind: ReplyKind, feedback: Option<&str>) -> InputLine {
+        InputLine::Answer(AnswerInput::Reply(Reply { kind, feedback: feedback.map(str::to_owned), by: None }))
     }
 
-    fn json(value: impl Into<Value>) -> Line {
-        Line::Answer(AnswerInput::Json(value.into()))
+    fn json(value: impl Into<Value>) -> InputLine {
+        InputLine::Answer(AnswerInput::Json(value.into()))
     }
 
     fn asked(words: &[&str]) -> OpenQuestion {
@@ -234,30 +234,30 @@ mod tests {
     #[case("N\n", reply(ReplyKind::Reject, None))]
     #[case("reject too long\n", reply(ReplyKind::Reject, Some("too long")))]
     #[case("revise  shorter, please", reply(ReplyKind::Revise, Some("shorter, please")))]
-    #[case("revise", Line::Misses("`revise` needs a text: revise TEXT"))]
-    #[case("?", Line::Help)]
-    #[case("help\n", Line::Help)]
+    #[case("revise", InputLine::Misses("`revise` needs a text: revise TEXT"))]
+    #[case("?", InputLine::Help)]
+    #[case("help\n", InputLine::Help)]
     #[case("help me", json("help me"))]
     #[case("yes, but later", json("yes, but later"))]
     #[case("edit", json("edit"))]
     #[case("skip", json("skip"))]
     #[case("\"skip\"", json("skip"))]
     #[case("{\"retry\": {}}", json(serde_json::json!({"retry": {}})))]
-    #[case(" \n", Line::Nothing)]
-    fn lines_are_read_as_they_are_meant(#[case] line: &str, #[case] means: Line) {
-        assert_eq!(read(line, &asked(&ALL)), means);
+    #[case(" \n", InputLine::Nothing)]
+    fn lines_are_read_as_they_are_meant(#[case] line: &str, #[case] means: InputLine) {
+        assert_eq!(parse_line(line, &asked(&ALL)), means);
     }
 
     #[rstest::rstest]
     #[case::a_text("yes", &[], json("yes"))]
     #[case::a_text_too("n", &[], json("n"))]
-    #[case::only_one_way("yes", &["reject"], Line::Misses("the question takes no yes or no of this kind: ? lists its answers"))]
+    #[case::only_one_way("yes", &["reject"], InputLine::Misses("the question takes no yes or no of this kind: ? lists its answers"))]
     fn yes_and_no_are_words_where_they_fit_and_text_where_nothing_else_is_asked_for(
         #[case] line: &str,
         #[case] words: &[&str],
-        #[case] means: Line,
+        #[case] means: InputLine,
     ) {
-        assert_eq!(read(line, &asked(words)), means);
+        assert_eq!(parse_line(line, &asked(words)), means);
     }
 
     #[test]

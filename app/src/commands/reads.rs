@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::session::{CommandOutput, Session};
 use crate::advice;
-use crate::args::{Completions, Draw, Events, History, Log, Show, Status, Threads};
+use crate::args::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 use crate::failure::Failure;
 use crate::service::{ThreadRequest, ThreadsQuery};
 use crate::shapes::{CheckpointReport, GraphLine, HistoryStep, ThreadLine, ThreadReport};
 use crate::terminal::try_print;
-use crate::text::{self, Details, Part, safe_json};
+use crate::text::{self, Details, StoryPart, safe_json};
 use crate::watch::{self, View};
 
 impl Session {
@@ -36,8 +36,8 @@ impl Session {
         self.thread_output(report, 0)
     }
 
-    pub(super) async fn history(&self, args: History) -> Result<CommandOutput, Failure> {
-        let History { thread, channel, limit, tasks } = args;
+    pub(super) async fn history(&self, args: HistoryArgs) -> Result<CommandOutput, Failure> {
+        let HistoryArgs { thread, channel, limit, tasks } = args;
         let name = thread.clone();
         let mut steps: Vec<HistoryStep> = self.call(ThreadRequest::History { thread, channel, limit, tasks }).await?;
         for task in steps.iter_mut().filter_map(|step| step.tasks.as_mut()).flatten() {
@@ -53,19 +53,19 @@ impl Session {
         let mut shown: CheckpointReport = self.call(ThreadRequest::Show { thread, at, task }).await?;
         let name = shown.thread.clone();
         shown.snapshot.tasks.iter_mut().for_each(|task| self.add_commands(&name, &mut task.questions));
-        CommandOutput::new(text::shown(&shown), &shown)
+        CommandOutput::new(text::format_checkpoint(&shown), &shown)
     }
 
-    pub(super) async fn events(&self, args: Events) -> Result<CommandOutput, Failure> {
+    pub(super) async fn events(&self, args: EventsArgs) -> Result<CommandOutput, Failure> {
         if args.follow {
-            return self.followed(&args.thread).await;
+            return self.print_events(&args.thread).await;
         }
         let events: Vec<Value> = self.call(ThreadRequest::Events { thread: args.thread }).await?;
         CommandOutput::new(text::events(&events), &events)
     }
 
     /// Prints events as they happen, a line for each.
-    async fn followed(&self, thread: &str) -> Result<CommandOutput, Failure> {
+    async fn print_events(&self, thread: &str) -> Result<CommandOutput, Failure> {
         let json = self.view == View::Quiet;
         let mut sink = |event: Value| {
             if json {
@@ -85,7 +85,7 @@ impl Session {
 
     pub(super) async fn draw(&self, args: Draw) -> Result<CommandOutput, Failure> {
         let Draw { name, format, thread, depth } = args;
-        let graph = self.graphs.named(&name)?;
+        let graph = self.graphs.get(&name)?;
         let drawing = match thread {
             None => graph.draw(format, depth),
             Some(thread) => {
@@ -102,7 +102,7 @@ impl Session {
         CommandOutput::new(drawing, &json)
     }
 
-    pub(super) fn completions(&self, args: &Completions) -> Result<CommandOutput, Failure> {
+    pub(super) fn completions(&self, args: &CompletionsArgs) -> Result<CommandOutput, Failure> {
         let mut script = vec![];
         let mut command = self.command.clone();
         let name = command.get_name().to_owned();
@@ -118,14 +118,14 @@ impl Session {
         if report.status != "running" {
             return self.status_of(thread).await;
         }
-        self.watched(&thread).await?;
+        self.show_live(&thread).await?;
         if self.view == View::Quiet {
             return Ok(CommandOutput::nothing()); // the events were lines
         }
         self.status_of(thread).await
     }
 
-    async fn watched(&self, thread: &str) -> Result<(), Failure> {
+    async fn show_live(&self, thread: &str) -> Result<(), Failure> {
         let watch = Mutex::new(watch::Watch::new(self.view, thread, 0));
         let shown = || watch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sink = |event: Value| {
@@ -157,7 +157,7 @@ impl Session {
     pub(super) async fn log(&self, args: Log) -> Result<CommandOutput, Failure> {
         let Log { thread, task, attempt } = args;
         let events: Vec<Value> = self.call(ThreadRequest::Events { thread: thread.clone() }).await?;
-        let part = Part { task, attempt };
+        let part = StoryPart { task, attempt };
         let events = text::part(events, &part);
         if events.is_empty() {
             return Err(nothing(&thread, &part));
@@ -168,7 +168,7 @@ impl Session {
     }
 }
 
-fn nothing(thread: &str, part: &Part) -> Failure {
+fn nothing(thread: &str, part: &StoryPart) -> Failure {
     let task = part.task.as_ref().map(|task| format!(" on task {task}")).unwrap_or_default();
     let attempt = part.attempt.map(|attempt| format!(" in attempt {attempt}")).unwrap_or_default();
     Failure::new(format!("thread `{thread}` has no work{task}{attempt}")).hint("`{log}` prints everything")

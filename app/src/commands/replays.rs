@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::session::{CommandOutput, Session, lines};
-use crate::args::{Diff, Mode, Replay};
+use crate::args::{DiffArgs, Mode, Replay};
 use crate::events::gap;
 use crate::failure::{Exit, Failure};
 use crate::shapes::HistoryStep;
@@ -14,7 +14,7 @@ use superstep::checkpoint::CheckpointId;
 use superstep::graph::Verdict;
 
 impl Session {
-    pub(super) async fn diff(&self, args: &Diff) -> Result<CommandOutput, Failure> {
+    pub(super) async fn diff(&self, args: &DiffArgs) -> Result<CommandOutput, Failure> {
         let local = self.store_to_read()?;
         let thread = local.thread(&args.thread).await?;
         let (json, text) = thread.diff(CheckpointId(args.from), CheckpointId(args.to)).await?;
@@ -28,7 +28,7 @@ impl Session {
             return policy_what_if(&thread, args).await;
         }
         match args.mode {
-            Mode::Recorded => self.recorded(&thread, args).await,
+            Mode::Recorded => self.replay_recorded(&thread, args).await,
             Mode::Verify => {
                 let (json, text, verdict) = thread.verify(args.from.map(CheckpointId)).await?;
                 let exit = match verdict {
@@ -43,12 +43,12 @@ impl Session {
                 let (json, text) = thread.what_if(args.from.map(CheckpointId)).await?;
                 CommandOutput::new(lines(&text), &json)
             }
-            Mode::Live => self.live(&thread, args).await,
+            Mode::Live => self.replay_live(&thread, args).await,
         }
     }
 
     /// Replays the recorded events; nothing runs.
-    async fn recorded(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
+    async fn replay_recorded(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
         if !args.step {
             let events = thread.events(args.from.map(CheckpointId)).await?;
             return CommandOutput::new(text::events(&events), &events);
@@ -68,7 +68,7 @@ impl Session {
     }
 
     /// Runs a thread again with its side effects.
-    async fn live(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
+    async fn replay_live(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
         let line = line(thread, args).await?;
         self.gap(&line, args);
         let first = line.first().map(|step| step.info.checkpoint);
@@ -81,7 +81,7 @@ impl Session {
                 let graph = self.graphs.of_thread(&args.thread, &local.info(&args.thread).await?.graph)?;
                 thread.fork(from, Some(graph.input(&own.values)?)).await
             };
-            own.stored(fork.await).await?;
+            own.undo_on_failure(fork.await).await?;
             print(&own.text);
             at = None;
         }

@@ -38,7 +38,7 @@ impl Session {
             local: local.clone(),
             control: self.control.clone(),
         });
-        let mut runner = graph::runner(self.graphs.over(&local.store))
+        let mut runner = graph::runner(self.graphs.with_store(&local.store))
             .drive_with(move |turn| Arc::clone(&host).drive(turn))
             .max_threads(args.max_threads)
             .max_resumes(args.max_resumes);
@@ -82,7 +82,7 @@ impl TurnHost {
             return Ok(TurnEnd::default()); // a runner's threads have names
         };
         let invalid = |failure: Failure| RunError::InvalidConfig { what: failure.error };
-        let graph = self.graphs.named(&name).map_err(invalid)?;
+        let graph = self.graphs.get(&name).map_err(invalid)?;
         let own = cancel.child_token();
         let running = self.control.runs(id.as_str(), own.clone());
         let thread = graph.thread_of(thread, Arc::clone(&self.local.store), id.clone());
@@ -154,7 +154,7 @@ async fn call_stop_hook(hook: Hook, stop: RunnerStop) {
 /// Formats a turn as a line.
 fn line(stop: &RunnerStop) -> String {
     let why = stop.error.as_ref().map(|error| format!(": {}", clean(&error.to_string()))).unwrap_or_default();
-    format!("{}: {}{why}\n", clean(stop.thread.as_str()), stop.status.standing())
+    format!("{}: {}{why}\n", clean(stop.thread.as_str()), stop.status.kind())
 }
 
 /// Returns a runner's report in a few lines.
@@ -212,7 +212,7 @@ impl Hook {
 
 #[cfg(all(feature = "agents", unix))]
 async fn command(line: &str, json: &Value, time: Duration) -> Result<(), String> {
-    use superstep::process::{Bounds, How, Program};
+    use superstep::process::{Bounds, Program, ProgramEnd};
 
     let bounds = Bounds { time, output: 1 << 20, linger: Duration::from_millis(100) };
     let mut program = Program::new("sh").args(["-c", line]).stdin(json.to_string());
@@ -221,10 +221,10 @@ async fn command(line: &str, json: &Value, time: Duration) -> Result<(), String>
     }
     let ran = program.run_within(&bounds).await.map_err(|error| error.to_string())?;
     match ran.how {
-        How::Exited(status) if status.success() => Ok(()),
-        How::Exited(status) => Err(status.to_string()),
-        How::TooMuch => Err("it wrote more than a mebibyte".into()),
-        How::TooLong => Err(format!("it took longer than {} s, its `--hook-timeout`", time.as_secs())),
+        ProgramEnd::Exited(status) if status.success() => Ok(()),
+        ProgramEnd::Exited(status) => Err(status.to_string()),
+        ProgramEnd::TooMuch => Err("it wrote more than a mebibyte".into()),
+        ProgramEnd::TooLong => Err(format!("it took longer than {} s, its `--hook-timeout`", time.as_secs())),
     }
 }
 

@@ -28,10 +28,10 @@ use crate::watch::{self, View};
 
 impl Session {
     pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<CommandOutput, Failure> {
-        let graph = self.graphs.named(args.graph)?;
+        let graph = self.graphs.get(args.graph)?;
         let input = match args.input {
             Some(text) => ParsedInput::Input(graph.input(&json_argument("--input", text)?)?),
-            None => graph.read(args.own, args.thread)?,
+            None => graph.parse_args(args.own, args.thread)?,
         };
         let input = match input {
             ParsedInput::Input(input) => input,
@@ -48,7 +48,7 @@ impl Session {
         let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str()));
         let (request, replaced) = match ThreadInfo::read(&*local.store, &ThreadId::from(name.as_str())).await? {
             None => (RunRequest::Input(input), vec![]),
-            Some(info) if info.graph != args.graph => return Err(is_there(&info, info.standing.as_str())),
+            Some(info) if info.graph != args.graph => return Err(is_there(&info, info.status.as_str())),
             Some(info) => self.next_input(graph, &thread, &info, input).await?,
         };
         let thread = thread.with_stops(&args.stops)?.with_max_supersteps(args.max_supersteps);
@@ -82,9 +82,9 @@ impl Session {
             let failure = Failure::new(error).help("leave out `--thread`, or choose another name for the new run");
             return Err(failure.next(next_steps(&report)).with_commands(&self.caller, Some(name)));
         }
-        let replaced = thread.replaced(&input).await?;
+        let replaced = thread.replaced_values(&input).await?;
         if self.view != View::Quiet {
-            note(&text::replaced(name, &replaced));
+            note(&text::replacements(name, &replaced));
         }
         Ok((RunRequest::Input(input), replaced))
     }
@@ -123,7 +123,7 @@ impl Session {
             "waiting" | "awaiting-signal" => Exit::Waiting,
             _ => Exit::Cancelled,
         };
-        self.noted_output(report, exit.code(), note_of(exit))
+        self.output_with_note(report, exit.code(), note_of(exit))
     }
 
     /// Runs a thread, shows its events, and reports its status at the end.
@@ -189,7 +189,7 @@ impl Session {
         };
         let report = ThreadReport { blocking, ..thread.report().await? };
         let what = if report.status == "finished" { "" } else { note_of(exit) };
-        self.noted_output(report, exit.code(), what)
+        self.output_with_note(report, exit.code(), what)
     }
 
     pub(super) async fn custom(
@@ -206,25 +206,29 @@ impl Session {
                 if done.next == Next::Rest {
                     command_output(done)
                 } else {
-                    self.next(&self.local()?, thread, done.next).await
+                    self.run_next(&self.local()?, thread, done.next).await
                 }
             }
             Performer::Stored(perform) => {
                 let local = self.local()?;
-                let done = perform(matches, self.stored(&local, thread).await?).await?;
-                if done.next == Next::Rest { command_output(done) } else { self.next(&local, thread, done.next).await }
+                let done = perform(matches, self.stored_thread(&local, thread).await?).await?;
+                if done.next == Next::Rest {
+                    command_output(done)
+                } else {
+                    self.run_next(&local, thread, done.next).await
+                }
             }
         }
     }
 
-    async fn stored(&self, local: &Local, name: &str) -> Result<StoredThread, Failure> {
+    async fn stored_thread(&self, local: &Local, name: &str) -> Result<StoredThread, Failure> {
         let thread = local.thread(name).await?;
         let found = thread.report().await?.into();
         Ok(StoredThread { found, thread, local: local.clone(), caller: self.caller.clone() })
     }
 
     /// Resumes or runs a thread after a command.
-    async fn next(&self, local: &Local, name: &str, next: Next) -> Result<CommandOutput, Failure> {
+    async fn run_next(&self, local: &Local, name: &str, next: Next) -> Result<CommandOutput, Failure> {
         let thread = local.thread(name).await?;
         let go = match next {
             Next::Rest => return Ok(CommandOutput::nothing()),

@@ -114,11 +114,11 @@ impl Session {
 
     /// Formats the report of a thread as text and JSON, with its next steps.
     pub(super) fn thread_output(&self, report: ThreadReport, code: u8) -> Result<CommandOutput, Failure> {
-        self.noted_output(report, code, "")
+        self.output_with_note(report, code, "")
     }
 
     /// The same, with a sentence before the next steps that says what the command did.
-    pub(super) fn noted_output(
+    pub(super) fn output_with_note(
         &self,
         mut report: ThreadReport,
         code: u8,
@@ -171,24 +171,24 @@ pub(super) fn lines(text: &str) -> String {
 /// Reads the value of an option: JSON, `@FILE`, or `@-` for standard input.
 pub(super) fn json_argument(option: &str, given: &str) -> Result<Value, Failure> {
     let text = match given.strip_prefix('@') {
-        Some("-") => files::bounded(io::stdin()).and_then(files::as_text),
-        Some(path) => files::text(Path::new(path)).map_err(piped),
-        None => return parsed(option, given),
+        Some("-") => files::read_bounded(io::stdin()).and_then(files::as_text),
+        Some(path) => files::text(Path::new(path)).map_err(with_pipe_hint),
+        None => return parse_json(option, given),
     };
     match text {
-        Ok(text) => parsed(&format!("{option} {given}"), &text),
+        Ok(text) => parse_json(&format!("{option} {given}"), &text),
         Err(error) => Err(Failure::usage(format!("{option} {given}: {error}"))),
     }
 }
 
-fn piped(error: io::Error) -> io::Error {
+fn with_pipe_hint(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidInput, format!("{error}; use @- to read a pipe")),
         _ => error,
     }
 }
 
-fn parsed(what: &str, text: &str) -> Result<Value, Failure> {
+fn parse_json(what: &str, text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| {
         let help = "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; \
                     or @FILE that holds it";

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
 use super::session::Session;
-use crate::control::{Reached, reach};
+use crate::control::{HolderConnection, reach};
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
 use crate::service::{EventSink, ThreadRequest, ThreadService};
@@ -97,9 +97,9 @@ impl Session {
                 OpenedStore::Locked(failure) => failure,
             };
             match reach(&self.store.path).await {
-                Ok(Reached::ThreadService(service)) => return Ok(Box::new(service)),
-                Ok(Reached::Nobody) if began.elapsed() < self.patience(QUEUE) => sleep(PAUSE).await,
-                Ok(Reached::Nobody) => {
+                Ok(HolderConnection::ThreadService(service)) => return Ok(Box::new(service)),
+                Ok(HolderConnection::Nobody) if began.elapsed() < self.patience(QUEUE) => sleep(PAUSE).await,
+                Ok(HolderConnection::Nobody) => {
                     return Err(locked.help(SILENT));
                 }
                 Err(why) => {

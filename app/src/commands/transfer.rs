@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use superstep::checkpoint::{
-    ExportOptions, Exported, ImportOptions, MemoryCheckpointer, ThreadArchive, ThreadId, copy_threads, export_thread,
-    foreign, import_thread, trust,
+    ExportOptions, ExportReport, ImportOptions, MemoryCheckpointer, ThreadArchive, ThreadId, copy_threads,
+    export_thread, foreign, import_thread, trust,
 };
 use superstep::graph::Verdict;
 use superstep_base::files;
 
 use super::session::{CommandOutput, Session, lines};
-use crate::args::{CopyStore, Export, Import, Repair, Trust};
+use crate::args::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, TrustArgs};
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
 use crate::store_location::StoreLocation;
@@ -23,8 +23,8 @@ use crate::text::clean;
 const NEEDED: &str = "copying needs exclusive access to both stores: wait for that process, or end it";
 
 impl Session {
-    pub(super) async fn export(&self, args: Export) -> Result<CommandOutput, Failure> {
-        let Export { thread, file, fixture, with_secrets } = args;
+    pub(super) async fn export(&self, args: ExportArgs) -> Result<CommandOutput, Failure> {
+        let ExportArgs { thread, file, fixture, with_secrets } = args;
         if let Some(fixture) = fixture {
             return self.fixture(&thread, &fixture, with_secrets).await;
         }
@@ -46,13 +46,13 @@ impl Session {
         CommandOutput::new(lines(&format!("{exported}\nwritten to {name}")), &json)
     }
 
-    pub(super) async fn import(&self, args: Import) -> Result<CommandOutput, Failure> {
-        let Import { file, thread, trust: trusted } = args;
+    pub(super) async fn import(&self, args: ImportArgs) -> Result<CommandOutput, Failure> {
+        let ImportArgs { file, thread, trust: trusted } = args;
         let opened = files::open(&file).map_err(|error| {
             let failure = Failure::usage(format!("{}: {error}", file.display()));
             failure.help("use a file that `export` wrote")
         })?;
-        let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::named);
+        let options = thread.into_iter().fold(ImportOptions::new(), ImportOptions::with_name);
         let unpacked = ThreadArchive::read(opened, &options).map_err(|error| {
             let failure = Failure::from(error);
             Failure { error: format!("{}: {}", file.display(), failure.error), ..failure }
@@ -82,7 +82,7 @@ impl Session {
         )
     }
 
-    pub(super) async fn trust(&self, args: Trust) -> Result<CommandOutput, Failure> {
+    pub(super) async fn trust(&self, args: TrustArgs) -> Result<CommandOutput, Failure> {
         let local = self.local()?;
         let Some(name) = args.thread else { return self.trust_store(&local) };
         let is_foreign = local.store.is_foreign();
@@ -106,7 +106,7 @@ impl Session {
         CommandOutput::new(format!("{text}\n"), &json!({ "store": self.store, "trusted": true }))
     }
 
-    pub(super) async fn repair(&self, args: Repair) -> Result<CommandOutput, Failure> {
+    pub(super) async fn repair(&self, args: RepairArgs) -> Result<CommandOutput, Failure> {
         let repaired = self.store.repair(&args.to).await?;
         let mut json = crate::failure::json(&repaired)?;
         let new = StoreLocation { kind: self.store.kind, path: args.to }.argument();
@@ -114,12 +114,13 @@ impl Session {
         CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", new.display())), &json)
     }
 
-    pub(super) async fn copy_store(&self, args: &CopyStore) -> Result<CommandOutput, Failure> {
+    pub(super) async fn copy_store(&self, args: &CopyStoreArgs) -> Result<CommandOutput, Failure> {
         self.check_stores(args)?;
         let access = if self.read_only { Access::ReadOnly } else { Access::Look };
-        let from = free(Local::open(&self.graphs, &args.from, access)?)?;
-        let to = free(Local::create(&self.graphs, &args.to)?)?;
-        let copied = copy_threads(&*from.store, &*to.store).await.map_err(|error| refused(error.into(), &args.to))?;
+        let from = require_open(Local::open(&self.graphs, &args.from, access)?)?;
+        let to = require_open(Local::create(&self.graphs, &args.to)?)?;
+        let copied =
+            copy_threads(&*from.store, &*to.store).await.map_err(|error| with_store(error.into(), &args.to))?;
         let mut json = crate::failure::json(&copied)?;
         json["store"] = json!(args.to);
         let text = format!("{copied}\nthe store is {}", args.to.argument().display());
@@ -127,7 +128,7 @@ impl Session {
         Ok(CommandOutput { code, ..CommandOutput::new(lines(&text), &json)? })
     }
 
-    fn check_stores(&self, CopyStore { from, to }: &CopyStore) -> Result<(), Failure> {
+    fn check_stores(&self, CopyStoreArgs { from, to }: &CopyStoreArgs) -> Result<(), Failure> {
         if self.caller.store.is_some() {
             let help = "leave out `--store`: the first store is copied into the second";
             return Err(Failure::usage("`copy-store` takes both stores as arguments").help(help));
@@ -150,20 +151,20 @@ impl Session {
         let info = local.info(thread).await?;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let exported = to_file(&local, &info.id, &options, file).await?;
-        let (found, text, verdict) = compared(&local, &info.graph, file).await?;
+        let (found, text, verdict) = compare_fixture(&local, &info.graph, file).await?;
         let name = file.display().to_string();
         let mut output = crate::failure::json(&exported)?;
         (output["file"], output["verify"], output["test"]) = (name.as_str().into(), found, test(&name).into());
-        let text = format!("{exported}\nwritten to {name}\n{}\n{}", text.trim_end(), meant(verdict));
+        let text = format!("{exported}\nwritten to {name}\n{}\n{}", text.trim_end(), verdict_sentence(verdict));
         CommandOutput::new(
-            format!("{}the test, with the feature `test-util`\n{}", lines(&text), indented(&test(&name))),
+            format!("{}the test, with the feature `test-util`\n{}", lines(&text), indent(&test(&name))),
             &output,
         )
     }
 }
 
 /// Writes a new file; removes it on failure.
-async fn to_file(local: &Local, id: &ThreadId, options: &ExportOptions, path: &Path) -> Result<Exported, Failure> {
+async fn to_file(local: &Local, id: &ThreadId, options: &ExportOptions, path: &Path) -> Result<ExportReport, Failure> {
     let refused = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
     let mut out = BufWriter::new(file);
@@ -175,29 +176,29 @@ async fn to_file(local: &Local, id: &ThreadId, options: &ExportOptions, path: &P
     flushed
 }
 
-fn free(opened: OpenedStore) -> Result<Local, Failure> {
+fn require_open(opened: OpenedStore) -> Result<Local, Failure> {
     match opened {
         OpenedStore::Open(local) => Ok(local),
         OpenedStore::Locked(failure) => Err(failure.help(NEEDED)),
     }
 }
 
-fn refused(failure: Failure, to: &StoreLocation) -> Failure {
+fn with_store(failure: Failure, to: &StoreLocation) -> Failure {
     let error = format!("{} (in {})", failure.error, to.argument().display());
     Failure { error, ..failure }
 }
 
 /// Compares the thread in a file with its graph.
-async fn compared(local: &Local, graph: &str, file: &Path) -> Result<(Value, String, Verdict), Failure> {
+async fn compare_fixture(local: &Local, graph: &str, file: &Path) -> Result<(Value, String, Verdict), Failure> {
     let store = MemoryCheckpointer::new();
     let opened = File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     let thread: ThreadId = import_thread(&store, opened, &ImportOptions::new()).await?.thread;
     trust(&store, &thread).await?;
-    local.graphs.named(graph)?.thread(Arc::new(store), thread).verify(None).await
+    local.graphs.get(graph)?.thread(Arc::new(store), thread).verify(None).await
 }
 
 /// Returns the sentence for a verdict.
-fn meant(verdict: Verdict) -> &'static str {
+fn verdict_sentence(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "the test passes now",
         Verdict::SameInPart => "the test passes now, for the compared part",
@@ -217,6 +218,6 @@ fn test(file: &str) -> String {
     )
 }
 
-fn indented(text: &str) -> String {
+fn indent(text: &str) -> String {
     text.lines().map(|line| format!("  {}\n", clean(line))).collect()
 }

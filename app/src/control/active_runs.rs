@@ -23,11 +23,11 @@ pub(crate) struct ActiveRuns(Mutex<HashMap<String, Arc<ActiveRun>>>, Mutex<Optio
 struct ActiveRun {
     cancel: CancellationToken,
     ended: CancellationToken,
-    log: Mutex<LoggedEvent>,
+    log: Mutex<RunLog>,
 }
 
 #[derive(Default)]
-struct LoggedEvent {
+struct RunLog {
     /// Starts, turns and ends among the dropped lines, for late listeners.
     anchors: VecDeque<Arc<str>>,
     lines: VecDeque<(Arc<str>, bool)>,
@@ -55,7 +55,7 @@ impl ActiveRuns {
     }
 
     pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> RunGuard {
-        let log = LoggedEvent { listeners: Some(broadcast::Sender::new(KEPT)), ..LoggedEvent::default() };
+        let log = RunLog { listeners: Some(broadcast::Sender::new(KEPT)), ..RunLog::default() };
         let track = Arc::new(ActiveRun { cancel, ended: CancellationToken::new(), log: Mutex::new(log) });
         lock(&self.0).insert(thread.to_owned(), Arc::clone(&track));
         RunGuard { live: Arc::clone(self), thread: thread.to_owned(), track }
@@ -118,7 +118,7 @@ impl Drop for RunGuard {
     }
 }
 
-impl LoggedEvent {
+impl RunLog {
     fn add(&mut self, line: Arc<str>, is_anchor: bool) {
         if let Some(listeners) = &self.listeners {
             _ = listeners.send(Arc::clone(&line)); // nobody may listen

@@ -11,7 +11,7 @@ use super::none::{Remote, Serving, serve};
 #[cfg(unix)]
 use super::remote::Remote;
 #[cfg(unix)]
-use super::server::{Serving, serve};
+use super::server::{ControlServer, serve};
 use crate::failure::Failure;
 use crate::local::Local;
 
@@ -19,7 +19,7 @@ use crate::local::Local;
 #[derive(Clone, Default)]
 pub(crate) struct Control {
     live: Arc<ActiveRuns>,
-    serving: Arc<Mutex<Option<Serving>>>,
+    serving: Arc<Mutex<Option<ControlServer>>>,
 }
 
 impl Control {
@@ -51,12 +51,12 @@ impl Control {
 }
 
 /// The result of connecting to the process that holds a store.
-pub(crate) enum Reached {
+pub(crate) enum HolderConnection {
     ThreadService(Remote),
     /// It does not listen: not yet, no longer, or never.
     Nobody,
 }
 
-pub(crate) async fn reach(store: &Path) -> Result<Reached, Failure> {
-    Ok(Remote::connect(store).await?.map_or(Reached::Nobody, Reached::ThreadService))
+pub(crate) async fn reach(store: &Path) -> Result<HolderConnection, Failure> {
+    Ok(Remote::connect(store).await?.map_or(HolderConnection::Nobody, HolderConnection::ThreadService))
 }

@@ -24,4 +24,4 @@ mod server;
 #[cfg(unix)]
 mod wire;
 
-pub(crate) use holder::{Control, Reached, reach};
+pub(crate) use holder::{Control, HolderConnection, reach};

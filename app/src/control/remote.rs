@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 
-use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, connect, write_line};
+use super::wire::{Greeting, LineReader, REQUEST, Reply, Request, VERSION, connect, write_line};
 use crate::failure::{Call, Failure};
 use crate::service::{EventSink, ThreadRequest, ThreadService};
 
@@ -29,7 +29,7 @@ pub(crate) struct Remote {
 }
 
 struct Connection {
-    read: Lines<OwnedReadHalf>,
+    read: LineReader<OwnedReadHalf>,
     write: OwnedWriteHalf,
 }
 
@@ -44,7 +44,7 @@ impl Remote {
             }
         };
         let (read, write) = peer.into_split();
-        let mut read = Lines::new(read);
+        let mut read = LineReader::new(read);
         match read.read_reply::<Greeting>(GREETING).await {
             Ok(Some(Greeting { superstep: VERSION, pid })) => Ok(Some(Self {
                 pid,
@@ -63,15 +63,15 @@ impl Remote {
         }
     }
 
-    fn gone(&self) -> Failure {
+    fn gone_error(&self) -> Failure {
         self.is_gone.store(true, Relaxed);
         let error = format!("process {}, which holds the store, ended before it replied", self.pid);
         Failure::new(error).hint("`{status}` shows how the thread stands now")
     }
 
-    fn silent(&self, error: &io::Error) -> Failure {
+    fn silent_error(&self, error: &io::Error) -> Failure {
         if is_absence(error) {
-            return self.gone();
+            return self.gone_error();
         }
         Failure::new(format!("process {}, which holds the store, does not reply", self.pid)).because(error)
     }
@@ -98,8 +98,8 @@ impl ThreadService for Remote {
             match connection.read.read_reply(REPLY).await {
                 Ok(Some(Reply::Ok(value))) => Ok(value),
                 Ok(Some(Reply::Failed(failure))) => Err(failure),
-                Ok(Some(Reply::Event(_)) | None) => Err(self.gone()),
-                Err(error) => Err(self.silent(&error)),
+                Ok(Some(Reply::Event(_)) | None) => Err(self.gone_error()),
+                Err(error) => Err(self.silent_error(&error)),
             }
         })
     }
@@ -121,8 +121,8 @@ impl ThreadService for Remote {
                     }
                     Ok(Some(Reply::Ok(_))) => return Ok(()),
                     Ok(Some(Reply::Failed(failure))) => return Err(failure),
-                    Ok(None) => return Err(self.gone()),
-                    Err(error) => return Err(self.silent(&error)),
+                    Ok(None) => return Err(self.gone_error()),
+                    Err(error) => return Err(self.silent_error(&error)),
                 }
             }
         })

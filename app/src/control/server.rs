@@ -16,7 +16,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::active_runs::{ActiveRuns, RunSubscription};
-use super::wire::{Greeting, Lines, REQUEST, Reply, Socket, VERSION, is_ours, request, write_line};
+use super::wire::{Greeting, LineReader, REQUEST, Reply, Socket, VERSION, is_ours, request, write_line};
 use crate::failure::{Failure, json};
 use crate::local::Local;
 use crate::service::{ThreadRequest, ThreadService};
@@ -30,12 +30,12 @@ const REQUEST_TIME: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A task that serves other processes.
-pub(crate) struct Serving {
+pub(crate) struct ControlServer {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Serving {
+impl ControlServer {
     pub(super) async fn close(self) {
         self.stop.cancel();
         _ = self.task.await;
@@ -43,7 +43,7 @@ impl Serving {
 }
 
 /// Starts to serve other processes; none if there can be no socket: work continues without.
-pub(super) fn serve(local: &Local, live: &Arc<ActiveRuns>, store: &Path) -> Option<Serving> {
+pub(super) fn serve(local: &Local, live: &Arc<ActiveRuns>, store: &Path) -> Option<ControlServer> {
     let socket = match Socket::listen(store) {
         Ok(socket) => socket,
         Err(error) => {
@@ -54,7 +54,7 @@ pub(super) fn serve(local: &Local, live: &Arc<ActiveRuns>, store: &Path) -> Opti
     let responder = Responder { local: local.clone(), live: Arc::clone(live) };
     let stop = CancellationToken::new();
     let task = tokio::spawn(accept(Arc::new(responder), socket, stop.clone()));
-    Some(Serving { stop, task })
+    Some(ControlServer { stop, task })
 }
 
 /// Accepts connections until stopped.
@@ -86,7 +86,7 @@ fn greeting() -> Greeting {
 /// Serves one connection until it ends, sends an invalid line, or is silent for too long.
 async fn attend(peer: UnixStream, responder: Arc<Responder>, stop: CancellationToken) {
     let (read, write) = peer.into_split();
-    let mut peer = Peer { lines: Lines::new(read), write };
+    let mut peer = Peer { lines: LineReader::new(read), write };
     if write_line(&mut peer.write, &greeting()).await.is_err() {
         return;
     }
@@ -112,7 +112,7 @@ async fn attend(peer: UnixStream, responder: Arc<Responder>, stop: CancellationT
 
 /// A connected process.
 struct Peer {
-    lines: Lines<OwnedReadHalf>,
+    lines: LineReader<OwnedReadHalf>,
     write: OwnedWriteHalf,
 }
 
@@ -146,7 +146,7 @@ impl Peer {
     async fn while_there<T>(&mut self, next: impl Future<Output = T>) -> io::Result<T> {
         tokio::select! {
             next = next => Ok(next),
-            () = self.lines.gone() => Err(io::ErrorKind::BrokenPipe.into()),
+            () = self.lines.wait_until_gone() => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -246,8 +246,8 @@ fn list(value: Value) -> Vec<Value> {
 /// emitted with the same content.)
 fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
     let mut again: HashMap<String, usize> = HashMap::new();
-    live.iter().for_each(|event| *again.entry(timeless(event)).or_default() += 1);
-    let is_new = |event: &Value| match again.get_mut(&timeless(event)) {
+    live.iter().for_each(|event| *again.entry(without_times(event)).or_default() += 1);
+    let is_new = |event: &Value| match again.get_mut(&without_times(event)) {
         Some(count) if *count > 0 => {
             *count -= 1;
             false
@@ -261,7 +261,7 @@ fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
 }
 
 /// Returns an event without its time, which only live events have.
-fn timeless(event: &Value) -> String {
+fn without_times(event: &Value) -> String {
     let mut event = event.clone();
     if let Some(fields) = event.as_object_mut().filter(|fields| fields.get("at").is_some_and(Value::is_number)) {
         fields.remove("at");

@@ -78,19 +78,19 @@ pub(super) fn request(line: &[u8]) -> Result<ThreadRequest, Failure> {
 }
 
 /// Reader of a peer's lines.
-pub(super) struct Lines<R>(BufReader<R>);
+pub(super) struct LineReader<R>(BufReader<R>);
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn new(reader: R) -> Self {
         Self(BufReader::new(reader))
     }
 
     /// Returns the next line; none at the end. A line that is cut off is ignored.
     pub(super) async fn next(&mut self, limit: usize, within: Duration) -> io::Result<Option<Vec<u8>>> {
-        timeout(within, self.read(limit)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+        timeout(within, self.read_line(limit)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    async fn read(&mut self, limit: usize) -> io::Result<Option<Vec<u8>>> {
+    async fn read_line(&mut self, limit: usize) -> io::Result<Option<Vec<u8>>> {
         let mut line = vec![];
         let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         (&mut self.0).take(most).read_until(b'\n', &mut line).await?;
@@ -104,7 +104,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Waits until the peer is gone, or sends something out of turn.
-    pub(super) async fn gone(&mut self) {
+    pub(super) async fn wait_until_gone(&mut self) {
         _ = self.0.fill_buf().await;
     }
 

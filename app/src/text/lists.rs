@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::escape::{clean, clean_lines, safe_json};
 use super::report::{self, questions};
-use super::values::{brief, emitted, value, workflow_event};
+use super::values::{brief, format_output, value, workflow_event};
 use crate::shapes::{GraphLine, HistoryStep, TaskReport, ThreadLine};
 
 /// Formats threads, one per line.
@@ -90,11 +90,15 @@ fn event(event: &Value) -> String {
             let error = event["error"].as_str().unwrap_or_default();
             format!("{} failed: {}", text("node"), clean_lines(error, 6 + 2 * within))
         }
-        Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
+        Some("asked") => format!("{} asks {}", text("node"), format_questions(&event["questions"])),
         Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
         Some("journal") => format!("{}: {}", text("node"), brief(&event["entry"])),
-        Some("custom") if workflow_event(&event["value"], 0).is_some() => emitted(&event["value"], 6 + 2 * within),
-        Some("custom" | "message") => format!("{} says {}", text("node"), emitted(&event["value"], 6 + 2 * within)),
+        Some("custom") if workflow_event(&event["value"], 0).is_some() => {
+            format_output(&event["value"], 6 + 2 * within)
+        }
+        Some("custom" | "message") => {
+            format!("{} says {}", text("node"), format_output(&event["value"], 6 + 2 * within))
+        }
         _ => safe_json(&event.to_string()).into_owned(),
     };
     format!("{:>4}  {}{what}\n", event["step"].as_i64().unwrap_or_default(), "  ".repeat(within))
@@ -105,7 +109,7 @@ fn gap(missing: &Value) -> String {
     format!("earlier events are missing: checkpoint {missing}, the parent of this one, was removed by `gc`, or is lost")
 }
 
-fn asked(questions: &Value) -> String {
+fn format_questions(questions: &Value) -> String {
     let question = |asked: &Value| {
         let name = clean(asked["name"].as_str().unwrap_or_default()).into_owned();
         format!("{name} {}", safe_json(&asked["payload"].to_string()))

@@ -23,9 +23,9 @@ mod values;
 
 pub(crate) use escape::{clean, clean_lines, safe_json};
 pub(crate) use lists::{events, graphs, history, threads, waiting};
-pub(crate) use report::{blocking, meant, questions, replaced, report, shown};
-pub(crate) use run_lines::Lines;
-pub(crate) use run_tree::Tree;
-pub(crate) use story::{Part, part, story};
+pub(crate) use report::{answer_meanings, blocking, format_checkpoint, questions, replacements, report};
+pub(crate) use run_lines::RunLines;
+pub(crate) use run_tree::RunTree;
+pub(crate) use story::{StoryPart, part, story};
 pub(crate) use story_details::Details;
-pub(crate) use values::{emitted, workflow_event};
+pub(crate) use values::{format_output, workflow_event};

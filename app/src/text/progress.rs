@@ -57,7 +57,7 @@ impl<'a> EventView<'a> {
     }
 
     /// Returns the channels whose values a command for the graph around it dropped.
-    pub(crate) fn dropped(&self) -> Option<String> {
+    pub(crate) fn dropped_channels(&self) -> Option<String> {
         let channels: Vec<&str> = self.event["dropped"].as_array()?.iter().filter_map(Value::as_str).collect();
         Some(format!("hands over; what its subgraph wrote to {} is dropped", channels.join(", ")))
     }
@@ -95,7 +95,7 @@ impl RunningTask {
 
 impl From<&RunningTask> for RunningShape {
     fn from(task: &RunningTask) -> Self {
-        let (tokens, cost) = task.agent.spent();
+        let (tokens, cost) = task.agent.usage();
         let (node, started_at) = (task.node_path.clone(), rfc3339(task.began));
         Self { node, label: task.place(false), started_at, action: task.agent.action.clone(), tokens, cost }
     }
@@ -240,12 +240,12 @@ impl Agent {
     }
 
     /// Returns tokens, and millionths of a dollar.
-    pub(crate) fn spent(&self) -> (u64, u64) {
+    pub(crate) fn usage(&self) -> (u64, u64) {
         (self.tokens(), self.cost())
     }
 
     /// Returns `3.1k tokens`, `$0.0110`, as far as known; if narrow `3.1k`, `$0.011`.
-    pub(crate) fn used(&self, is_narrow: bool) -> Vec<String> {
+    pub(crate) fn usage_parts(&self, is_narrow: bool) -> Vec<String> {
         let (tokens, cost) = (self.tokens(), self.cost());
         let mut used = vec![];
         if tokens > 0 {
@@ -281,14 +281,14 @@ pub(super) fn action(name: &Value, arguments: &Value, directory: &str) -> String
         return format!("{name} {from} -> {to}");
     }
     let named = ["path", "file_path", "notebook_path", "pattern", "query", "url"].into_iter().find_map(about);
-    match named.or_else(|| changed(&arguments["changes"], directory)) {
+    match named.or_else(|| changed_paths(&arguments["changes"], directory)) {
         Some(what) => format!("{name} {}", first_line(&Value::from(what))),
         None => name,
     }
 }
 
 /// Returns the files of a list of changes, or of a map from paths to changes.
-fn changed(changes: &Value, directory: &str) -> Option<String> {
+fn changed_paths(changes: &Value, directory: &str) -> Option<String> {
     let paths: Vec<String> = match changes {
         Value::Array(list) => list.iter().filter_map(|change| change["path"].as_str()).map(str::to_owned).collect(),
         Value::Object(map) => map.keys().cloned().collect(),
@@ -352,13 +352,13 @@ pub(super) fn time(ms: u64) -> String {
 
 /// The tasks that were named, and what all turns have cost.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct WorkTotals {
     named: HashSet<(String, u64)>,
     /// Millionths of a dollar.
     cost: u64,
 }
 
-impl Work {
+impl WorkTotals {
     /// Returns the work of a run whose thread has cost this so far.
     pub(crate) fn after(cost: u64) -> Self {
         Self { cost, ..Self::default() }
@@ -436,7 +436,7 @@ mod tests {
         agent.apply(&json!({"turn": {"role": "reviewer", "task": "phase-2", "phase": 2, "attempt": 1}}));
         assert_eq!(agent.place(false).unwrap(), "phase 2, attempt 1");
         assert_eq!(
-            (agent.used(false), agent.used(true)),
+            (agent.usage_parts(false), agent.usage_parts(true)),
             (vec!["2.1k tokens".into(), "$0.0060".into()], vec!["2.1k".to_owned(), "$0.006".into()])
         );
     }

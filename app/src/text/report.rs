@@ -64,7 +64,7 @@ pub(crate) fn blocking(nodes: &[BlockingNode]) -> String {
 }
 
 /// Returns the lines about a finished thread that goes on with an input.
-pub(crate) fn replaced(thread: &str, values: &[ReplacedValue]) -> String {
+pub(crate) fn replacements(thread: &str, values: &[ReplacedValue]) -> String {
     let thread = clean(thread);
     if values.is_empty() {
         return format!("thread {thread} has finished: it continues from its state with the input\n");
@@ -152,7 +152,7 @@ fn question(asked: &OpenQuestion) -> String {
     if !asked.commands.is_empty() {
         text.push_str("answer with\n");
         asked.commands.iter().for_each(|command| text.push_str(&format!("  {}\n", clean(command))));
-        meant(asked).iter().for_each(|meant| text.push_str(&format!("here {meant}\n")));
+        answer_meanings(asked).iter().for_each(|meant| text.push_str(&format!("here {meant}\n")));
     }
     text
 }
@@ -170,7 +170,7 @@ fn terms(terms: &TermsShape) -> String {
     if !terms.approvers.is_empty() {
         text.push_str(&format!("  asks: {}\n", clean(&terms.approvers.join(", "))));
     }
-    text + &terms.votes.iter().map(answered).collect::<String>()
+    text + &terms.votes.iter().map(format_answer).collect::<String>()
 }
 
 /// Returns the fields of a payload that are not empty.
@@ -186,7 +186,7 @@ fn shown_payload(payload: &Value) -> Value {
 }
 
 /// Returns the answers that the plain words give, where those are other words.
-pub(crate) fn meant(asked: &OpenQuestion) -> Option<String> {
+pub(crate) fn answer_meanings(asked: &OpenQuestion) -> Option<String> {
     let is_renamed =
         |(word, answer): &(&String, &String)| word != answer && !["true", "false"].contains(&answer.as_str());
     let meanings = asked.words.iter().zip(&asked.means).filter(is_renamed);
@@ -195,7 +195,7 @@ pub(crate) fn meant(asked: &OpenQuestion) -> Option<String> {
 }
 
 /// Formats a checkpoint with its state and tasks.
-pub(crate) fn shown(shown: &CheckpointReport) -> String {
+pub(crate) fn format_checkpoint(shown: &CheckpointReport) -> String {
     let (snapshot, step) = (&shown.snapshot, &shown.snapshot.info);
     let parent = step.parent.map(|parent| format!(", after {parent}")).unwrap_or_default();
     let mut text = format!(
@@ -241,12 +241,12 @@ pub(super) fn task(task: &TaskReport, superstep: i64) -> String {
     for asked in &task.questions {
         add(&format!("asks {}", asked.name), &asked.payload);
     }
-    task.answers.iter().for_each(|answer| text.push_str(&answered(answer)));
+    task.answers.iter().for_each(|answer| text.push_str(&format_answer(answer)));
     task.journal.iter().for_each(|journal| text.push_str(&self::journal(journal, task.input.is_some())));
     text
 }
 
-fn answered(answer: &AnswerShape) -> String {
+fn format_answer(answer: &AnswerShape) -> String {
     let by = answer.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let note = answer.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
     value(&format!("answer to {} at {}{by}{note}", answer.name, answer.at), &answer.value, 2)

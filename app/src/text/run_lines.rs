@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::progress::{EventView, RunningTask, Tasks, Work, time};
-use super::{clean, clean_lines, emitted, safe_json, workflow_event};
+use super::progress::{EventView, RunningTask, Tasks, WorkTotals, time};
+use super::{clean, clean_lines, format_output, safe_json, workflow_event};
 
 /// The time in ms for which an agent's next action waits for its line: of several, only the last one gets it.
 const PAUSE: u64 = 3_000;
@@ -14,19 +14,19 @@ const SILENCE: u64 = 30_000;
 
 /// Lines for each task that ends, each value that a node emits, and, at intervals, for actions of agents or silence.
 #[derive(Default)]
-pub(crate) struct Lines {
+pub(crate) struct RunLines {
     tasks: Tasks,
     /// For each task: the time of its last line, and whether it has acted since.
     last_lines: HashMap<String, (u64, bool)>,
-    work: Work,
+    work: WorkTotals,
     /// Set to show the steps of the machinery too.
     shows_all: bool,
 }
 
-impl Lines {
+impl RunLines {
     /// Returns a display, which shows the steps of the machinery with `--log`.
     pub(crate) fn new(shows_all: bool, cost: u64) -> Self {
-        Self { shows_all, work: Work::after(cost), ..Self::default() }
+        Self { shows_all, work: WorkTotals::after(cost), ..Self::default() }
     }
 
     /// Returns the lines for an event.
@@ -57,7 +57,7 @@ impl Lines {
             return format!("{}: {line}\n", counter(seen));
         }
         let label = self.tasks.of(seen).label.as_ref().map(|label| format!(" ({})", clean(label)));
-        let (path, text) = (seen.node_path(), emitted(&seen.event["value"], 2));
+        let (path, text) = (seen.node_path(), format_output(&seen.event["value"], 2));
         format!("{}: {}{} says {text}\n", counter(seen), clean(&path), label.unwrap_or_default())
     }
 
@@ -70,7 +70,7 @@ impl Lines {
             "end" if seen.is_machinery() && !self.shows_all => return String::new(),
             "failed" => format!("failed: {}", clean_lines(seen.error().unwrap_or_default(), 2)),
             "asked" => "asks".into(),
-            _ => seen.dropped().map_or("done".to_owned(), |dropped| clean(&dropped).into_owned()),
+            _ => seen.dropped_channels().map_or("done".to_owned(), |dropped| clean(&dropped).into_owned()),
         };
         format!("{}: {} {how}{}{about}\n", counter(seen), clean(&seen.node_path()), took.unwrap_or_default())
     }
@@ -88,7 +88,7 @@ impl Lines {
             return String::new();
         }
         *last = (seen.at, false);
-        acted(task)
+        action_line(task)
     }
 
     /// Returns the lines that are due as time passes.
@@ -98,7 +98,7 @@ impl Lines {
             let Some(last) = self.last_lines.get_mut(&task.path) else { continue };
             let silent = now.saturating_sub(last.0);
             match last.1 {
-                true if silent >= PAUSE => lines.push_str(&acted(task)),
+                true if silent >= PAUSE => lines.push_str(&action_line(task)),
                 false if silent >= SILENCE => lines.push_str(&at_work(task, now)),
                 _ => continue,
             }
@@ -114,14 +114,14 @@ fn counter(seen: &EventView<'_>) -> String {
 }
 
 /// Formats `[task 1, attempt 2] developer: edit src/lib.rs`.
-fn acted(task: &RunningTask) -> String {
+fn action_line(task: &RunningTask) -> String {
     format!("{}: {}\n", prefix(task), clean(task.agent.action.as_deref().unwrap_or_default()))
 }
 
 /// Formats `[task 1, attempt 2] developer: at work for 1m30s, 3.1k tokens, $0.0110, last $ cargo test`.
 fn at_work(task: &RunningTask, now: u64) -> String {
     let mut parts = vec![format!("at work for {}", time(now.saturating_sub(task.began)))];
-    parts.extend(task.agent.used(false));
+    parts.extend(task.agent.usage_parts(false));
     parts.extend(task.agent.action.as_ref().map(|action| format!("last {}", clean(action))));
     format!("{}: {}\n", prefix(task), parts.join(", "))
 }
@@ -143,7 +143,7 @@ fn about(task: &RunningTask) -> String {
         1 => parts.push("1 action".into()),
         more => parts.push(format!("{more} actions")),
     }
-    parts.extend(agent.used(false));
+    parts.extend(agent.usage_parts(false));
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_agent_gets_a_line_every_few_seconds() {
-        let mut lines = Lines::default();
+        let mut lines = RunLines::default();
         let mut text = lines.on_event(&event("start", 0, &Value::Null));
         let turn = json!({"turn": {"role": "developer", "task": "1", "attempt": 2}});
         text += &lines.on_event(&event("message", 0, &turn));
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_run_names_its_tasks_its_commits_and_its_cost() {
-        let mut lines = Lines::new(false, 1_000);
+        let mut lines = RunLines::new(false, 1_000);
         let turn = |task: &str, position: u32, attempt: u32| json!({"turn": {"role": "developer", "task": task, "attempt": attempt, "title": "Print it", "position": position, "total": 2}});
         let used = json!({"finished": {"status": "done", "usage": {"input": 900, "cost": 4_000}}});
         let commit =
@@ -223,7 +223,7 @@ mod tests {
             event
         };
         let shown = |shows_all: bool| {
-            let mut lines = Lines::new(shows_all, 0);
+            let mut lines = RunLines::new(shows_all, 0);
             [event("end", "record", true), event("failed", "record", true), event("end", "work", false)]
                 .iter()
                 .map(|event| lines.on_event(event))
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn two_workers_of_one_node_are_two_tasks() {
-        let mut lines = Lines::default();
+        let mut lines = RunLines::default();
         let of = |kind: &str, id: &str, at: u64| json!({"kind": kind, "step": 1, "node": "find", "path": [format!("find:{id}")], "at": at});
         let mut text = String::new();
         for event in [of("start", "1-0", 0), of("start", "1-1", 500), of("end", "1-1", 1_500), of("end", "1-0", 2_000)]

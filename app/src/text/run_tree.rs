@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::lists::{columns_of, display_width};
-use super::progress::{EventView, RunningTask, Tasks, Work, time};
-use super::{clean, emitted, workflow_event};
+use super::progress::{EventView, RunningTask, Tasks, WorkTotals, time};
+use super::{clean, format_output, workflow_event};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -20,7 +20,7 @@ const SHOWN: usize = 12;
 /// Columns below which numbers are shortened.
 const NARROW: usize = 80;
 
-pub(crate) struct Tree {
+pub(crate) struct RunTree {
     colours: bool,
     width: usize,
     tasks: Tasks,
@@ -35,10 +35,10 @@ pub(crate) struct Tree {
     board: Vec<String>,
     /// Lines of the terminal.
     height: usize,
-    work: Work,
+    work: WorkTotals,
 }
 
-impl Tree {
+impl RunTree {
     pub(crate) fn new(colours: bool, cost: u64) -> Self {
         let (tasks, says, board) = (Tasks::default(), HashMap::new(), vec![]);
         Self {
@@ -51,7 +51,7 @@ impl Tree {
             now: 0,
             board,
             height: usize::MAX,
-            work: Work::after(cost),
+            work: WorkTotals::after(cost),
         }
     }
 
@@ -75,9 +75,9 @@ impl Tree {
                 self.tasks.of(&seen);
                 self.show("", false)
             }
-            "end" | "failed" | "asked" => self.ended(&seen),
+            "end" | "failed" | "asked" => self.end_task(&seen),
             "custom" => {
-                let line = emitted(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
+                let line = format_output(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
                 let stays = event["value"].is_string() || workflow_event(&event["value"], 0).is_some();
                 self.says.insert(seen.path.clone(), (line, stays));
                 String::new()
@@ -85,13 +85,13 @@ impl Tree {
             "message" => {
                 self.tasks.of(&seen).agent.apply(&event["value"]);
                 let lines = self.work.on_message(&event["value"]);
-                if lines.is_empty() { String::new() } else { self.show(&indented(&lines), false) }
+                if lines.is_empty() { String::new() } else { self.show(&indent(&lines), false) }
             }
             _ => String::new(),
         }
     }
 
-    fn ended(&mut self, seen: &EventView<'_>) -> String {
+    fn end_task(&mut self, seen: &EventView<'_>) -> String {
         let task = self.tasks.end(seen);
         if seen.kind == "end" && seen.is_machinery() {
             return self.show("", false);
@@ -103,9 +103,11 @@ impl Tree {
                 ("✗", RED, format!("failed: {}", clean(why)))
             }
             "asked" => ("?", YELLOW, "asks".into()),
-            _ => {
-                ("✓", GREEN, text.or_else(|| seen.dropped()).map(|text| clean(&text).into_owned()).unwrap_or_default())
-            }
+            _ => (
+                "✓",
+                GREEN,
+                text.or_else(|| seen.dropped_channels()).map(|text| clean(&text).into_owned()).unwrap_or_default(),
+            ),
         };
         let task = task.unwrap_or_else(|| Tasks::default().of(seen).clone());
         let line = self.line(&task, &self.paint(colour, mark), &words, seen.at);
@@ -122,10 +124,10 @@ impl Tree {
         let (indent, node) = ("  ".repeat(task.depth), clean(&task.node));
         let place = task.place(is_narrow).map(|place| format!("  {}", clean(&place))).unwrap_or_default();
         let mut numbers = vec![time(now.saturating_sub(task.began))];
-        numbers.extend(task.agent.used(is_narrow));
+        numbers.extend(task.agent.usage_parts(is_narrow));
         let numbers = numbers.join("  ");
         let taken = [indent.as_str(), &node, &place, &numbers].iter().map(|part| display_width(part)).sum::<usize>();
-        let words = cut(words, self.width.saturating_sub(taken + 12)); // the number, the mark, the spaces, a column to spare
+        let words = truncate(words, self.width.saturating_sub(taken + 12)); // the number, the mark, the spaces, a column to spare
         let words = if words.is_empty() { words } else { format!("  {words}") };
         format!("{number:>4} {indent}{mark} {node}{place}{words}  {}", self.paint(DIM, &numbers))
     }
@@ -139,7 +141,7 @@ impl Tree {
     /// Returns lines that stay, and the running tasks below them, as one write without flicker.
     fn show(&mut self, lines: &str, cancelled: bool) -> String {
         let running = self.running(cancelled);
-        let above = self.erased();
+        let above = self.erase();
         self.drawn = running.lines().count();
         format!("{above}{lines}{running}")
     }
@@ -147,7 +149,7 @@ impl Tree {
     fn running(&self, cancelled: bool) -> String {
         let tick = usize::try_from(self.now / 100).unwrap_or_default();
         let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
-        let mut text = self.posted();
+        let mut text = self.board_lines();
         for task in self.tasks.0.iter().take(SHOWN) {
             let last = || self.says.get(&task.path).map(|(line, _)| line.clone());
             let words = task.agent.action.as_ref().map(|action| clean(action).into_owned()).or_else(last);
@@ -165,12 +167,12 @@ impl Tree {
     }
 
     /// Returns the board as far as it fits the terminal: drawn lines must not scroll away.
-    fn posted(&self) -> String {
+    fn board_lines(&self) -> String {
         let room = self.height.saturating_sub(self.tasks.0.len().min(SHOWN) + 4);
         let cut_off = self.board.len().saturating_sub(room);
         let lines = self.board.iter().take(self.board.len() - cut_off);
         let mut text: String =
-            lines.map(|line| cut(&format!("     {}", clean(line)), self.width.saturating_sub(1)) + "\n").collect();
+            lines.map(|line| truncate(&format!("     {}", clean(line)), self.width.saturating_sub(1)) + "\n").collect();
         if cut_off > 0 {
             text.push_str(&format!("     and {cut_off} more lines\n"));
         }
@@ -178,7 +180,7 @@ impl Tree {
     }
 
     /// Returns the control sequence that erases the last drawing.
-    pub(crate) fn erased(&mut self) -> String {
+    pub(crate) fn erase(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
             lines => format!("\x1b[{lines}A\x1b[J"),
@@ -189,7 +191,7 @@ impl Tree {
     pub(crate) fn end(&mut self) -> String {
         self.tasks.0.clear();
         self.board.clear();
-        format!("{}\n", self.erased())
+        format!("{}\n", self.erase())
     }
 
     pub(crate) fn paint(&self, colour: &str, text: &str) -> String {
@@ -203,12 +205,12 @@ impl Tree {
 }
 
 /// Indents lines as those of tasks are.
-fn indented(lines: &[String]) -> String {
+fn indent(lines: &[String]) -> String {
     lines.iter().map(|line| format!("     {line}\n")).collect()
 }
 
 /// Cuts a text to so many columns, with `…` where it was cut.
-fn cut(text: &str, room: usize) -> String {
+fn truncate(text: &str, room: usize) -> String {
     if display_width(text) <= room {
         return text.to_owned();
     }
@@ -230,7 +232,7 @@ mod tests {
 
     /// Renders a developer at work on a terminal of so many columns.
     fn shown(width: usize) -> String {
-        let mut tree = Tree::new(false, 0);
+        let mut tree = RunTree::new(false, 0);
         tree.widen(width, 24);
         let event = |kind: &str, at: u64, value: Value| json!({"kind": kind, "step": 4, "node": "developer", "path": ["developer:7-2"], "at": at, "value": value});
         tree.on_event(&event("start", 1_000, Value::Null));

@@ -9,18 +9,18 @@ use superstep_base::text::short_id;
 use super::escape::{clean, clean_lines, safe_json};
 use super::progress::{EventView, action, count, dollars, time, tokens};
 use super::story_details::Details;
-use super::values::{brief, emitted, value, workflow_event};
+use super::values::{brief, format_output, value, workflow_event};
 use crate::shapes::FailedAttempt;
 
 /// The part of a story that is printed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct StoryPart {
     /// Task of a plan.
     pub task: Option<String>,
     pub attempt: Option<u64>,
 }
 
-impl Part {
+impl StoryPart {
     fn holds(&self, place: Option<&Place>) -> bool {
         let is_task = self.task.as_ref().is_none_or(|task| place.is_some_and(|place| place.task == *task));
         is_task && self.attempt.is_none_or(|attempt| place.is_some_and(|place| place.attempt == attempt))
@@ -54,7 +54,7 @@ pub(crate) fn story(events: &[Value], details: Details) -> String {
 }
 
 /// Returns the events of a part.
-pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
+pub(crate) fn part(events: Vec<Value>, part: &StoryPart) -> Vec<Value> {
     let mut place = None;
     let of = |event: &Value| {
         if let Some(next) = turn_start(event) {
@@ -92,7 +92,7 @@ struct StoryWriter {
     has_said: bool,
     /// Working directory of the agent.
     directory: String,
-    sum: Sum,
+    sum: UsageSum,
     /// Set if agents work in the thread: their prompts and actions are the story then.
     has_agents: bool,
     /// The times at which the supersteps of the graph ended.
@@ -102,13 +102,13 @@ struct StoryWriter {
 
 /// The usage of all turns of agents.
 #[derive(Default)]
-struct Sum {
+struct UsageSum {
     turns: u64,
     tokens: u64,
     cost: u64,
 }
 
-impl Sum {
+impl UsageSum {
     fn line(&self) -> String {
         let (turns, tokens) = (self.turns, count(self.tokens));
         let cost = if self.cost > 0 { format!(", {}", dollars(self.cost)) } else { String::new() };
@@ -127,12 +127,12 @@ impl StoryWriter {
             "message" => self.message(&event["value"]),
             "custom" => match workflow_event(&event["value"], 4) {
                 Some(line) => format!("  {line}\n"),
-                None => format!("  says {}\n", emitted(&event["value"], 4)),
+                None => format!("  says {}\n", format_output(&event["value"], 4)),
             },
-            "asked" => asked(&event["questions"]),
-            "answered" => answered(event),
-            "journal" if !self.has_agents => self.recorded(&seen),
-            "failed" | "end" => self.ended(&seen),
+            "asked" => format_questions(&event["questions"]),
+            "answered" => format_answer(event),
+            "journal" if !self.has_agents => self.format_entry(&seen),
+            "failed" | "end" => self.end_task(&seen),
             "gap" => format!("checkpoint {} and what came before it is not there any more\n", event["missing"]),
             _ => String::new(), // starts and checkpoints are seen by what follows
         };
@@ -145,25 +145,25 @@ impl StoryWriter {
     }
 
     /// Returns an effect or a recorded value, after the attempts that failed before.
-    fn recorded(&mut self, seen: &EventView<'_>) -> String {
+    fn format_entry(&mut self, seen: &EventView<'_>) -> String {
         let entry = &seen.event["entry"];
         let attempt = entry["attempt"].as_u64().and_then(|attempt| u32::try_from(attempt).ok());
         let before = attempt.map(|attempt| self.details.take_failures_before(&seen.path, attempt)).unwrap_or_default();
         let at = entry["started_at"].as_str().map(|at| format!(" at {}", clean(at))).unwrap_or_default();
-        format!("{}  {}{at}\n", before.iter().map(failed).collect::<String>(), brief(entry))
+        format!("{}  {}{at}\n", before.iter().map(format_failure).collect::<String>(), brief(entry))
     }
 
     /// Returns the attempts of a task that failed, in order, and its end.
-    fn ended(&mut self, seen: &EventView<'_>) -> String {
+    fn end_task(&mut self, seen: &EventView<'_>) -> String {
         let failures = self.details.take_failures(&seen.path);
-        let mut lines: String = failures.iter().map(failed).collect();
+        let mut lines: String = failures.iter().map(format_failure).collect();
         let error = seen.error().unwrap_or_default();
         let is_listed = failures.last().is_some_and(|last| last.error == error);
         match seen.kind {
             "failed" if is_listed => {}
             "failed" => lines.push_str(&format!("  failed: {}\n", clean_lines(error, 4))),
             _ if self.has_said && self.node.as_deref() == Some(&seen.path) => {}
-            _ if self.has_agents => lines.push_str(&wrote(&seen.event["writes"])),
+            _ if self.has_agents => lines.push_str(&format_writes(&seen.event["writes"])),
             _ => lines.push_str(&wrote_values(&seen.event["writes"])),
         }
         lines
@@ -192,7 +192,7 @@ impl StoryWriter {
 
     fn message(&mut self, message: &Value) -> String {
         let Some((kind, inner)) = message.as_object().and_then(|fields| fields.iter().next()) else {
-            return format!("  says {}\n", emitted(message, 4));
+            return format!("  says {}\n", format_output(message, 4));
         };
         let text = |key: &str| clean(inner[key].as_str().unwrap_or_default()).into_owned();
         match kind.as_str() {
@@ -211,12 +211,12 @@ impl StoryWriter {
                 self.sum.turns += 1;
                 self.sum.tokens += tokens(&inner["usage"]);
                 self.sum.cost += inner["usage"]["cost"].as_u64().unwrap_or_default();
-                finished(inner)
+                format_turn_end(inner)
             }
-            "checked" => checked(inner),
+            "checked" => format_check(inner),
             "commit" => commit(inner),
             "started" | "usage" | "tool_result" | "check" => String::new(),
-            _ => format!("  says {}\n", emitted(message, 4)),
+            _ => format!("  says {}\n", format_output(message, 4)),
         }
     }
 }
@@ -227,18 +227,18 @@ fn turn(turn: &Value) -> String {
     let model = turn["model"].as_str().map(|model| format!(", {}", clean(model))).unwrap_or_default();
     let (role, driver, template) = (text("role"), text("driver"), text("template"));
     let system =
-        if turn["system"].is_null() { String::new() } else { format!("  system:\n{}", quoted(&turn["system"])) };
-    format!("  {role} ({driver}{model}) is asked by `{template}`:\n{system}  prompt:\n{}", quoted(&turn["prompt"]))
+        if turn["system"].is_null() { String::new() } else { format!("  system:\n{}", quote(&turn["system"])) };
+    format!("  {role} ({driver}{model}) is asked by `{template}`:\n{system}  prompt:\n{}", quote(&turn["prompt"]))
 }
 
 /// Prefixes each line of a text with a bar.
-fn quoted(text: &Value) -> String {
+fn quote(text: &Value) -> String {
     let lines = text.as_str().unwrap_or_default().lines();
     lines.map(|line| format!("{}\n", format!("    | {}", clean(line)).trim_end())).collect()
 }
 
 /// Returns the end of a turn: its result and usage.
-fn finished(ended: &Value) -> String {
+fn format_turn_end(ended: &Value) -> String {
     let mut lines = String::new();
     if !ended["submitted"].is_null() {
         lines.push_str(&value("hands over", &ended["submitted"], 2));
@@ -261,20 +261,20 @@ fn finished(ended: &Value) -> String {
 fn commit(commit: &Value) -> String {
     let id = short_id(commit["id"].as_str().unwrap_or_default());
     let subject = commit["message"].as_str().and_then(|message| message.lines().next()).unwrap_or_default();
-    format!("  commit {} {}\n{}", clean(id), clean(subject), quoted(&commit["output"]))
+    format!("  commit {} {}\n{}", clean(id), clean(subject), quote(&commit["output"]))
 }
 
-fn checked(check: &Value) -> String {
+fn format_check(check: &Value) -> String {
     let command = clean(check["command"].as_str().unwrap_or_default()).into_owned();
     let ended = match check["code"].as_i64() {
         Some(0) => "succeeded".to_owned(),
         Some(code) => format!("ended with {code}"),
         None => "was killed".to_owned(),
     };
-    format!("  $ {command}: {ended}\n{}", quoted(&check["output"]))
+    format!("  $ {command}: {ended}\n{}", quote(&check["output"]))
 }
 
-fn asked(questions: &Value) -> String {
+fn format_questions(questions: &Value) -> String {
     let question = |asked: &Value| {
         let name = clean(asked["name"].as_str().unwrap_or_default()).into_owned();
         value(&format!("asks {name}"), &asked["payload"], 2)
@@ -282,7 +282,7 @@ fn asked(questions: &Value) -> String {
     questions.as_array().map(|all| all.iter().map(question).collect()).unwrap_or_default()
 }
 
-fn answered(event: &Value) -> String {
+fn format_answer(event: &Value) -> String {
     let text = |key: &str| event[key].as_str().map(|text| clean(text).into_owned());
     let by = text("by").map(|by| format!(" by {by}")).unwrap_or_default();
     let at = text("at").map(|at| format!(" at {at}")).unwrap_or_default();
@@ -291,7 +291,7 @@ fn answered(event: &Value) -> String {
 }
 
 /// Formats a failed attempt.
-fn failed(failed: &FailedAttempt) -> String {
+fn format_failure(failed: &FailedAttempt) -> String {
     let nth = failed.attempt.map(|nth| format!("attempt {nth} ")).unwrap_or_default();
     format!("  {nth}failed at {}: {}\n", clean(&failed.at), clean_lines(&failed.error, 4))
 }
@@ -305,7 +305,7 @@ fn wrote_values(writes: &Value) -> String {
 }
 
 /// Names the channels that a task wrote; `show` has the values.
-fn wrote(writes: &Value) -> String {
+fn format_writes(writes: &Value) -> String {
     let writes = writes.as_array().map(Vec::as_slice).unwrap_or_default();
     let channels = writes.iter().filter_map(Value::as_object).flat_map(|write| write.keys());
     let mut names: Vec<&str> = channels.map(String::as_str).collect();
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_story_of_one_attempt_shows_it_alone() {
-        let only = Part { task: Some("1".into()), attempt: Some(2) };
+        let only = StoryPart { task: Some("1".into()), attempt: Some(2) };
         insta::assert_snapshot!(story(&part(events(), &only), Details::default()), @r#"
         == task 1, attempt 2
         developer (superstep 3)
@@ -407,7 +407,7 @@ mod tests {
           commit d0c8a708a feat: task 1
         "#);
         assert_eq!(part(events(), &only).len(), 2);
-        assert_eq!(part(events(), &Part { task: Some("9".into()), attempt: None }), Vec::<Value>::new());
+        assert_eq!(part(events(), &StoryPart { task: Some("9".into()), attempt: None }), Vec::<Value>::new());
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) fn value(name: &str, value: &Value, indent: usize) -> String {
 
 /// Returns the output of a running node: a text as it is written, its further lines indented; an event of a phase as
 /// text; the rest as JSON.
-pub(crate) fn emitted(value: &Value, indent: usize) -> String {
+pub(crate) fn format_output(value: &Value, indent: usize) -> String {
     match value {
         Value::String(text) => clean_lines(text, indent),
         other => workflow_event(other, indent).unwrap_or_else(|| one_line(other)),

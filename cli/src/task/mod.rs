@@ -10,7 +10,7 @@ mod state;
 mod what_if;
 
 pub(crate) use new::new;
-pub(crate) use overriding::overriding;
+pub(crate) use overriding::override_decision;
 pub(crate) use rewind::rewind;
 pub(crate) use show::show;
 pub(crate) use state::GRAPH;

@@ -6,7 +6,7 @@ use std::process::Command;
 use clap::Args;
 use serde_json::json;
 use superstep::decide::{Kind, Override};
-use superstep_app::{Exit, Found, Pending, Refusal, Said};
+use superstep_app::{Exit, Pending, Refusal, Said, ThreadSummary};
 use superstep_workflows::code_task::CodeTaskState;
 
 use super::state;
@@ -17,7 +17,7 @@ use crate::code_task;
 #[command(
     after_help = "Examples:\n  {bin} override tides DONE --why 'the flaky test is known'\n  {bin} override tides FAIL --why 'not needed any more' --by ada"
 )]
-pub(crate) struct Overriding {
+pub(crate) struct OverrideArgs {
     /// The decision: DONE, RETRY, SPLIT or FAIL
     #[arg(value_name = "DECISION")]
     decision: String,
@@ -36,10 +36,10 @@ pub(crate) struct Overriding {
 }
 
 /// Decides in place of the rules, and goes on.
-pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, Refusal> {
+pub(crate) async fn override_decision(args: OverrideArgs, found: ThreadSummary) -> Result<Said, Refusal> {
     let state = state::task(&found)?;
     let by = args.by.unwrap_or_else(|| user(&state.settings.repository));
-    let over = code_task::overriding(&args.decision, &args.why, &by)?;
+    let over = code_task::parse_override(&args.decision, &args.why, &by)?;
     match waiting(&found, args.interrupt.as_deref())? {
         Some(pending) => {
             let answer = json!({ "decision": over.decision, "why": over.note.why, "by": over.note.by });
@@ -49,12 +49,12 @@ pub(crate) async fn overriding(args: Overriding, found: Found) -> Result<Said, R
             ensure_possible(&state, &over)?;
             Said::input(&json!({ "pending": over }))
         }
-        None => Err(unready(&found)),
+        None => Err(not_overridable(&found)),
     }
 }
 
 /// Returns the question of the task that waits; none if none does.
-fn waiting<'a>(found: &'a Found, id: Option<&str>) -> Result<Option<&'a Pending>, Refusal> {
+fn waiting<'a>(found: &'a ThreadSummary, id: Option<&str>) -> Result<Option<&'a Pending>, Refusal> {
     let is_meant = |pending: &&Pending| id.is_none_or(|id| pending.id == id);
     let is_answered = |pending: &&Pending| ["gave_up", "decide", "budget"].contains(&pending.name.as_str());
     let open: Vec<&Pending> = found.pending.iter().filter(is_answered).filter(is_meant).collect();
@@ -84,7 +84,7 @@ fn ensure_possible(state: &CodeTaskState, over: &Override) -> Result<(), Refusal
     Err(Refusal::new(format!("task {} cannot be split: {why}", spec.id.as_str())).help("choose DONE, RETRY or FAIL"))
 }
 
-fn unready(found: &Found) -> Refusal {
+fn not_overridable(found: &ThreadSummary) -> Refusal {
     let (thread, status) = (&found.thread, &found.status);
     match found.pending.first() {
         Some(pending) => {

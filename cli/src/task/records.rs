@@ -13,7 +13,7 @@ use superstep_workflows::code_task::{AttemptLine, CodeTaskState, finding_lines, 
 const MOST: usize = 49;
 
 /// The records below a folder that the store has.
-pub(super) struct Known<'a> {
+pub(super) struct FolderRecords<'a> {
     /// Digests, by paths.
     pub(super) digests: &'a BTreeMap<String, String>,
     /// Path of the folder, with a slash at its end, or empty.
@@ -22,7 +22,7 @@ pub(super) struct Known<'a> {
     pub(super) is_whole: bool,
 }
 
-impl Known<'_> {
+impl FolderRecords<'_> {
     pub(super) fn child(&self, id: &str) -> Self {
         Self { digests: self.digests, path: format!("{}children/{id}/", self.path), is_whole: self.is_whole }
     }
@@ -65,7 +65,7 @@ pub(super) fn of_task(state: &CodeTaskState) -> Result<Records, Refusal> {
     let current = numbers.last().copied().unwrap_or(0) + 1;
     let is_current = |number: u32| state.outcome.is_none() && number == current;
     if let Some((_, extra)) = written.iter().find(|(number, _)| !numbers.contains(number) && !is_current(**number)) {
-        return Err(unknown(extra));
+        return Err(unknown_error(extra));
     }
     let first = written.keys().next().copied();
     let mut records = Records::default();
@@ -89,7 +89,7 @@ fn is_of_original(state: &CodeTaskState, number: u32, first: Option<u32>) -> boo
 }
 
 fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
-    let recorded = read(folder)?;
+    let recorded = read_record(folder)?;
     let record = &recorded.record;
     let is_known = match &line.record {
         Some(digest) => recorded.digest() == *digest,
@@ -105,7 +105,7 @@ fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
                     .all(|(one, other)| one == other)
         }
     };
-    if is_known { Ok(recorded) } else { Err(changed(folder)) }
+    if is_known { Ok(recorded) } else { Err(changed_error(folder)) }
 }
 
 /// Returns the attempts that are recorded in a folder; none if it is not there. `known` is what the store has of them;
@@ -113,43 +113,43 @@ fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
 ///
 /// # Errors
 /// As [`of_task`].
-pub(super) fn attempts(folder: &Path, known: Option<&Known<'_>>) -> Result<Records, Refusal> {
+pub(super) fn attempts(folder: &Path, known: Option<&FolderRecords<'_>>) -> Result<Records, Refusal> {
     let (written, mut records) = (folders(folder)?, Records::default());
     for (number, folder) in &written {
         let digest = known.and_then(|known| known.digest(*number));
         if digest.is_none() && known.is_some_and(|known| known.is_whole) {
-            return Err(unknown(folder));
+            return Err(unknown_error(folder));
         }
-        let recorded = read(folder)?;
+        let recorded = read_record(folder)?;
         if digest.is_some_and(|digest| recorded.digest() != *digest) {
-            return Err(changed(folder));
+            return Err(changed_error(folder));
         }
         records.found.push(recorded);
     }
-    let numbers = known.map(Known::numbers).unwrap_or_default();
+    let numbers = known.map(FolderRecords::numbers).unwrap_or_default();
     let missing = numbers.iter().filter(|number| !written.contains_key(number));
     records.missing = missing.map(|number| folder.join(format!("attempt-{number}"))).collect();
     Ok(records)
 }
 
-fn read(folder: &Path) -> Result<Recorded, Refusal> {
+fn read_record(folder: &Path) -> Result<Recorded, Refusal> {
     Ok(Recorded { outputs: json(&folder.join("verifier_outputs.json"))?, record: json(&folder.join("decision.json"))? })
 }
 
-fn changed(folder: &Path) -> Refusal {
+fn changed_error(folder: &Path) -> Refusal {
     let error =
         format!("{}: this record was changed after it was written: its digest in the store differs", folder.display());
     Refusal::new(error).help("an agent or a program changed it; `log` prints what was recorded").exit(Exit::Failed)
 }
 
 /// Returns the error about a folder that looks like a record.
-pub(super) fn unknown(folder: &Path) -> Refusal {
+pub(super) fn unknown_error(folder: &Path) -> Refusal {
     let error = format!("{}: this is not a record of the run: the store has no such attempt", folder.display());
     Refusal::new(error).help("an agent or a program created it; move it away").exit(Exit::Failed)
 }
 
 /// Returns the error about records that are not there.
-pub(super) fn gone(missing: &[PathBuf]) -> Refusal {
+pub(super) fn missing_error(missing: &[PathBuf]) -> Refusal {
     let names: Vec<String> = missing.iter().map(|folder| folder.display().to_string()).collect();
     let error = format!("{}: the record of the attempt is missing", names.join(", "));
     Refusal::new(error).help("`log` prints what was recorded; restore the files from a copy").exit(Exit::Failed)
@@ -160,7 +160,7 @@ pub(super) fn gone(missing: &[PathBuf]) -> Refusal {
 ///
 /// # Errors
 /// A child of which the store knows nothing.
-pub(super) fn children(folder: &Path, known: Option<&Known<'_>>) -> Result<Vec<(String, PathBuf)>, Refusal> {
+pub(super) fn children(folder: &Path, known: Option<&FolderRecords<'_>>) -> Result<Vec<(String, PathBuf)>, Refusal> {
     let place = folder.join("children");
     let entries = fs::read_dir(&place).into_iter().flatten().filter_map(Result::ok);
     let mut ids: BTreeSet<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -170,7 +170,7 @@ pub(super) fn children(folder: &Path, known: Option<&Known<'_>>) -> Result<Vec<(
         let has_record = |id: &&String| folders(&place.join(id)).is_ok_and(|folders| !folders.is_empty());
         let extra = ids.iter().filter(|id| !children.contains(id.as_str())).find(has_record);
         if let Some(id) = extra.filter(|_| known.is_whole) {
-            return Err(unknown(&place.join(id)));
+            return Err(unknown_error(&place.join(id)));
         }
         ids.extend(children.into_iter().map(str::to_owned));
     }
@@ -194,7 +194,7 @@ fn folders(folder: &Path) -> Result<BTreeMap<u32, PathBuf>, Refusal> {
         let Some(number) = number.filter(|_| entry.path().join("decision.json").is_file()) else { continue };
         match number.parse::<u32>() {
             Ok(parsed) if parsed.to_string() == number => folders.insert(parsed, entry.path()),
-            Ok(_) | Err(_) => return Err(unknown(&entry.path())),
+            Ok(_) | Err(_) => return Err(unknown_error(&entry.path())),
         };
     }
     Ok(folders)

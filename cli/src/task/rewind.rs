@@ -5,19 +5,21 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use superstep::nodes::{Base, Folder};
-use superstep::workspace::{CommitId, Head, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escaped};
+use superstep::workspace::{
+    CommitId, Head, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escape_id,
+};
 use superstep_app::{Exit, Refusal, Said, StoredThread};
 use superstep_workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
 
 use super::state::{state, task};
-use crate::salvage::refused;
+use crate::salvage::refusal;
 
 /// The arguments of `rewind`.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  {bin} rewind tides --attempt 2\n  {bin} rewind tides --attempt 2 --branch tides-again"
 )]
-pub(crate) struct Rewind {
+pub(crate) struct RewindArgs {
     /// The attempt after which the new thread starts
     #[arg(long, value_name = "N")]
     attempt: u32,
@@ -32,7 +34,7 @@ pub(crate) struct Rewind {
 }
 
 /// An attempt as it was recorded.
-struct Past {
+struct RewindSource {
     checkpoint: u64,
     state: CodeTaskState,
     start: Start,
@@ -43,7 +45,7 @@ struct Past {
 }
 
 /// Copies a task as it was after an attempt, and brings the files of that attempt to a place of their own.
-pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, Refusal> {
+pub(crate) async fn rewind(args: RewindArgs, stored: StoredThread) -> Result<Said, Refusal> {
     let thread = stored.found().thread.clone();
     let past = past(&stored, args.attempt).await?;
     let name = format!("{thread}-{}", args.attempt);
@@ -54,13 +56,13 @@ pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, R
             .exit(Exit::Failed));
     }
     let branch = args.branch.clone().unwrap_or_else(|| branch_name(&name));
-    let Made { place, undo } = place(&args, &past, &name, &branch).await?;
+    let RewindPlace { place, undo } = place(&args, &past, &name, &branch).await?;
     let copied = async {
-        let values = moved(past.state, past.start, &place, &name).await?;
+        let values = moved_values(past.state, past.start, &place, &name).await?;
         stored.copy_to(&name, past.checkpoint, "record", &values).await
     };
     if let Err(refusal) = copied.await {
-        return Err(undo.run(refusal).await);
+        return Err(undo.undo_after(refusal).await);
     }
     let folder = place.root().display();
     let text = format!(
@@ -71,7 +73,7 @@ pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, R
 }
 
 /// Finds the checkpoint at which an attempt was recorded.
-async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
+async fn past(stored: &StoredThread, attempt: u32) -> Result<RewindSource, Refusal> {
     let last = task(stored.found())?;
     let number = |line: &serde_json::Value| line["past"]["number"].as_u64();
     let changes = stored.changes("attempts").await?;
@@ -89,7 +91,7 @@ async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
         Refusal::new("the repository had no commit when the task started, so a new branch has no start")
             .exit(Exit::Failed)
     })?;
-    Ok(Past { checkpoint: found.checkpoint, state, start, commit, tree: files.tree })
+    Ok(RewindSource { checkpoint: found.checkpoint, state, start, commit, tree: files.tree })
 }
 
 fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
@@ -101,9 +103,9 @@ fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
 }
 
 /// Makes the place of the new thread's work: a new branch with the files of the attempt.
-async fn place(args: &Rewind, past: &Past, name: &str, branch: &str) -> Result<Made, Refusal> {
-    let home = opened(&past.state.settings).await.map_err(|error| refused(&error))?;
-    if home.branch_at(branch).await.map_err(|error| refused(&error))?.is_some() {
+async fn place(args: &RewindArgs, past: &RewindSource, name: &str, branch: &str) -> Result<RewindPlace, Refusal> {
+    let home = open_checkout(&past.state.settings).await.map_err(|error| refusal(&error))?;
+    if home.branch_at(branch).await.map_err(|error| refusal(&error))?.is_some() {
         let error = format!("there is a branch `{branch}` already, and existing branches are not moved");
         return Err(Refusal::new(error).help("choose another one with `--branch NAME`").exit(Exit::Failed));
     }
@@ -117,7 +119,7 @@ async fn place(args: &Rewind, past: &Past, name: &str, branch: &str) -> Result<M
 
 /// The folder of a new work tree, which must be free.
 fn folder(given: Option<&Path>, home: &Workspace, name: &str) -> Result<PathBuf, Refusal> {
-    let own = || home.root().join(".superstep/rewind").join(escaped(name));
+    let own = || home.root().join(".superstep/rewind").join(escape_id(name));
     let folder = given.map_or_else(own, |given| std::path::absolute(given).unwrap_or_else(|_| given.to_owned()));
     let is_free = std::fs::read_dir(&folder).map_or(!folder.exists(), |mut entries| entries.next().is_none());
     let taken = || Refusal::new(format!("{}: something is there already", folder.display())).exit(Exit::Failed);
@@ -125,13 +127,13 @@ fn folder(given: Option<&Path>, home: &Workspace, name: &str) -> Result<PathBuf,
 }
 
 /// The place of the work.
-struct Made {
+struct RewindPlace {
     place: Workspace,
-    undo: Undo,
+    undo: PlaceUndo,
 }
 
 /// The removal of the place if the thread cannot be stored.
-struct Undo {
+struct PlaceUndo {
     home: Workspace,
     kind: PlaceKind,
     branch: String,
@@ -146,9 +148,9 @@ enum PlaceKind {
     Checkout { head: Head, files: TreeId },
 }
 
-impl Undo {
+impl PlaceUndo {
     /// Removes the place after a failure, which it returns.
-    async fn run(&self, refusal: Refusal) -> Refusal {
+    async fn undo_after(&self, refusal: Refusal) -> Refusal {
         match self.undo().await {
             Ok(()) => refusal,
             Err(left) => {
@@ -172,35 +174,40 @@ impl Undo {
 }
 
 /// Opens the checkout; what is no part of the work is left alone there.
-async fn opened(settings: &Settings) -> Result<Workspace, WorkspaceError> {
-    let options = settings.apart.iter().fold(WorkspaceOptions::new(), |options, file| options.apart(file));
+async fn open_checkout(settings: &Settings) -> Result<Workspace, WorkspaceError> {
+    let options = settings.apart.iter().fold(WorkspaceOptions::new(), |options, file| options.exclude(file));
     Workspace::open_with(&settings.repository, options).await
 }
 
-async fn in_checkout(home: Workspace, past: &Past, name: &str, branch: &str) -> Result<Made, Refusal> {
+async fn in_checkout(home: Workspace, past: &RewindSource, name: &str, branch: &str) -> Result<RewindPlace, Refusal> {
     let free = async {
         let alone = home.lock(name).await?;
         home.ensure_ready().await?;
         home.ensure_clean().await?;
         Ok((alone, home.head().await?, home.snapshot().await?.tree))
     };
-    let (_alone, head, files) = free.await.map_err(|error: WorkspaceError| refused(&error))?;
+    let (_alone, head, files) = free.await.map_err(|error: WorkspaceError| refusal(&error))?;
     let kind = PlaceKind::Checkout { head, files };
-    let undo = Undo { home: home.clone(), kind, branch: branch.to_owned(), at: past.commit.clone() };
+    let undo = PlaceUndo { home: home.clone(), kind, branch: branch.to_owned(), at: past.commit.clone() };
     let fill = async {
         home.new_branch(branch, &past.commit).await?;
         home.reset_to(&past.tree).await
     };
     match fill.await {
-        Ok(_) => Ok(Made { place: home, undo }),
-        Err(error) => Err(undo.run(refused(&error)).await),
+        Ok(_) => Ok(RewindPlace { place: home, undo }),
+        Err(error) => Err(undo.undo_after(refusal(&error)).await),
     }
 }
 
-async fn in_worktree(home: &Workspace, folder: &Path, past: &Past, branch: &str) -> Result<Made, Refusal> {
+async fn in_worktree(
+    home: &Workspace,
+    folder: &Path,
+    past: &RewindSource,
+    branch: &str,
+) -> Result<RewindPlace, Refusal> {
     let (folder, branch, at) = (folder.to_owned(), branch.to_owned(), past.commit.clone());
     let kind = PlaceKind::WorkTree(folder.clone());
-    let undo = Undo { home: home.clone(), kind, branch: branch.clone(), at: at.clone() };
+    let undo = PlaceUndo { home: home.clone(), kind, branch: branch.clone(), at: at.clone() };
     let fill = async {
         let place = home.detached_worktree(&folder, &at).await?;
         place.new_branch(&branch, &at).await?;
@@ -208,19 +215,19 @@ async fn in_worktree(home: &Workspace, folder: &Path, past: &Past, branch: &str)
         Ok::<_, WorkspaceError>(place)
     };
     match fill.await {
-        Ok(place) => Ok(Made { place, undo }),
-        Err(error) => Err(undo.run(refused(&error)).await),
+        Ok(place) => Ok(RewindPlace { place, undo }),
+        Err(error) => Err(undo.undo_after(refusal(&error)).await),
     }
 }
 
 /// The parts of the state that name the place of the work.
-async fn moved(
+async fn moved_values(
     state: CodeTaskState,
     start: Start,
     place: &Workspace,
     name: &str,
 ) -> Result<serde_json::Value, Refusal> {
-    let at = place.standing(&[]).await.map_err(|error| refused(&error))?;
+    let at = place.branch_positions(&[]).await.map_err(|error| refusal(&error))?;
     let root = place.stored_root();
     let base = |tree: TreeId| Base { at: at.clone(), tree };
     let attempt =

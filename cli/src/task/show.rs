@@ -7,10 +7,10 @@ use serde::Serialize;
 use superstep::decide::Recorded;
 use superstep::drivers::{Usage, dollars};
 use superstep::spec::TaskSpec;
-use superstep_app::{Found, Refusal, Said};
+use superstep_app::{Refusal, Said, ThreadSummary};
 use superstep_workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, digests, finding_lines, run_folder};
 
-use super::records::Known;
+use super::records::FolderRecords;
 use super::{records, state};
 
 /// The arguments of `task show`.
@@ -46,12 +46,12 @@ struct ShownAttempt {
 }
 
 /// Lists the attempts of a task and of its children.
-pub(crate) async fn show(_: Show, found: Found) -> Result<Said, Refusal> {
+pub(crate) async fn show(_: Show, found: ThreadSummary) -> Result<Said, Refusal> {
     let state = state::task(&found)?;
     let missing = records::of_task(&state)?.missing; // a changed record is an error
     let shown = ShownTask { missing, ..of_state(&state)? };
     let mut lines = vec![];
-    shown.tell("", &mut lines);
+    shown.push_lines("", &mut lines);
     Said::new(lines.join("\n") + "\n", &shown)
 }
 
@@ -88,12 +88,12 @@ fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
     if let Some((_, extra)) =
         records::children(&run_folder(state), None)?.into_iter().find(|(id, folder)| is_extra(state, id, folder))
     {
-        return Err(records::unknown(&extra));
+        return Err(records::unknown_error(&extra));
     }
     let child = |spec: &TaskSpec| {
         let id = spec.id.as_str();
         let result = state.results.iter().find(|result| result.id == id);
-        let known = result.map(|result| Known {
+        let known = result.map(|result| FolderRecords {
             digests: &digests,
             path: format!("children/{id}/"),
             is_whole: !result.records.is_empty() || result.attempts == 0,
@@ -114,7 +114,7 @@ fn is_extra(state: &CodeTaskState, id: &str, folder: &Path) -> bool {
 }
 
 /// A task as its records tell of it.
-fn of_records(id: &str, folder: &Path, known: Option<&Known<'_>>) -> Result<ShownTask, Refusal> {
+fn of_records(id: &str, folder: &Path, known: Option<&FolderRecords<'_>>) -> Result<ShownTask, Refusal> {
     let below = records::children(folder, known)?;
     let records = records::attempts(folder, known)?;
     let child = |(id, folder): &(String, PathBuf)| of_records(id, folder, known.map(|known| known.child(id)).as_ref());
@@ -145,23 +145,23 @@ fn of_record(recorded: &Recorded) -> ShownAttempt {
 
 impl ShownTask {
     /// Adds lines, each after `margin`.
-    fn tell(&self, margin: &str, lines: &mut Vec<String>) {
+    fn push_lines(&self, margin: &str, lines: &mut Vec<String>) {
         let cost = cost(self.usage.as_ref());
         lines.push(format!("{margin}task {}: {}{}{cost}", self.task, self.title, outcome(self.outcome)));
         for attempt in &self.attempts {
-            attempt.tell(&format!("{margin}  "), lines);
+            attempt.push_lines(&format!("{margin}  "), lines);
         }
         for missing in &self.missing {
             lines.push(format!("{margin}  the record {} is missing", missing.display()));
         }
         for child in &self.children {
-            child.tell(&format!("{margin}  "), lines);
+            child.push_lines(&format!("{margin}  "), lines);
         }
     }
 }
 
 impl ShownAttempt {
-    fn tell(&self, margin: &str, lines: &mut Vec<String>) {
+    fn push_lines(&self, margin: &str, lines: &mut Vec<String>) {
         let commit = self.commit.iter().map(|commit| format!("  {}", commit.chars().take(9).collect::<String>()));
         let commit: String = commit.collect();
         let cost = cost(self.usage.as_ref());

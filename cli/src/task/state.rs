@@ -1,14 +1,14 @@
 //! The state of the task that a thread is about.
 
 use serde::Deserialize;
-use superstep_app::{Exit, Found, Refusal};
+use superstep_app::{Exit, Refusal, ThreadSummary};
 use superstep_workflows::code_task::CodeTaskState;
 
 /// The name of the graph.
 pub(crate) const GRAPH: &str = "code-task";
 
 /// Returns the state of the task that a thread is about.
-pub(super) fn task(found: &Found) -> Result<CodeTaskState, Refusal> {
+pub(super) fn task(found: &ThreadSummary) -> Result<CodeTaskState, Refusal> {
     if found.graph != GRAPH {
         let error = format!("thread `{}` belongs to the graph `{}`, which has no task", found.thread, found.graph);
         return Err(Refusal::new(error).help(format!("use a thread of the graph `{GRAPH}`")));

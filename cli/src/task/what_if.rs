@@ -1,6 +1,6 @@
 //! `replay --mode what-if --override-policy`: what other limits, severities and verifiers would have decided.
 
-use superstep::decide::{Changes, Rules, WhatIf, what_if as decided};
+use superstep::decide::{Rules, SettingChanges, WhatIfDecision, what_if as decided};
 use superstep_app::{Exit, Refusal, Said};
 use superstep_workflows::code_task::{CodeTaskState, run_folder};
 
@@ -9,11 +9,12 @@ use super::records;
 /// Tells what would have been decided on each attempt, from its records.
 pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Result<Said, Refusal> {
     let written: Vec<String> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let changes = Changes::parse(&written, &state.settings.run).map_err(|error| Refusal::new(error.to_string()))?;
+    let changes =
+        SettingChanges::parse(&written, &state.settings.run).map_err(|error| Refusal::new(error.to_string()))?;
     let folder = run_folder(state);
     let records = records::of_task(state)?;
     if !records.missing.is_empty() {
-        return Err(records::gone(&records.missing));
+        return Err(records::missing_error(&records.missing));
     }
     let recorded = records.found;
     if recorded.is_empty() {
@@ -24,8 +25,8 @@ pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Re
     Said::new(found.iter().map(line).collect::<String>(), &found)
 }
 
-fn line(found: &WhatIf) -> String {
-    let WhatIf { attempt, recorded, now, rule } = found;
+fn line(found: &WhatIfDecision) -> String {
+    let WhatIfDecision { attempt, recorded, now, rule } = found;
     match recorded == now {
         true => format!("  attempt {attempt}: {recorded}, still {now} by `{rule}`\n"),
         false => format!("! attempt {attempt}: {recorded}, would be {now} by `{rule}`\n"),

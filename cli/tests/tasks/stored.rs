@@ -165,7 +165,7 @@ impl Stored {
             let old = std::fs::read(self.folder.join(format!("{thread}.superstep"))).unwrap();
             let mut counts = vec![];
             for (file, name) in [(old, format!("{thread}-old")), (file, format!("{thread}-new"))] {
-                let options = ImportOptions::new().named(name.as_str());
+                let options = ImportOptions::new().with_name(name.as_str());
                 counts.push(import_thread(&imported, &*file, &options).await.unwrap().records);
             }
             assert_eq!(counts[0], counts[1], "{thread}");

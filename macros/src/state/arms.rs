@@ -82,14 +82,14 @@ impl Channel {
     }
 
     /// Returns the place of a channel that lives for one superstep.
-    pub(super) fn emptied(&self) -> Option<TokenStream> {
+    pub(super) fn ephemeral_field(&self) -> Option<TokenStream> {
         self.rule.is_emptied.then(|| self.place())
     }
 
     /// Empties such a channel after a superstep that did not write it.
     pub(super) fn end_step(&self) -> Option<TokenStream> {
         let (at, is_set) = (self.at(), self.is_set());
-        self.emptied().map(|place| {
+        self.ephemeral_field().map(|place| {
             quote! {
                 if !written.contains(#at) {
                     if #is_set {

@@ -46,11 +46,11 @@ impl Attributes {
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("channel")) {
             if is_empty(attribute) {
                 let text = format!("`#[channel]` has no rule: leave it out for a last value; {}", known());
-                problems.at(attribute, text);
+                problems.add_at(attribute, text);
                 continue;
             }
             let read = attribute.parse_nested_meta(|meta| {
-                problems.check(all.word(&meta).and_then(|()| ended(&meta)));
+                problems.check(all.word(&meta).and_then(|()| expect_end(&meta)));
                 skip_rest(&meta)
             });
             problems.check(read);
@@ -73,15 +73,15 @@ impl Attributes {
         let (word, span) = (meta.path.to_token_stream().to_string(), meta.path.span());
         let past = &mut self.past;
         match word.as_str() {
-            "write" => once(&mut self.write, (meta.value()?.parse()?, span), meta),
-            "fallible" => once(&mut self.fallible, span, meta),
-            "default" => once(&mut self.default, (meta.value()?.parse()?, span), meta),
-            "delta" => once(&mut self.delta, span, meta),
-            "secret" => once(&mut self.secret, span, meta),
-            "new" => once(&mut past.new, span, meta),
-            "version" => once(&mut past.version, (version(meta)?, span), meta),
-            "upgrade" => once(&mut past.upgrade, (meta.value()?.parse()?, span), meta),
-            "upgrade_write" => once(&mut past.upgrade_write, (meta.value()?.parse()?, span), meta),
+            "write" => set_once(&mut self.write, (meta.value()?.parse()?, span), meta),
+            "fallible" => set_once(&mut self.fallible, span, meta),
+            "default" => set_once(&mut self.default, (meta.value()?.parse()?, span), meta),
+            "delta" => set_once(&mut self.delta, span, meta),
+            "secret" => set_once(&mut self.secret, span, meta),
+            "new" => set_once(&mut past.new, span, meta),
+            "version" => set_once(&mut past.version, (version(meta)?, span), meta),
+            "upgrade" => set_once(&mut past.upgrade, (meta.value()?.parse()?, span), meta),
+            "upgrade_write" => set_once(&mut past.upgrade_write, (meta.value()?.parse()?, span), meta),
             "was" => {
                 past.was.push(meta.value()?.parse()?);
                 Ok(())
@@ -92,7 +92,7 @@ impl Attributes {
                 self.reducer = Some(reducer);
                 Ok(())
             }
-            _ => match Rule::named(&word) {
+            _ => match Rule::from_name(&word) {
                 Some(rule) => self.set_rule(with_parentheses(rule, meta)?, meta),
                 None => Err(meta.error(format!("unknown word `{word}`; {}", known()))),
             },
@@ -109,7 +109,7 @@ impl Attributes {
 
     /// Reports words that only mean something beside others.
     fn together(&self, problems: &mut Problems) {
-        self.past.together(problems);
+        self.past.check_combinations(problems);
         let rule = self.rule();
         if let (true, Some((_, span))) = (rule.is_emptied, &self.default) {
             let text = format!("`{}` empties the channel to the default of its type, and no other", rule.name);
@@ -128,7 +128,7 @@ impl Attributes {
 }
 
 impl Past {
-    fn together(&self, problems: &mut Problems) {
+    fn check_combinations(&self, problems: &mut Problems) {
         let later = self.version.is_some_and(|(version, _)| version > 1);
         if let Some((_, span)) = self.upgrade.as_ref().filter(|_| !later) {
             problems.add(Error::new(*span, "`upgrade = <fn>` goes with `version = <number>`, 2 or more"));
@@ -159,7 +159,7 @@ fn is_empty(attribute: &Attribute) -> bool {
     }
 }
 
-fn once<T>(slot: &mut Option<T>, value: T, meta: &ParseNestedMeta<'_>) -> Result<()> {
+fn set_once<T>(slot: &mut Option<T>, value: T, meta: &ParseNestedMeta<'_>) -> Result<()> {
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(meta.error("given twice")),
@@ -184,12 +184,12 @@ fn with_parentheses(rule: &'static Rule, meta: &ParseNestedMeta<'_>) -> Result<&
     let word: Path = inner.parse()?;
     let refused = Error::new_spanned(&word, "`topic` takes nothing but `accumulate`");
     match word.is_ident("accumulate") && inner.is_empty() {
-        true => Rule::named("topic(accumulate)").ok_or(refused),
+        true => Rule::from_name("topic(accumulate)").ok_or(refused),
         false => Err(refused),
     }
 }
 
-fn ended(meta: &ParseNestedMeta<'_>) -> Result<()> {
+fn expect_end(meta: &ParseNestedMeta<'_>) -> Result<()> {
     if meta.input.is_empty() || meta.input.peek(Token![,]) { Ok(()) } else { Err(meta.input.error("expected `,`")) }
 }
 

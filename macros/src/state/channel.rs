@@ -87,7 +87,7 @@ impl Channel {
         if self.rule.is_list && types::argument(&self.value, "Vec").is_none() && !is_log {
             let word = self.rule.name.trim_end_matches("(accumulate)");
             let text = format!("`{word}` needs a field of type `Vec<…>`, written out and not as an alias");
-            problems.at(&self.value, text);
+            problems.add_at(&self.value, text);
         }
     }
 
@@ -125,7 +125,7 @@ impl Channel {
             _ => {}
         }
         if let Some(was) = past.was.first().filter(|_| self.rule.stored == "Never") {
-            problems.at(was, "no checkpoint keeps an `untracked` channel, under any name");
+            problems.add_at(was, "no checkpoint keeps an `untracked` channel, under any name");
         }
     }
 

@@ -19,8 +19,13 @@ pub(super) fn contract(
     let variants = channels.iter().map(Channel::variant);
     let markers = quote!(::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static);
     let header = header(input, &quote!(::superstep::graph::State), &markers);
-    let methods = [table(state, channels), running(write, channels), undoing(write, channels), coding(write, channels)];
-    let past = past(write, channels, removed);
+    let methods = [
+        channel_methods(state, channels),
+        apply_methods(write, channels),
+        undo_methods(write, channels),
+        codec_methods(write, channels),
+    ];
+    let past = upgrade_methods(write, channels, removed);
     quote! {
         #[doc(hidden)]
         #[derive(::core::clone::Clone)]
@@ -68,10 +73,10 @@ fn by_write<T: quote::ToTokens>(write: &Ident, channels: &[Channel], code: impl 
     quote!(match __write { #(#write::#fields(__value) => #codes,)* })
 }
 
-fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
+fn channel_methods(state: &Ident, channels: &[Channel]) -> TokenStream {
     let (count, rows) = (channels.len(), channels.iter().map(Channel::row));
     let default = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
-    let emptied: Vec<TokenStream> = channels.iter().filter_map(Channel::emptied).collect();
+    let emptied: Vec<TokenStream> = channels.iter().filter_map(Channel::ephemeral_field).collect();
     let empty = match emptied.as_slice() {
         [] => default,
         _ => quote! {
@@ -92,7 +97,7 @@ fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
     }
 }
 
-fn running(write: &Ident, channels: &[Channel]) -> TokenStream {
+fn apply_methods(write: &Ident, channels: &[Channel]) -> TokenStream {
     let apply = by_write(write, channels, Channel::apply);
     // Only channels that live for one superstep change at its end.
     let ends = channels.iter().filter_map(Channel::end_step);
@@ -130,8 +135,8 @@ fn running(write: &Ident, channels: &[Channel]) -> TokenStream {
 }
 
 /// Returns the code that undoes writes: those of an attempt, and those of a subgraph to the state of its parent.
-fn undoing(write: &Ident, channels: &[Channel]) -> TokenStream {
-    let can_undo = channels.iter().all(|channel| channel.emptied().is_none());
+fn undo_methods(write: &Ident, channels: &[Channel]) -> TokenStream {
+    let can_undo = channels.iter().all(|channel| channel.ephemeral_field().is_none());
     let copied = |channel: &Channel| {
         let place = channel.place();
         quote!(::core::clone::Clone::clone_from(&mut self.#place, &__from.#place))
@@ -175,7 +180,7 @@ fn undoing(write: &Ident, channels: &[Channel]) -> TokenStream {
 }
 
 /// Returns the code that reads the values of earlier versions.
-fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
+fn upgrade_methods(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
     let none = quote!(::core::option::Option::None);
     let values = by_index(channels, Channel::upgrade, &none);
     let writes = by_index(channels, |channel| channel.upgrade_write(write), &none);
@@ -213,7 +218,7 @@ fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream 
     quote!(#removed #upgrades)
 }
 
-fn coding(write: &Ident, channels: &[Channel]) -> TokenStream {
+fn codec_methods(write: &Ident, channels: &[Channel]) -> TokenStream {
     let encode_write = by_write(write, channels, Channel::encode_write);
     let decode_write = by_index(channels, |channel| channel.decode_write(write), &unknown());
     let encode = by_index(channels, Channel::encode, &unknown());

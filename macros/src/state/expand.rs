@@ -16,10 +16,10 @@ pub(super) fn expand_with(input: &DeriveInput, groups: &[DeriveInput]) -> TokenS
     let mut problems = Problems::default();
     problems.no_generics(&input.generics, "a state");
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("channel")) {
-        problems.at(attribute, "`#[channel(…)]` belongs on a field");
+        problems.add_at(attribute, "`#[channel(…)]` belongs on a field");
     }
     let mut channels = channels(input, groups, &mut problems);
-    let removed = past::removed(input, &mut problems);
+    let removed = past::removed_names(input, &mut problems);
     past::check(&channels, &removed, &mut problems);
     if !input.generics.params.is_empty() {
         channels.iter_mut().for_each(|channel| channel.is_broken = true); // the update type cannot name the parameters
@@ -33,11 +33,11 @@ pub(super) fn expand_with(input: &DeriveInput, groups: &[DeriveInput]) -> TokenS
 fn channels(input: &DeriveInput, groups: &[DeriveInput], problems: &mut Problems) -> Vec<Channel> {
     let mut groups = groups.iter();
     let mut all: Vec<(Option<&Ident>, &Field, &Ident)> = vec![];
-    for field in named(input, "a state", problems).into_iter().flatten() {
+    for field in named_fields(input, "a state", problems).into_iter().flatten() {
         let Some(name) = &field.ident else { continue };
         match is_group(field).then(|| groups.next()).flatten() {
             Some(group) => {
-                let fields = named(group, "a group of channels", problems).into_iter().flatten();
+                let fields = named_fields(group, "a group of channels", problems).into_iter().flatten();
                 all.extend(fields.filter_map(|field| Some((Some(name), field, field.ident.as_ref()?))));
             }
             None => all.push((None, field, name)),
@@ -47,7 +47,7 @@ fn channels(input: &DeriveInput, groups: &[DeriveInput], problems: &mut Problems
 }
 
 /// Returns the fields of a struct that have names; `role` is what the struct is for.
-pub(super) fn named<'a>(
+pub(super) fn named_fields<'a>(
     input: &'a DeriveInput,
     role: &str,
     problems: &mut Problems,
@@ -61,6 +61,6 @@ pub(super) fn named<'a>(
         Data::Enum(_) => "is an enum",
         Data::Union(_) => "is a union",
     };
-    problems.at(&input.ident, format!("{role} is a struct with named fields; `{}` {what}", input.ident));
+    problems.add_at(&input.ident, format!("{role} is a struct with named fields; `{}` {what}", input.ident));
     None
 }

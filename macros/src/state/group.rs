@@ -6,7 +6,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{DeriveInput, Error, Field, Fields, Path, Result, Type, parse2};
 
 use super::channel::{Channel, is_group};
-use super::expand::{expand_with, named};
+use super::expand::{expand_with, named_fields};
 use super::face;
 use crate::problems::Problems;
 
@@ -14,7 +14,7 @@ use crate::problems::Problems;
 pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     problems.no_generics(&input.generics, "a group of channels");
-    let fields = named(input, "a group of channels", &mut problems).into_iter().flatten();
+    let fields = named_fields(input, "a group of channels", &mut problems).into_iter().flatten();
     let fields = fields.filter_map(|field| Some((None, field, field.ident.as_ref()?))).enumerate();
     // Problems of the fields are those of the state that has them.
     let channels: Vec<_> = fields.map(|(at, field)| Channel::of(at, field, &mut Problems::default())).collect();

@@ -7,7 +7,7 @@ use super::channel::Channel;
 use crate::problems::Problems;
 
 /// Reads the names of the channels that are gone for good.
-pub(super) fn removed(input: &DeriveInput, problems: &mut Problems) -> Vec<LitStr> {
+pub(super) fn removed_names(input: &DeriveInput, problems: &mut Problems) -> Vec<LitStr> {
     let mut names = vec![];
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("state")) {
         let read = attribute.parse_nested_meta(|meta| {

@@ -120,7 +120,7 @@ fn changes(value: &Type) -> Option<Type> {
 
 impl Rule {
     /// Returns the rule with this name.
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
+    pub(super) fn from_name(name: &str) -> Option<&'static Self> {
         RULES.iter().find(|rule| rule.name == name)
     }
 

@@ -37,12 +37,12 @@ impl Argument {
         }
         match channel.rule.apply {
             Apply::Topic => Self::items(channel),
-            Apply::Reducer => Self::put(channel),
-            Apply::Once | Apply::Last => Self::plain(channel),
+            Apply::Reducer => Self::for_put(channel),
+            Apply::Once | Apply::Last => Self::for_value(channel),
         }
     }
 
-    fn plain(Channel { value, .. }: &Channel) -> Self {
+    fn for_value(Channel { value, .. }: &Channel) -> Self {
         let is_text = |ty: &Type| types::is_string(ty);
         let (takes, gives) = if types::argument(value, "Option").is_some_and(is_text) {
             (quote!(impl ::superstep::graph::IntoText), quote!(::superstep::graph::IntoText::into_text(value)))
@@ -64,12 +64,12 @@ impl Argument {
             (None, Some(number)) => {
                 (quote!(impl #iterator<Item = #number>), quote!(#iterator::into_iter(value).collect()))
             }
-            (None, None) => return Self::plain(channel),
+            (None, None) => return Self::for_value(channel),
         };
         Self { generics: TokenStream::new(), takes, gives }
     }
 
-    fn put(channel: &Channel) -> Self {
+    fn for_put(channel: &Channel) -> Self {
         let Channel { value, write, .. } = channel;
         if let Some(number) = channel.number() {
             return Self {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::engine::{Engine, Rows, Tree};
-use super::rows::{after, deletion_rows, row_key, split_record, thread_name};
-use super::view::Before;
+use super::rows::{deletion_rows, prefix_end, row_key, split_record, thread_name};
+use super::view::RowsBefore;
 use crate::checkpoint::envelope::{Envelope, name_of};
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Commit, Head, Key, Leases, Order, Record, ThreadId, decode_record, encode_record,
@@ -17,9 +17,9 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 pub(super) struct Batch<'a, E: Engine> {
     tree: E::Snapshot<'a>,
     leases: &'a Leases,
-    recent: &'a mut Recent,
+    recent: &'a mut RecentRecords,
     heads: HashMap<ThreadId, Head>,
-    before: Before<E::Bytes>,
+    before: RowsBefore<E::Bytes>,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     newest: Option<RowOfCommit>,
 }
@@ -29,7 +29,7 @@ type RowOfCommit = (u64, Vec<u8>);
 
 /// A batch ready to be written.
 pub(super) struct Change<B> {
-    pub(super) before: Before<B>,
+    pub(super) before: RowsBefore<B>,
     pub(super) rows: Rows,
     /// The last commit.
     pub(super) newest: RowOfCommit,
@@ -37,8 +37,8 @@ pub(super) struct Change<B> {
 
 impl<'a, E: Engine> Batch<'a, E> {
     /// Returns an empty batch; everything in the tree must be acknowledged.
-    pub(super) fn new(engine: &'a E, leases: &'a Leases, recent: &'a mut Recent) -> Self {
-        let (tree, heads, before) = (engine.snapshot(), HashMap::new(), Before::new());
+    pub(super) fn new(engine: &'a E, leases: &'a Leases, recent: &'a mut RecentRecords) -> Self {
+        let (tree, heads, before) = (engine.snapshot(), HashMap::new(), RowsBefore::new());
         Self { tree, leases, recent, heads, before, after: BTreeMap::new(), newest: None }
     }
 
@@ -49,9 +49,9 @@ impl<'a, E: Engine> Batch<'a, E> {
         commit.check_head(found.and_then(|head| head.checkpoint))?;
         let (thread, head) = (commit.thread.clone(), commit.head);
         let mut rows = deletion_notes(&commit, number);
-        let records = records(commit)?;
+        let records = record_changes(commit)?;
         for (name, (checkpoint, value)) in &records {
-            self.expect(&thread, *checkpoint, name);
+            self.note_absent(&thread, *checkpoint, name);
             self.replace(name, value.as_deref(), number, &mut rows)?;
         }
         // Only now, when nothing can fail any more: a refused commit leaves no rows in the batch.
@@ -73,7 +73,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     }
 
     /// Notes that a record does not exist, if that is known without a look at the disk.
-    fn expect(&mut self, thread: &ThreadId, checkpoint: Option<CheckpointId>, name: &[u8]) {
+    fn note_absent(&mut self, thread: &ThreadId, checkpoint: Option<CheckpointId>, name: &[u8]) {
         if E::SHOWS_UNSYNCED && self.recent.is_new(thread, checkpoint, name) {
             let key = row_key(name, 0);
             debug_assert!(!matches!(self.tree.get(&key), Ok(Some(_))), "a record that is new exists");
@@ -83,7 +83,7 @@ impl<'a, E: Engine> Batch<'a, E> {
 
     /// Adds records of a thread without a lease, or refuses them if the thread does not exist.
     pub(super) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
-        self.head(thread)?.ok_or_else(|| CheckpointError::unknown(thread))?;
+        self.head(thread)?.ok_or_else(|| CheckpointError::unknown_thread(thread))?;
         let Some((last, _)) = records.last() else { return Ok(()) };
         let (mut rows, newest) = (vec![], row_key(&name_of(thread, last), 0));
         for (key, value) in records {
@@ -97,7 +97,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     /// Returns the change to write; `None` if there is none.
     pub(super) fn finish(self) -> Option<Change<E::Bytes>> {
         let newest = self.newest?;
-        let before = if E::SHOWS_UNSYNCED { self.before } else { Before::new() };
+        let before = if E::SHOWS_UNSYNCED { self.before } else { RowsBefore::new() };
         Some(Change { before, rows: self.after.into_iter().collect(), newest })
     }
 
@@ -106,7 +106,7 @@ impl<'a, E: Engine> Batch<'a, E> {
             return Ok(Some(*head));
         }
         let name = name_of(thread, &Key::Head);
-        let Some(row) = self.keep(row_key(&name, 0), true)? else { return Ok(None) };
+        let Some(row) = self.save_previous(row_key(&name, 0), true)? else { return Ok(None) };
         decode_record(thread, Key::Head, Envelope::open(&name, 0, row.as_ref())?.payload).map(Some)
     }
 
@@ -121,7 +121,7 @@ impl<'a, E: Engine> Batch<'a, E> {
             rows.extend(split_record(name, number, value).map(|(key, row)| (key, Some(row))));
         }
         let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
-        (1..old.max(new)).try_for_each(|part| self.keep(row_key(name, part), part < old).map(drop))?;
+        (1..old.max(new)).try_for_each(|part| self.save_previous(row_key(name, part), part < old).map(drop))?;
         // A shorter value leaves no parts of the longer one.
         rows.extend((new..old).map(|part| (row_key(name, part), None)));
         Ok(())
@@ -134,7 +134,7 @@ impl<'a, E: Engine> Batch<'a, E> {
             rows.extend(split_record(name, number, value).map(|(key, row)| (key, Some(row))));
             return Ok(());
         }
-        let (lo, hi) = (row_key(name, 0), after(&row_key(name, 0)));
+        let (lo, hi) = (row_key(name, 0), prefix_end(&row_key(name, 0)));
         for row in self.tree.range(&lo, &hi, Order::Ascending) {
             rows.push((row?.0.as_ref().to_vec(), None));
         }
@@ -147,16 +147,16 @@ impl<'a, E: Engine> Batch<'a, E> {
     fn row_count(&mut self, name: &[u8]) -> Result<u32> {
         let first = row_key(name, 0);
         if let Some(row) = self.after.get(&first) {
-            return row.as_deref().map_or(Ok(0), |row| parts(name, row));
+            return row.as_deref().map_or(Ok(0), |row| part_count(name, row));
         }
-        match self.keep(first, true)? {
-            Some(row) => parts(name, row.as_ref()),
+        match self.save_previous(first, true)? {
+            Some(row) => part_count(name, row.as_ref()),
             None => Ok(0),
         }
     }
 
     /// Stores the previous value of a row; one that does not exist need not be read.
-    fn keep(&mut self, key: Vec<u8>, exists: bool) -> Result<Option<E::Bytes>> {
+    fn save_previous(&mut self, key: Vec<u8>, exists: bool) -> Result<Option<E::Bytes>> {
         if let Some(row) = self.before.get(&key) {
             return Ok(row.clone());
         }
@@ -181,10 +181,10 @@ fn deletion_notes(commit: &Commit, number: u64) -> Rows {
 }
 
 /// The checkpoint that a record is stored under, and its new value.
-type Changed = (Option<CheckpointId>, Option<Vec<u8>>);
+type RecordChange = (Option<CheckpointId>, Option<Vec<u8>>);
 
 /// Returns the change of each record; a put wins over a deletion, a later put over an earlier one.
-fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Changed>> {
+fn record_changes(commit: Commit) -> Result<BTreeMap<Vec<u8>, RecordChange>> {
     let name = |key: &Key| name_of(&commit.thread, key);
     let change = |key: &Key, value| (name(key), (key.checkpoint(), value));
     let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| change(key, None)).collect();
@@ -193,24 +193,24 @@ fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Changed>> {
     Ok(records)
 }
 
-fn parts(name: &[u8], row: &[u8]) -> Result<u32> {
+fn part_count(name: &[u8], row: &[u8]) -> Result<u32> {
     Envelope::open(name, 0, row).map(|row| row.parts)
 }
 
 /// The newest records of threads that were not there before this opening; none of a thread once they are too many.
 #[derive(Debug, Default)]
-pub(super) struct Recent(HashMap<ThreadId, Newest>);
+pub(super) struct RecentRecords(HashMap<ThreadId, NewestRecords>);
 
 /// The records of the two newest checkpoint numbers of a thread.
 #[derive(Debug, Default)]
-struct Newest {
+struct NewestRecords {
     /// No other records are stored under this number or a greater one.
     from: u64,
     greatest: u64,
     names: HashMap<Vec<u8>, u64>,
 }
 
-impl Recent {
+impl RecentRecords {
     /// Maximum number of threads that are remembered.
     const THREADS: usize = 4096;
 
@@ -225,8 +225,8 @@ impl Recent {
         is_first: bool,
         written: impl Iterator<Item = (Option<CheckpointId>, &'a [u8])>,
     ) {
-        let newest = if is_first { Some(Newest::default()) } else { self.0.remove(thread) };
-        let Some(newest) = newest.and_then(|newest| newest.with(written)) else { return };
+        let newest = if is_first { Some(NewestRecords::default()) } else { self.0.remove(thread) };
+        let Some(newest) = newest.and_then(|newest| newest.with_records(written)) else { return };
         // Forgetting is always safe: a record that is not known to be new is looked up.
         if self.0.len() >= Self::THREADS {
             self.0.clear();
@@ -241,11 +241,11 @@ impl Recent {
     }
 }
 
-impl Newest {
+impl NewestRecords {
     /// Maximum number of records that are remembered of a thread.
     const RECORDS: usize = 64;
 
-    fn with<'a>(mut self, written: impl Iterator<Item = (Option<CheckpointId>, &'a [u8])>) -> Option<Self> {
+    fn with_records<'a>(mut self, written: impl Iterator<Item = (Option<CheckpointId>, &'a [u8])>) -> Option<Self> {
         for (checkpoint, name) in written {
             let Some(CheckpointId(number)) = checkpoint else { continue };
             if number > self.greatest {

@@ -13,19 +13,19 @@ use super::lock;
 use super::opening::{OpenedStore, no_store};
 use super::rows::{RECORDS, STORE, row_key};
 use super::store::{EmbeddedStore, Store};
-use crate::checkpoint::envelope::{Envelope, damaged};
-use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
+use crate::checkpoint::envelope::{Envelope, damaged_record};
+use crate::checkpoint::{BackupReport, CheckpointError, Checkpointer, backup};
 
 /// Copies every thread of a store into a new one in the directory `path`.
 pub(in crate::checkpoint) async fn back_up<E: EmbeddedStore>(
     from: &dyn Checkpointer,
     path: &Path,
-) -> Result<BackedUp, CheckpointError> {
+) -> Result<BackupReport, CheckpointError> {
     refuse_existing(path, "back up the store")?;
-    built_beside(path, "back up the store", async |partial| copy::<E>(from, partial).await).await
+    build_beside(path, "back up the store", async |partial| copy::<E>(from, partial).await).await
 }
 
-async fn copy<E: EmbeddedStore>(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
+async fn copy<E: EmbeddedStore>(from: &dyn Checkpointer, partial: &Path) -> Result<BackupReport, CheckpointError> {
     let to = Store::<E>::open(partial, &E::Options::default())?;
     let report = backup(from, &to).await?;
     to.close().await?;
@@ -33,12 +33,12 @@ async fn copy<E: EmbeddedStore>(from: &dyn Checkpointer, partial: &Path) -> Resu
 }
 
 /// Builds a store in a temporary directory, and renames that when it is complete and on disk.
-pub(in crate::checkpoint) async fn built_beside<T>(
+pub(in crate::checkpoint) async fn build_beside<T>(
     path: &Path,
     what: &str,
     build: impl AsyncFnOnce(&Path) -> Result<T, CheckpointError>,
 ) -> Result<T, CheckpointError> {
-    let partial = beside(path, ".partial");
+    let partial = with_suffix(path, ".partial");
     clear(&partial)?;
     match build(&partial).await {
         Ok(report) => {
@@ -72,7 +72,7 @@ pub(in crate::checkpoint) fn refuse_existing(path: &Path, what: &str) -> Result<
     Err(CheckpointError::io(what, path, source))
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -86,7 +86,7 @@ fn sync_parent(path: &Path) -> Result<(), CheckpointError> {
 
 /// Result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// Size of the store's files before, in bytes.
     pub before: u64,
     /// Size of the store's files after, in bytes.
@@ -95,7 +95,7 @@ pub struct Compacted {
     pub rows: u64,
 }
 
-impl fmt::Display for Compacted {
+impl fmt::Display for CompactionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { before, after, rows } = self;
         write!(f, "{before} bytes before, {after} bytes after; {rows} rows rewritten")
@@ -103,7 +103,7 @@ impl fmt::Display for Compacted {
 }
 
 /// Rewrites the store in the directory `path` in place. It must not be open.
-pub(in crate::checkpoint) fn compact<E: EmbeddedStore>(path: &Path) -> Result<Compacted, CheckpointError> {
+pub(in crate::checkpoint) fn compact<E: EmbeddedStore>(path: &Path) -> Result<CompactionReport, CheckpointError> {
     if !path.join(FORMAT_FILE).exists() {
         return Err(no_store("compact the store", path));
     }
@@ -114,22 +114,22 @@ pub(in crate::checkpoint) fn compact<E: EmbeddedStore>(path: &Path) -> Result<Co
     restrict(path)?;
     let after = size(path);
     drop(lock); // last: no process may open it before
-    Ok(Compacted { before, after, rows })
+    Ok(CompactionReport { before, after, rows })
 }
 
 /// Checks that a row is intact and has its own key.
-pub(in crate::checkpoint) fn verify(key: &[u8], row: &[u8]) -> Result<(), CheckpointError> {
+pub(in crate::checkpoint) fn verify_row(key: &[u8], row: &[u8]) -> Result<(), CheckpointError> {
     match key {
-        STORE => {
-            Envelope::decode_prefix(row).map(drop).map_err(|_| damaged(&[], "the store's own record does not match"))
-        }
+        STORE => Envelope::decode_prefix(row)
+            .map(drop)
+            .map_err(|_| damaged_record(&[], "the store's own record does not match")),
         [RECORDS, ..] => {
-            let carved =
-                Envelope::decode_prefix(row).map_err(|_| damaged(&key[1..], "it does not match its checksum"))?;
+            let carved = Envelope::decode_prefix(row)
+                .map_err(|_| damaged_record(&key[1..], "it does not match its checksum"))?;
             if row_key(carved.name, carved.part) == key {
                 Ok(())
             } else {
-                Err(damaged(&key[1..], "it holds another record"))
+                Err(damaged_record(&key[1..], "it holds another record"))
             }
         }
         _ => Ok(()),
@@ -141,7 +141,7 @@ pub(in crate::checkpoint) fn size(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else { return 0 };
     let of = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size(&entry.path()),
-        Ok(metadata) => allocated(&metadata),
+        Ok(metadata) => allocated_bytes(&metadata),
         Err(_) => 0,
     };
     entries.filter_map(std::io::Result::ok).map(of).sum()
@@ -149,7 +149,7 @@ pub(in crate::checkpoint) fn size(path: &Path) -> u64 {
 
 /// Returns the space that a file takes on the disk, without its holes.
 #[cfg(unix)]
-fn allocated(metadata: &fs::Metadata) -> u64 {
+fn allocated_bytes(metadata: &fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.len().min(metadata.blocks() * 512)
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::engine::{FaultSwitch, Tree};
-use super::files::{self, broken, io_at};
+use super::files::{self, damaged_store, io_at};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
 
@@ -43,7 +43,7 @@ impl CommitMarker {
     pub(in crate::checkpoint) fn read(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let mut bytes = vec![];
-        match files::read(&path).and_then(|file| file.take(4 * SLOT as u64).read_to_end(&mut bytes)) {
+        match files::open_to_read(&path).and_then(|file| file.take(4 * SLOT as u64).read_to_end(&mut bytes)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => io_at(&path, "read the file", read)?,
         };
@@ -51,7 +51,7 @@ impl CommitMarker {
             return Ok(None);
         }
         let reason = "its file `tip` cannot be read, so whether its newest commits are there is unknown";
-        Self::newest(&bytes).map(Some).ok_or_else(|| broken(store, reason))
+        Self::newest(&bytes).map(Some).ok_or_else(|| damaged_store(store, reason))
     }
 
     /// Returns the newest marker of all slots.
@@ -80,7 +80,7 @@ impl CommitMarker {
         let found = row.as_ref().and_then(|row| Envelope::decode_prefix(row.as_ref()).ok()).map(|row| row.commit);
         match found {
             Some(found) if found >= self.number => Ok(()),
-            _ => Err(broken(store, "its log ends before the newest acknowledged commit")),
+            _ => Err(damaged_store(store, "its log ends before the newest acknowledged commit")),
         }
     }
 }

@@ -11,12 +11,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::batch::{Batch, Recent};
+use super::batch::{Batch, RecentRecords};
 use super::commit_marker::MarkerFile;
 use super::engine::{Engine, Rows, Tree};
 use super::queue::{Operation, Queue, ReplySender, Request};
 use super::rows::{
-    DELETING, DELETIONS, EPOCH_SHIFT, RECORDS, STORE, after, deletion_rows, in_space, store_row, thread_name,
+    DELETING, DELETIONS, EPOCH_SHIFT, RECORDS, STORE, deletion_rows, in_space, prefix_end, store_row, thread_name,
 };
 use super::view::View;
 use crate::checkpoint::{CheckpointError, Commit, Leases, Order, ThreadId};
@@ -58,10 +58,10 @@ impl<E: Engine> Shared<E> {
     pub(super) fn run(&self) {
         let _end = CloseOnDrop(&self.queue);
         self.engine.maintain();
-        let mut recent = Recent::default();
+        let mut recent = RecentRecords::default();
         while let Some(requests) = self.queue.next() {
             let answers = self.execute(requests, &mut recent);
-            self.queue.answer(answers);
+            self.queue.send_replies(answers);
             self.engine.maintain();
         }
     }
@@ -80,18 +80,18 @@ impl<E: Engine> Shared<E> {
         commit.check_records()
     }
 
-    fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> Vec<Outcome> {
+    fn execute(&self, requests: Vec<Request>, recent: &mut RecentRecords) -> Vec<Outcome> {
         // A refused request fails alone; all accepted ones share one write and one sync.
         let mut batch = Batch::new(&*self.engine, &self.leases, recent);
-        let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
-        if let Err(error) = self.write(batch) {
+        let mut answers: Vec<_> = requests.into_iter().map(|request| self.apply_request(request, &mut batch)).collect();
+        if let Err(error) = self.write_batch(batch) {
             // The batch is atomic: if its write fails, every accepted request fails with it.
             answers.iter_mut().filter(|(.., result)| result.is_ok()).for_each(|(.., ok)| *ok = Err(error.clone()));
         }
         answers
     }
 
-    fn take(&self, request: Request, batch: &mut Batch<'_, E>) -> Outcome {
+    fn apply_request(&self, request: Request, batch: &mut Batch<'_, E>) -> Outcome {
         let Request { thread, operation, answer } = request;
         let result = match operation {
             Operation::Commit(commit) => self.check_poison().and_then(|()| batch.add(commit, self.next_number())),
@@ -101,38 +101,38 @@ impl<E: Engine> Shared<E> {
             // Takes effect at once and not with the batch: the queue returns a deletion alone.
             Operation::Delete(epoch) => {
                 batch.forget(&thread);
-                self.check_poison().and_then(|()| self.delete(&thread, epoch))
+                self.check_poison().and_then(|()| self.delete_thread(&thread, epoch))
             }
             Operation::Barrier => Ok(()),
         };
         (thread, answer, result)
     }
 
-    fn write(&self, batch: Batch<'_, E>) -> Result<()> {
+    fn write_batch(&self, batch: Batch<'_, E>) -> Result<()> {
         let Some(change) = batch.finish() else { return Ok(()) };
         if E::SHOWS_UNSYNCED {
             // Readers see the rows as they were until the batch is on disk.
             self.view.hold(change.before);
         }
-        self.engine.write(change.rows).map_err(|error| self.stop(&error))?;
+        self.engine.write(change.rows).map_err(|error| self.poison(&error))?;
         // After the sync and before the replies: the commit that the marker names is on disk.
         let (number, key) = change.newest;
-        self.marker_file.write(number, &key).map_err(|error| self.stop(&error))?;
+        self.marker_file.write(number, &key).map_err(|error| self.poison(&error))?;
         if E::SHOWS_UNSYNCED {
             self.view.release();
         }
         Ok(())
     }
 
-    fn delete(&self, thread: &ThreadId, epoch: u64) -> Result<()> {
+    fn delete_thread(&self, thread: &ThreadId, epoch: u64) -> Result<()> {
         self.leases.check_not_superseded(thread, epoch)?;
         let deletion = Deletion::of(thread);
         let number = self.next_number();
-        deletion.mark(&*self.engine, self.epoch, number).map_err(|error| self.stop(&error))?;
-        self.marker_file.write(number, STORE).map_err(|error| self.stop(&error))?;
+        deletion.mark(&*self.engine, self.epoch, number).map_err(|error| self.poison(&error))?;
+        self.marker_file.write(number, STORE).map_err(|error| self.poison(&error))?;
         // The deletion is final now: after a crash the next opening finds its mark and finishes it.
         self.view.hide_thread(deletion.name.clone());
-        deletion.finish(&*self.engine).map_err(|error| self.stop(&error))?;
+        deletion.finish(&*self.engine).map_err(|error| self.poison(&error))?;
         self.view.show_thread(&deletion.name);
         Ok(())
     }
@@ -141,7 +141,7 @@ impl<E: Engine> Shared<E> {
         self.commits.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    fn stop(&self, error: &CheckpointError) -> CheckpointError {
+    fn poison(&self, error: &CheckpointError) -> CheckpointError {
         let reason = self.poison.get_or_init(|| error.to_string().into());
         CheckpointError::Poisoned { reason: reason.clone() }
     }
@@ -195,13 +195,13 @@ impl Deletion {
 /// Returns the removal of up to `limit` rows whose keys start with `prefix`.
 fn removals(engine: &impl Engine, prefix: &[u8], limit: usize) -> Result<Rows> {
     let tree = engine.snapshot();
-    let rows = tree.range(prefix, &after(prefix), Order::Ascending).take(limit);
+    let rows = tree.range(prefix, &prefix_end(prefix), Order::Ascending).take(limit);
     rows.map(|row| Ok((row?.0.as_ref().to_vec(), None))).collect()
 }
 
 /// Returns the names of threads whose deletion was interrupted by a crash.
 pub(super) fn unfinished_deletions(tree: &impl Tree) -> Result<Vec<Vec<u8>>> {
-    let marks = tree.range(&[DELETING], &after(&[DELETING]), Order::Ascending);
+    let marks = tree.range(&[DELETING], &prefix_end(&[DELETING]), Order::Ascending);
     marks.map(|row| Ok(row?.0.as_ref()[1..].to_vec())).collect()
 }
 

@@ -44,7 +44,7 @@ pub(in crate::checkpoint) trait Tree {
 }
 
 /// A database that can be read.
-pub(in crate::checkpoint) trait Source: Debug + Send + Sync + 'static {
+pub(in crate::checkpoint) trait RowSource: Debug + Send + Sync + 'static {
     type Bytes: Bytes;
     type Snapshot<'a>: Tree<Bytes = Self::Bytes>;
 
@@ -54,7 +54,7 @@ pub(in crate::checkpoint) trait Source: Debug + Send + Sync + 'static {
 }
 
 /// A database that can be changed. One thread writes.
-pub(in crate::checkpoint) trait Engine: Source {
+pub(in crate::checkpoint) trait Engine: RowSource {
     /// True if readers see a change before it is on disk: the store then covers the changed rows meanwhile.
     const SHOWS_UNSYNCED: bool;
 

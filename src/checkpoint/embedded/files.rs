@@ -59,16 +59,16 @@ fn check_directory(store: &Path, directory: &Path, access: Access) -> Result<()>
 
 fn check_entry(store: &Path, path: &Path, found: &Metadata, access: Access) -> Result<()> {
     if let Some(kind) = unsafe_kind(path, found) {
-        return Err(refused(store, path, kind));
+        return Err(unsafe_file(store, path, kind));
     }
     check_owner(store, path, found, access)?;
     if access == Access::Write && has_other_names(found) {
-        return Err(refused(store, path, "a file with a second name elsewhere (a hard link)"));
+        return Err(unsafe_file(store, path, "a file with a second name elsewhere (a hard link)"));
     }
     Ok(())
 }
 
-fn refused(store: &Path, path: &Path, kind: &str) -> CheckpointError {
+fn unsafe_file(store: &Path, path: &Path, kind: &str) -> CheckpointError {
     let file = path.strip_prefix(store).unwrap_or(path).display();
     CheckpointError::UnsafeStore { path: store.into(), reason: format!("`{file}` in it is {kind}") }
 }
@@ -88,7 +88,7 @@ fn unsafe_kind(path: &Path, found: &Metadata) -> Option<&'static str> {
 
 /// Opens a file of a store with `options`, but without following links or waiting for another process.
 pub(in crate::checkpoint) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let file = unfollowing(options).open(path).map_err(named)?;
+    let file = without_following(options).open(path).map_err(clarify_link_error)?;
     match unsafe_kind(path, &file.metadata()?) {
         Some(kind) => Err(io::Error::other(format!("it is {kind}"))),
         None => Ok(file),
@@ -96,7 +96,7 @@ pub(in crate::checkpoint) fn open(path: &Path, options: &mut OpenOptions) -> io:
 }
 
 /// Opens a file of a store for reading, without following links.
-pub(in crate::checkpoint) fn read(path: &Path) -> io::Result<File> {
+pub(in crate::checkpoint) fn open_to_read(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
 }
 
@@ -104,7 +104,7 @@ pub(in crate::checkpoint) fn read(path: &Path) -> io::Result<File> {
 #[cfg(unix)]
 pub(in crate::checkpoint) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    match read(path) {
+    match open_to_read(path) {
         Ok(file) => file.set_permissions(fs::Permissions::from_mode(mode)),
         // A socket, or a file that its owner may not read: set its mode by path, unless it is a link.
         Err(_) if fs::symlink_metadata(path)?.is_symlink() => Err(io::Error::other("it is a symbolic link")),
@@ -118,7 +118,7 @@ pub(in crate::checkpoint) fn set_mode(_path: &Path, _mode: u32) -> io::Result<()
 }
 
 #[cfg(unix)]
-fn unfollowing(options: &mut OpenOptions) -> &mut OpenOptions {
+fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
 
     use rustix::fs::OFlags;
@@ -133,7 +133,7 @@ fn unfollowing(options: &mut OpenOptions) -> &mut OpenOptions {
 
 /// Replaces the error text "too many levels of symbolic links".
 #[cfg(unix)]
-fn named(error: io::Error) -> io::Error {
+fn clarify_link_error(error: io::Error) -> io::Error {
     let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     if is_link { io::Error::other("it is a symbolic link") } else { error }
 }
@@ -194,6 +194,6 @@ pub(in crate::checkpoint) fn io_at<T>(path: &Path, what: &str, result: io::Resul
 }
 
 /// Returns the error for a damaged store.
-pub(in crate::checkpoint) fn broken(store: &Path, reason: &str) -> CheckpointError {
+pub(in crate::checkpoint) fn damaged_store(store: &Path, reason: &str) -> CheckpointError {
     CheckpointError::DamagedStore { path: store.into(), reason: reason.into() }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use super::files::{self, broken, io_at};
+use super::files::{self, damaged_store, io_at};
 use crate::checkpoint::{CheckpointError, StoreKind};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -30,7 +30,7 @@ impl StoreKind {
     fn begins_format(self, path: &Path) -> bool {
         let word = self.row().format_prefix.trim_end().as_bytes();
         let mut text = vec![0; word.len()];
-        let read = files::read(&path.join(FORMAT_FILE)).and_then(|mut file| file.read_exact(&mut text));
+        let read = files::open_to_read(&path.join(FORMAT_FILE)).and_then(|mut file| file.read_exact(&mut text));
         !word.is_empty() && read.is_ok() && text == word
     }
 }
@@ -50,7 +50,7 @@ pub(in crate::checkpoint) fn check_format(path: &Path, kind: StoreKind) -> Resul
             Err(CheckpointError::Format { what: format!("the store at {}", path.display()), found, known: FORMAT })
         }
         Some(FORMAT) => Ok(true),
-        _ => Err(broken(path, "its file `format` holds no format")),
+        _ => Err(damaged_store(path, "its file `format` holds no format")),
     }
 }
 
@@ -60,7 +60,7 @@ fn read_format(path: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut text = vec![];
-    let read = files::read(&file).and_then(|file| file.take(100).read_to_end(&mut text));
+    let read = files::open_to_read(&file).and_then(|file| file.take(100).read_to_end(&mut text));
     io_at(&file, "read the file", read)?;
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }

@@ -31,7 +31,7 @@ impl Lock {
         let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
         let file = writable(store, opened)?;
         match file.try_lock() {
-            Ok(()) => Self(file).signed(&path),
+            Ok(()) => Self(file).sign(&path),
             Err(TryLockError::WouldBlock) => {
                 let holder = if file.try_lock_shared().is_ok() { READ.into() } else { holder(&path) };
                 Err(CheckpointError::Locked { path: store.into(), holder })
@@ -43,7 +43,7 @@ impl Lock {
     /// Locks a directory that a process locked before and no longer does; `None` if it is locked, or never was.
     #[allow(dead_code, reason = "for stores that are read in a copy")]
     pub(in crate::checkpoint) fn take_abandoned(directory: &Path) -> Option<Self> {
-        let file = files::read(&directory.join(NAME)).ok()?;
+        let file = files::open_to_read(&directory.join(NAME)).ok()?;
         file.try_lock().ok().map(|()| Self(file))
     }
 
@@ -53,7 +53,7 @@ impl Lock {
     /// [`CheckpointError::Locked`] if a writer has locked it.
     pub(in crate::checkpoint) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
-        let file = match files::read(&path) {
+        let file = match files::open_to_read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => io_at(&path, "open the file", opened)?,
         };
@@ -64,7 +64,7 @@ impl Lock {
         }
     }
 
-    fn signed(mut self, path: &Path) -> Result<Self, CheckpointError> {
+    fn sign(mut self, path: &Path) -> Result<Self, CheckpointError> {
         io_at(path, "write the file", self.0.set_len(0).and_then(|()| self.0.write_all(signature().as_bytes())))?;
         Ok(self)
     }
@@ -85,7 +85,7 @@ fn signature() -> String {
 
 fn holder(path: &Path) -> String {
     let mut text = String::new();
-    let read = files::read(path).and_then(|file| file.take(1000).read_to_string(&mut text));
+    let read = files::open_to_read(path).and_then(|file| file.take(1000).read_to_string(&mut text));
     let text = if read.is_ok() { text } else { String::new() };
     let ours = format!("pid {},", std::process::id());
     match text.strip_prefix(&ours) {

@@ -36,6 +36,6 @@ mod testing;
 pub(super) mod tracked;
 mod view;
 
-pub use build::Compacted;
+pub use build::CompactionReport;
 #[cfg(feature = "test-util")]
 pub use testing::StoreFaults;

@@ -8,11 +8,11 @@ use std::{fs, io};
 use super::commit_marker::{CommitMarker, MarkerFile};
 use super::committer::{finish_deletions, unfinished_deletions};
 use super::directory::{keep_private, restrict, sync_directories, writable};
-use super::engine::{Engine, Source, Tree};
-use super::files::{self, Access, broken, io_at};
+use super::engine::{Engine, RowSource, Tree};
+use super::files::{self, Access, damaged_store, io_at};
 use super::kind::{FORMAT_FILE, write_format};
 use super::lock::{self, Lock};
-use super::rows::{EPOCH_SHIFT, STORE, store_row, stored_epoch};
+use super::rows::{EPOCH_SHIFT, STORE, decode_epoch, store_row};
 use super::view::View;
 use crate::checkpoint::{CheckpointError, StoreKind};
 
@@ -42,13 +42,13 @@ pub(in crate::checkpoint) struct LockedStore<'a> {
 
 /// A store that was opened read-only.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct ReadOnlyStore<S: Source> {
+pub(in crate::checkpoint) struct ReadOnlyStore<S: RowSource> {
     pub(in crate::checkpoint) view: View<S>,
     /// `None` if no process has ever locked the store.
     pub(in crate::checkpoint) lock: Option<Lock>,
 }
 
-impl<S: Source> ReadOnlyStore<S> {
+impl<S: RowSource> ReadOnlyStore<S> {
     /// Checks what is read, and hides threads whose deletion was interrupted.
     pub(in crate::checkpoint) fn of(
         path: &Path,
@@ -58,7 +58,7 @@ impl<S: Source> ReadOnlyStore<S> {
     ) -> Result<Self> {
         let tree = source.snapshot();
         marker.map_or(Ok(()), |marker| marker.check(&tree, path))?;
-        tree.get(STORE)?.map_or(Ok(()), |row| stored_epoch(path, row.as_ref()).map(drop))?;
+        tree.get(STORE)?.map_or(Ok(()), |row| decode_epoch(path, row.as_ref()).map(drop))?;
         let deleted = unfinished_deletions(&tree)?;
         drop(tree);
         let view = View::new(Arc::new(source));
@@ -95,8 +95,8 @@ impl LockedStore<'_> {
 /// Increments the number of openings and returns it.
 fn raise_epoch(engine: &impl Engine, path: &Path, is_old: bool) -> Result<u64> {
     let epoch = match engine.snapshot().get(STORE)? {
-        Some(row) => stored_epoch(path, row.as_ref())?,
-        None if is_old => return Err(broken(path, "its records are gone")),
+        Some(row) => decode_epoch(path, row.as_ref())?,
+        None if is_old => return Err(damaged_store(path, "its records are gone")),
         None => 0,
     };
     let epoch = epoch + 1;

@@ -14,8 +14,8 @@ macro_rules! public_methods {
             use $crate::checkpoint::embedded::build::back_up;
             use $crate::checkpoint::embedded::store::Store;
             use $crate::checkpoint::{
-                BackedUp, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt,
-                Record, ThreadId,
+                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order,
+                Receipt, Record, ThreadId,
             };
 
             type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
@@ -57,7 +57,7 @@ macro_rules! public_methods {
                 pub async fn backup(
                     from: &dyn Checkpointer,
                     path: impl AsRef<Path>,
-                ) -> Result<BackedUp, CheckpointError> {
+                ) -> Result<BackupReport, CheckpointError> {
                     back_up::<$engine>(from, path.as_ref()).await
                 }
 

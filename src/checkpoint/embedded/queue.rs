@@ -84,7 +84,7 @@ impl Queue {
     }
 
     /// Replies to the requests of one batch.
-    pub(super) fn answer(&self, answers: Vec<(ThreadId, ReplySender, Result<(), CheckpointError>)>) {
+    pub(super) fn send_replies(&self, answers: Vec<(ThreadId, ReplySender, Result<(), CheckpointError>)>) {
         let mut inner = self.lock();
         answers.iter().for_each(|(thread, ..)| inner.forget(thread));
         drop(inner);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::broken;
+use super::files::damaged_store;
 use crate::checkpoint::envelope::{Envelope, Flaw};
 use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
 use crate::checkpoint::{CheckpointError, Key, ThreadId, decode_record, encode_record};
@@ -68,7 +68,7 @@ pub(in crate::checkpoint) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a bound after all keys with this prefix: no key contains the byte 0xFF.
-pub(in crate::checkpoint) fn after(prefix: &[u8]) -> Vec<u8> {
+pub(in crate::checkpoint) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     let mut bound = prefix.to_vec();
     bound.push(0xff);
     bound
@@ -127,10 +127,10 @@ pub(in crate::checkpoint) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8
 }
 
 /// Reads the number of openings from the store's own record.
-pub(in crate::checkpoint) fn stored_epoch(store: &Path, row: &[u8]) -> Result<u64> {
+pub(in crate::checkpoint) fn decode_epoch(store: &Path, row: &[u8]) -> Result<u64> {
     let row = Envelope::decode_prefix(row).map_err(|flaw| match flaw {
-        Flaw::Damaged(reason) => broken(store, reason),
-        Flaw::Newer(format) => broken(store, &format!("it has rows of format {format}")),
+        Flaw::Damaged(reason) => damaged_store(store, reason),
+        Flaw::Newer(format) => damaged_store(store, &format!("it has rows of format {format}")),
     })?;
     decode_record(&ThreadId::from(""), "store", row.payload).map(|StoreRecord { epoch }| epoch)
 }

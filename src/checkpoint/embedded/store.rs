@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::committer::Shared;
-use super::engine::{Engine, Source, catch_quietly};
+use super::engine::{Engine, RowSource, catch_quietly};
 use super::files::io_at;
 use super::lock::Lock;
 use super::opening::{OpenedStore, ReadOnlyStore};
@@ -22,7 +22,7 @@ use crate::checkpoint::{
 /// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
 pub(in crate::checkpoint) trait EmbeddedStore: Engine + Sized {
     /// Database of a store that is only read.
-    type Reader: Source;
+    type Reader: RowSource;
     /// Options of an opening.
     type Options: Default;
 
@@ -78,16 +78,16 @@ impl<E: EmbeddedStore> Store<E> {
 
     /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
     pub(in crate::checkpoint) async fn close(self) -> Result<(), CheckpointError> {
-        let closed = tokio::task::spawn_blocking(move || self.shut());
+        let closed = tokio::task::spawn_blocking(move || self.shut_down());
         closed.await.unwrap_or_else(|error| Err(CheckpointError::Poisoned { reason: error.to_string().into() }))
     }
 
-    fn shut(mut self) -> Result<(), CheckpointError> {
+    fn shut_down(mut self) -> Result<(), CheckpointError> {
         self.stop_committer();
         if self.reads.is_some() {
             return Ok(());
         }
-        self.shared()?.check_poison()
+        self.shared_state()?.check_poison()
     }
 
     fn stop_committer(&mut self) {
@@ -100,7 +100,7 @@ impl<E: EmbeddedStore> Store<E> {
         }
     }
 
-    fn shared(&self) -> Result<&Shared<E>, CheckpointError> {
+    fn shared_state(&self) -> Result<&Shared<E>, CheckpointError> {
         self.shared.as_deref().ok_or_else(|| match &self.reads {
             Some((path, _)) => {
                 CheckpointError::NotWritable { path: path.clone(), reason: "it was opened to be read only".into() }
@@ -109,16 +109,16 @@ impl<E: EmbeddedStore> Store<E> {
         })
     }
 
-    fn reads(&self) -> Result<&dyn Reads, CheckpointError> {
+    fn reader(&self) -> Result<&dyn StoreReader, CheckpointError> {
         match &self.reads {
             Some((_, view)) => Ok(view),
-            None => Ok(&self.shared()?.view),
+            None => Ok(&self.shared_state()?.view),
         }
     }
 }
 
 /// Reads of the contract, whatever the database is.
-trait Reads {
+trait StoreReader {
     fn head(&self, thread: &ThreadId) -> Result<Option<Head>, CheckpointError>;
     fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError>;
     fn scan(
@@ -131,13 +131,13 @@ trait Reads {
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, CheckpointError>;
 }
 
-impl<S: Source> Reads for View<S> {
+impl<S: RowSource> StoreReader for View<S> {
     fn head(&self, thread: &ThreadId) -> Result<Option<Head>, CheckpointError> {
-        self.now().head(thread)
+        self.snapshot().head(thread)
     }
 
     fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
-        self.now().get(thread, keys)
+        self.snapshot().get(thread, keys)
     }
 
     fn scan(
@@ -147,11 +147,11 @@ impl<S: Source> Reads for View<S> {
         order: Order,
         limit: usize,
     ) -> Result<Vec<Record>, CheckpointError> {
-        self.now().scan(thread, range, order, limit)
+        self.snapshot().scan(thread, range, order, limit)
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, CheckpointError> {
-        self.now().threads(after, limit)
+        self.snapshot().threads(after, limit)
     }
 }
 
@@ -166,7 +166,7 @@ impl<E: EmbeddedStore> Drop for Store<E> {
 
 impl<E: EmbeddedStore> Checkpointer for Store<E> {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
-        let claimed = self.shared().and_then(|shared| {
+        let claimed = self.shared_state().and_then(|shared| {
             let lease = shared.leases.claim(thread, claim)?;
             Ok((lease, shared.queue.barrier(thread)))
         });
@@ -181,7 +181,7 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        let checked = self.shared().and_then(|shared| shared.check(&commit).map(|()| shared));
+        let checked = self.shared_state().and_then(|shared| shared.check(&commit).map(|()| shared));
         match checked {
             Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit))),
             Err(error) => Receipt::ready(Err(error)),
@@ -189,7 +189,7 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        let checked = self.shared().and_then(|shared| {
+        let checked = self.shared_state().and_then(|shared| {
             shared.check_poison()?;
             Commit::check_posted(thread, &records).map(|()| shared)
         });
@@ -200,11 +200,11 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
-        Box::pin(ready(self.reads().and_then(|reads| reads.head(thread))))
+        Box::pin(ready(self.reader().and_then(|reads| reads.head(thread))))
     }
 
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
-        Box::pin(ready(self.reads().and_then(|reads| reads.get(thread, &keys))))
+        Box::pin(ready(self.reader().and_then(|reads| reads.get(thread, &keys))))
     }
 
     fn scan(
@@ -214,16 +214,16 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
         order: Order,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
-        Box::pin(ready(self.reads().and_then(|reads| reads.scan(thread, &range, order, limit))))
+        Box::pin(ready(self.reader().and_then(|reads| reads.scan(thread, &range, order, limit))))
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
-        Box::pin(ready(self.reads().and_then(|reads| reads.threads(after, limit))))
+        Box::pin(ready(self.reader().and_then(|reads| reads.threads(after, limit))))
     }
 
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
         let (thread, epoch) = (lease.thread().clone(), lease.epoch());
-        let queued = self.shared().and_then(|shared| {
+        let queued = self.shared_state().and_then(|shared| {
             shared.check_poison()?;
             shared.leases.check(&thread, epoch)?;
             Ok(shared.queue.push(thread, Operation::Delete(epoch)))

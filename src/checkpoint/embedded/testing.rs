@@ -12,10 +12,10 @@ use crate::checkpoint::{Key, ThreadId};
 
 /// Makes an open store fail, for tests. Does not keep the store open.
 #[derive(Clone, Debug)]
-pub struct StoreFaults(Option<Weak<dyn Faulty>>);
+pub struct StoreFaults(Option<Weak<dyn FaultInjection>>);
 
 /// The parts of an open store that tests reach, whatever its database is.
-trait Faulty: Debug + Send + Sync {
+trait FaultInjection: Debug + Send + Sync {
     fn faults(&self) -> &Faults;
 
     fn fail_next_marker(&self);
@@ -24,7 +24,7 @@ trait Faulty: Debug + Send + Sync {
     fn flip_a_bit(&self, key: &[u8]) -> bool;
 }
 
-impl<E: Engine> Faulty for Shared<E> {
+impl<E: Engine> FaultInjection for Shared<E> {
     fn faults(&self) -> &Faults {
         self.engine.faults()
     }
@@ -45,7 +45,7 @@ impl<E: EmbeddedStore> Store<E> {
     /// Returns the switches with which a test makes this store fail.
     pub(in crate::checkpoint) fn faults(&self) -> StoreFaults {
         StoreFaults(self.shared.as_ref().map(|shared| {
-            let shared: Arc<dyn Faulty> = shared.clone();
+            let shared: Arc<dyn FaultInjection> = shared.clone();
             Arc::downgrade(&shared)
         }))
     }
@@ -78,7 +78,7 @@ impl StoreFaults {
         self.store().is_some_and(|store| store.flip_a_bit(&row))
     }
 
-    fn store(&self) -> Option<Arc<dyn Faulty>> {
+    fn store(&self) -> Option<Arc<dyn FaultInjection>> {
         self.0.as_ref()?.upgrade()
     }
 }

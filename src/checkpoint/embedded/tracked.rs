@@ -30,7 +30,7 @@ impl TrackedFiles {
         for tree in store.ancestors().skip(1) {
             let Some(repository) = repository(tree) else { continue };
             let Ok(path) = store.strip_prefix(tree) else { continue };
-            let files = io_at(&repository, "read the index of the repository", tracked(&repository, path))?;
+            let files = io_at(&repository, "read the index of the repository", list_tracked(&repository, path))?;
             if !files.is_empty() {
                 return Ok(Some(Self { repository, files }));
             }
@@ -69,11 +69,11 @@ fn repository(tree: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the tracked files under a path, in the form in which they are recorded once trusted.
-fn tracked(repository: &Path, path: &Path) -> io::Result<Vec<String>> {
+fn list_tracked(repository: &Path, path: &Path) -> io::Result<Vec<String>> {
     let path = bytes(path);
     let mut found = vec![];
-    for index in indexes(repository)? {
-        match entries(&fs::read(&index)?) {
+    for index in find_indexes(repository)? {
+        match parse_index(&fs::read(&index)?) {
             Some(all) => found.extend(all.iter().filter(|entry| is_under(entry, &path)).map(line)),
             // The index has a later version: unknown if it tracks the store.
             None => found.push(format!("unknown {}", String::from_utf8_lossy(&path).escape_debug())),
@@ -83,7 +83,7 @@ fn tracked(repository: &Path, path: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Returns the files of an index, including the shared part of a split index.
-fn indexes(repository: &Path) -> io::Result<Vec<PathBuf>> {
+fn find_indexes(repository: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(repository)? {
         let entry = entry?;
@@ -135,12 +135,12 @@ const EXTENDED: u16 = 0x4000;
 const LENGTH: u16 = 0x0fff;
 
 /// Parses the names and ids of a git index; `None` if it is malformed.
-fn entries(index: &[u8]) -> Option<Vec<Entry>> {
+fn parse_index(index: &[u8]) -> Option<Vec<Entry>> {
     // SHA-1 or SHA-256: only with the right one do the path lengths match the entries.
-    [20, 32].into_iter().find_map(|id| read(index, id))
+    [20, 32].into_iter().find_map(|id| parse_entries(index, id))
 }
 
-fn read(index: &[u8], id: usize) -> Option<Vec<Entry>> {
+fn parse_entries(index: &[u8], id: usize) -> Option<Vec<Entry>> {
     let rest = index.strip_prefix(b"DIRC")?;
     let (version, rest) = take_u32(rest)?;
     let (count, mut rest) = take_u32(rest)?;
@@ -150,7 +150,7 @@ fn read(index: &[u8], id: usize) -> Option<Vec<Entry>> {
     let mut found: Vec<Entry> = vec![];
     for _ in 0..count {
         let before = found.last().map_or(&[][..], |entry| &entry.path);
-        let (entry, length) = entry(rest, id, version, before)?;
+        let (entry, length) = parse_entry(rest, id, version, before)?;
         rest = rest.get(length..)?;
         found.push(entry);
     }
@@ -158,11 +158,11 @@ fn read(index: &[u8], id: usize) -> Option<Vec<Entry>> {
 }
 
 /// Parses the entry at the start of `bytes`; returns it with its length.
-fn entry(bytes: &[u8], id: usize, version: u32, before: &[u8]) -> Option<(Entry, usize)> {
+fn parse_entry(bytes: &[u8], id: usize, version: u32, before: &[u8]) -> Option<(Entry, usize)> {
     let flags = u16::from_be_bytes(*bytes.get(STAT + id..)?.first_chunk()?);
     let extended = if flags & EXTENDED != 0 { 2 } else { 0 };
     let start = STAT + id + 2 + extended;
-    let (kept, name) = if version == 4 { stripped(bytes.get(start..)?, before)? } else { (&[][..], start) };
+    let (kept, name) = if version == 4 { parse_shared_prefix(bytes.get(start..)?, before)? } else { (&[][..], start) };
     let name = if version == 4 { start + name } else { name };
     let end = name + bytes.get(name..)?.iter().position(|&byte| byte == 0)?;
     let path = [kept, &bytes[name..end]].concat();
@@ -175,7 +175,7 @@ fn entry(bytes: &[u8], id: usize, version: u32, before: &[u8]) -> Option<(Entry,
 }
 
 /// Parses how many bytes of the previous path are dropped; returns the remaining prefix and the number of bytes read.
-fn stripped<'a>(bytes: &[u8], before: &'a [u8]) -> Option<(&'a [u8], usize)> {
+fn parse_shared_prefix<'a>(bytes: &[u8], before: &'a [u8]) -> Option<(&'a [u8], usize)> {
     let (mut number, mut length) = (0_usize, 0);
     loop {
         let byte = *bytes.get(length)?;
@@ -200,8 +200,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn random_bytes_never_panic(bytes: Vec<u8>, version in 0_u8..6, count in 0_u8..4) {
-            entries(&bytes);
-            entries(&[&b"DIRC\0\0\0"[..], &[version, 0, 0, 0, count], &bytes].concat());
+            parse_index(&bytes);
+            parse_index(&[&b"DIRC\0\0\0"[..], &[version, 0, 0, 0, count], &bytes].concat());
         }
     }
 }

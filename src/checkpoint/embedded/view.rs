@@ -8,44 +8,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::engine::{Bytes, Row, RowIter, Source, Tree};
-use super::rows::{RECORDS, after, in_space, record_key, row_key, thread_name};
-use crate::checkpoint::envelope::{Envelope, damaged};
+use super::engine::{Bytes, Row, RowIter, RowSource, Tree};
+use super::rows::{RECORDS, in_space, prefix_end, record_key, row_key, thread_name};
+use crate::checkpoint::envelope::{Envelope, damaged_record};
 use crate::checkpoint::key_bytes::{take_key, take_thread};
 use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Rows before a batch; `None` for a row that did not exist.
-pub(super) type Before<B> = BTreeMap<Vec<u8>, Option<B>>;
+pub(super) type RowsBefore<B> = BTreeMap<Vec<u8>, Option<B>>;
 
 /// The tree, and the changes of it that readers must not see yet.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct View<S: Source> {
+pub(in crate::checkpoint) struct View<S: RowSource> {
     source: Arc<S>,
     hidden: RwLock<Overlay<S::Bytes>>,
 }
 
 #[derive(Debug)]
 struct Overlay<B> {
-    before: Before<B>,
+    before: RowsBefore<B>,
     /// Names of threads whose deletion is on disk but not finished.
     deleted: BTreeSet<Vec<u8>>,
 }
 
-impl<S: Source> View<S> {
+impl<S: RowSource> View<S> {
     pub(super) fn new(source: Arc<S>) -> Self {
-        Self { source, hidden: RwLock::new(Overlay { before: Before::new(), deleted: BTreeSet::new() }) }
+        Self { source, hidden: RwLock::new(Overlay { before: RowsBefore::new(), deleted: BTreeSet::new() }) }
     }
 
     /// Returns the current snapshot.
-    pub(super) fn now(&self) -> Snapshot<'_, S> {
+    pub(super) fn snapshot(&self) -> Snapshot<'_, S> {
         let hidden = self.hidden.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot { tree: self.source.snapshot(), hidden }
     }
 
     /// Makes readers see these rows instead of those in the tree.
-    pub(super) fn hold(&self, before: Before<S::Bytes>) {
+    pub(super) fn hold(&self, before: RowsBefore<S::Bytes>) {
         self.change().before = before;
     }
 
@@ -71,12 +71,12 @@ impl<S: Source> View<S> {
 }
 
 /// The acknowledged rows at one moment.
-pub(super) struct Snapshot<'a, S: Source + 'a> {
+pub(super) struct Snapshot<'a, S: RowSource + 'a> {
     tree: S::Snapshot<'a>,
     hidden: RwLockReadGuard<'a, Overlay<S::Bytes>>,
 }
 
-impl<S: Source> Snapshot<'_, S> {
+impl<S: RowSource> Snapshot<'_, S> {
     pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<Head>> {
         if self.is_deleted(thread) {
             return Ok(None);
@@ -113,10 +113,10 @@ impl<S: Source> Snapshot<'_, S> {
     /// Returns names of threads after `from`.
     pub(super) fn threads(&self, from: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>> {
         let mut found = Vec::new();
-        let mut from = from.map_or(vec![RECORDS], |thread| after(&in_space(RECORDS, &thread_name(thread))));
+        let mut from = from.map_or(vec![RECORDS], |thread| prefix_end(&in_space(RECORDS, &thread_name(thread))));
         while found.len() < limit {
             let Some(thread) = self.next_thread(&from)? else { break };
-            from = after(&in_space(RECORDS, &thread_name(&thread)));
+            from = prefix_end(&in_space(RECORDS, &thread_name(&thread)));
             if !self.is_deleted(&thread) {
                 found.push(thread);
             }
@@ -125,9 +125,9 @@ impl<S: Source> Snapshot<'_, S> {
     }
 
     fn next_thread(&self, from: &[u8]) -> Result<Option<ThreadId>> {
-        let Some(row) = self.rows(from, &after(&[RECORDS]), Order::Ascending).next() else { return Ok(None) };
+        let Some(row) = self.rows(from, &prefix_end(&[RECORDS]), Order::Ascending).next() else { return Ok(None) };
         let (key, _) = row?;
-        take_thread(&mut &key.as_ref()[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is not a name"))
+        take_thread(&mut &key.as_ref()[1..]).map(Some).ok_or_else(|| damaged_record(&[], "its key is not a name"))
     }
 
     /// Returns the record that starts with this row; `None` if the row is a later part, or the head. The first `thread`
@@ -136,7 +136,7 @@ impl<S: Source> Snapshot<'_, S> {
         let (row_key, first) = row?;
         let name = row_key.as_ref().get(1..).unwrap_or_default();
         let mut rest = name.get(thread..).unwrap_or_default();
-        let key = take_key(&mut rest).ok_or_else(|| damaged(name, "its key is not a name"))?;
+        let key = take_key(&mut rest).ok_or_else(|| damaged_record(name, "its key is not a name"))?;
         if !rest.is_empty() || key == Key::Head {
             return Ok(None);
         }
@@ -155,10 +155,10 @@ impl<S: Source> Snapshot<'_, S> {
         let first = Envelope::open(name, 0, first)?;
         let mut value = first.payload.to_vec();
         for part in 1..first.parts {
-            let row = self.row(&row_key(name, part))?.ok_or_else(|| damaged(name, "a part of it is missing"))?;
+            let row = self.row(&row_key(name, part))?.ok_or_else(|| damaged_record(name, "a part of it is missing"))?;
             let row = Envelope::open(name, part, row.as_ref())?;
             if (row.commit, row.parts) != (first.commit, first.parts) {
-                return Err(damaged(name, "its parts are of different commits"));
+                return Err(damaged_record(name, "its parts are of different commits"));
             }
             value.extend_from_slice(row.payload);
         }
@@ -173,13 +173,13 @@ impl<S: Source> Snapshot<'_, S> {
     }
 
     /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
-    fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> Merge<'_, S::Bytes> {
+    fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> MergedRows<'_, S::Bytes> {
         let tree = self.tree.range(lo, hi, order);
         let before = self.hidden.before.range::<[u8], _>((Bound::Included(lo), Bound::Included(hi)));
         let before = before.map(|(key, row)| (key.as_slice(), row));
         match order {
-            Order::Ascending => Merge::new(tree, Box::new(before), order),
-            Order::Descending => Merge::new(tree, Box::new(before.rev()), order),
+            Order::Ascending => MergedRows::new(tree, Box::new(before), order),
+            Order::Descending => MergedRows::new(tree, Box::new(before.rev()), order),
         }
     }
 }
@@ -187,13 +187,13 @@ impl<S: Source> Snapshot<'_, S> {
 type HeldRow<'a, B> = (&'a [u8], &'a Option<B>);
 
 /// Rows of the tree, merged with the held ones.
-struct Merge<'a, B> {
+struct MergedRows<'a, B> {
     tree: std::iter::Peekable<RowIter<'a, B>>,
     before: std::iter::Peekable<Box<dyn Iterator<Item = HeldRow<'a, B>> + 'a>>,
     order: Order,
 }
 
-impl<'a, B: Bytes> Merge<'a, B> {
+impl<'a, B: Bytes> MergedRows<'a, B> {
     fn new(tree: RowIter<'a, B>, before: Box<dyn Iterator<Item = HeldRow<'a, B>> + 'a>, order: Order) -> Self {
         Self { tree: tree.peekable(), before: before.peekable(), order }
     }
@@ -210,7 +210,7 @@ impl<'a, B: Bytes> Merge<'a, B> {
     }
 }
 
-impl<B: Bytes> Iterator for Merge<'_, B> {
+impl<B: Bytes> Iterator for MergedRows<'_, B> {
     type Item = Result<Row<B>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -38,8 +38,10 @@ impl Copy {
         let (temporary, memory) = (std::env::temp_dir(), Path::new(MEMORY));
         remove_abandoned(&temporary);
         remove_abandoned(memory);
-        match Self::within(&temporary, store) {
-            copied @ Err(CheckpointError::DiskFull { .. }) if memory.is_dir() => Self::within(memory, store).or(copied),
+        match Self::create_in(&temporary, store) {
+            copied @ Err(CheckpointError::DiskFull { .. }) if memory.is_dir() => {
+                Self::create_in(memory, store).or(copied)
+            }
             copied => copied,
         }
     }
@@ -73,24 +75,24 @@ impl Copy {
         }
     }
 
-    fn within(directory: &Path, store: &Path) -> Result<Self> {
+    fn create_in(directory: &Path, store: &Path) -> Result<Self> {
         let copy = Self::create(directory)?;
-        copy.file(store, Path::new("version"))?;
+        copy.copy_file(store, Path::new("version"))?;
         io_at(&copy.path, "create the file", File::create_new(copy.path.join("lock")))?;
         for (_, journal) in journals(store)? {
-            copy.journal(&journal)?;
+            copy.copy_journal(&journal)?;
         }
         for (keyspace, is_folder) in entries(&store.join("keyspaces"))? {
             if is_folder {
-                copy.keyspace(store, &keyspace)?;
+                copy.copy_keyspace(store, &keyspace)?;
             }
         }
         Ok(copy)
     }
 
     /// Copies the whole batches of a journal: no more is read, and fjall cuts off the rest.
-    fn journal(&self, journal: &Path) -> Result<()> {
-        let open = || io_at(journal, "open the file", files::read(journal));
+    fn copy_journal(&self, journal: &Path) -> Result<()> {
+        let open = || io_at(journal, "open the file", files::open_to_read(journal));
         let end = io_at(journal, "read the file", walk(open()?, 0))?.end;
         let to = self.path.join(journal.file_name().unwrap_or_default());
         let mut whole = open()?.take(end);
@@ -98,13 +100,13 @@ impl Copy {
         io_at(&to, "copy the file", copied)
     }
 
-    fn keyspace(&self, store: &Path, keyspace: &Path) -> Result<()> {
+    fn copy_keyspace(&self, store: &Path, keyspace: &Path) -> Result<()> {
         let within = keyspace.strip_prefix(store).unwrap_or(keyspace);
         let tables = within.join("tables");
         io_at(&self.path, "create the directory", fs::create_dir_all(self.path.join(&tables)))?;
         for (file, is_folder) in entries(keyspace)? {
             if !is_folder {
-                self.file(store, file.strip_prefix(store).unwrap_or(&file))?;
+                self.copy_file(store, file.strip_prefix(store).unwrap_or(&file))?;
             }
         }
         for (table, _) in entries(&store.join(&tables))? {
@@ -115,9 +117,9 @@ impl Copy {
         Ok(())
     }
 
-    fn file(&self, store: &Path, name: &Path) -> Result<()> {
+    fn copy_file(&self, store: &Path, name: &Path) -> Result<()> {
         let (from, to) = (store.join(name), self.path.join(name));
-        let mut opened = io_at(&from, "open the file", files::read(&from))?;
+        let mut opened = io_at(&from, "open the file", files::open_to_read(&from))?;
         let copied = File::create_new(&to).and_then(|mut file| io::copy(&mut opened, &mut file).map(drop));
         io_at(&to, "copy the file", copied)
     }

@@ -16,8 +16,8 @@ use super::copy::Copy;
 use super::journal;
 use crate::checkpoint::embedded::build::size;
 use crate::checkpoint::embedded::directory::{free_space, take_reserve};
-use crate::checkpoint::embedded::engine::{Engine, Faults, Row, RowIter, Rows, Source, Tree, catch_quietly};
-use crate::checkpoint::embedded::files::{broken, io_at};
+use crate::checkpoint::embedded::engine::{Engine, Faults, Row, RowIter, RowSource, Rows, Tree, catch_quietly};
+use crate::checkpoint::embedded::files::{damaged_store, io_at};
 use crate::checkpoint::{CheckpointError, Order};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -72,7 +72,7 @@ pub(super) struct Database {
 }
 
 /// Rows at one moment.
-pub(super) struct At<'a> {
+pub(super) struct DatabaseSnapshot<'a> {
     database: &'a Database,
     snapshot: Snapshot,
 }
@@ -87,7 +87,7 @@ impl Database {
         let has_reserve = AtomicBool::new(options.spend_reserve);
         let faults = Faults::default();
         let database = Self { path: path.into(), rows, db, has_reserve, has_workers, faults, _copy: None };
-        guarded(path, || database.work())?;
+        call_fjall(path, || database.work())?;
         Ok(database)
     }
 
@@ -123,7 +123,7 @@ impl Database {
 
     /// Writes everything to tables, and rewrites the tables without removed rows. Nothing else uses the database meanwhile.
     pub(super) fn compact(&self) -> Result<()> {
-        guarded(&self.path, || {
+        call_fjall(&self.path, || {
             let tree = &self.rows.tree;
             // Nobody reads an older state.
             let newest = tree.get_highest_seqno().map_or(0, |newest| newest + 1);
@@ -140,7 +140,7 @@ fn has_space(store: &Path) -> bool {
 
 /// Opens fjall in a directory; `store` is named in errors.
 fn open(directory: &Path, store: &Path, options: &FjallOptions, workers: usize) -> Result<(fjall::Database, Keyspace)> {
-    guarded(store, || {
+    call_fjall(store, || {
         let db = fjall::Database::builder(directory)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNALS)
@@ -157,20 +157,20 @@ impl fmt::Debug for Database {
     }
 }
 
-impl Source for Database {
+impl RowSource for Database {
     type Bytes = Slice;
-    type Snapshot<'a> = At<'a>;
+    type Snapshot<'a> = DatabaseSnapshot<'a>;
 
-    fn snapshot(&self) -> At<'_> {
-        At { database: self, snapshot: self.db.snapshot() }
+    fn snapshot(&self) -> DatabaseSnapshot<'_> {
+        DatabaseSnapshot { database: self, snapshot: self.db.snapshot() }
     }
 }
 
-impl Tree for At<'_> {
+impl Tree for DatabaseSnapshot<'_> {
     type Bytes = Slice;
 
     fn get(&self, key: &[u8]) -> Result<Option<Slice>> {
-        guarded(&self.database.path, || self.snapshot.get(&self.database.rows, key))
+        call_fjall(&self.database.path, || self.snapshot.get(&self.database.rows, key))
     }
 
     fn range<'a>(&'a self, lo: &[u8], hi: &[u8], order: Order) -> RowIter<'a, Slice> {
@@ -181,14 +181,14 @@ impl Tree for At<'_> {
                 Order::Ascending => rows.next(),
                 Order::Descending => rows.next_back(),
             };
-            row(path, next)
+            next_row(path, next)
         }))
     }
 }
 
 /// Takes a row from an iterator.
-fn row(path: &Path, next: impl FnOnce() -> Option<fjall::Guard>) -> Option<Result<Row<Slice>>> {
-    guarded(path, || next().map(fjall::Guard::into_inner).transpose()).transpose()
+fn next_row(path: &Path, next: impl FnOnce() -> Option<fjall::Guard>) -> Option<Result<Row<Slice>>> {
+    call_fjall(path, || next().map(fjall::Guard::into_inner).transpose()).transpose()
 }
 
 impl Engine for Database {
@@ -196,7 +196,7 @@ impl Engine for Database {
 
     fn write(&self, rows: Rows) -> Result<()> {
         io_at(&self.path, "sync the store", self.faults.before_sync())?;
-        guarded(&self.path, || {
+        call_fjall(&self.path, || {
             let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
             for (key, row) in rows {
                 match row {
@@ -211,7 +211,7 @@ impl Engine for Database {
 
     fn maintain(&self) {
         if !self.has_reserve.load(Ordering::Relaxed) {
-            let bytes = guarded(&self.path, || self.db.disk_space()).unwrap_or(0);
+            let bytes = call_fjall(&self.path, || self.db.disk_space()).unwrap_or(0);
             let bytes = bytes.saturating_sub(journal::PREALLOCATED);
             self.has_reserve.store(take_reserve(&self.path, bytes, RESERVE), Ordering::Relaxed);
         }
@@ -228,40 +228,40 @@ impl Engine for Database {
 }
 
 /// Runs a call to fjall and converts its errors and its panic.
-pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> fjall::Result<T>) -> Result<T> {
+pub(super) fn call_fjall<T>(path: &Path, call: impl FnOnce() -> fjall::Result<T>) -> Result<T> {
     match catch_quietly(call) {
-        Ok(done) => done.map_err(|error| converted(path, error)),
+        Ok(done) => done.map_err(|error| convert_error(path, error)),
         Err(panic) => {
             let reason = panic.lines().next().unwrap_or_default();
-            Err(broken(path, &format!("the embedded database gave up: {reason}")))
+            Err(damaged_store(path, &format!("the embedded database gave up: {reason}")))
         }
     }
 }
 
-fn converted(path: &Path, error: fjall::Error) -> CheckpointError {
+fn convert_error(path: &Path, error: fjall::Error) -> CheckpointError {
     use fjall::{Error, LsmError};
     let use_store = |error| match io_at::<()>(path, "use the store", Err(error)) {
         Err(error) => error,
-        Ok(()) => broken(path, "an error without a reason"),
+        Ok(()) => damaged_store(path, "an error without a reason"),
     };
     match error {
         Error::Storage(LsmError::Io(error)) if is_of_content(&error) => {
-            broken(path, &format!("a table cannot be read: {error}"))
+            damaged_store(path, &format!("a table cannot be read: {error}"))
         }
         Error::Io(error) | Error::Storage(LsmError::Io(error)) => use_store(error),
-        Error::Storage(LsmError::ChecksumMismatch { .. }) => broken(path, "a table does not match its checksum"),
+        Error::Storage(LsmError::ChecksumMismatch { .. }) => damaged_store(path, "a table does not match its checksum"),
         Error::Storage(LsmError::Unrecoverable) | Error::Unrecoverable => {
-            broken(path, "a table or its list is missing")
+            damaged_store(path, "a table or its list is missing")
         }
-        Error::Storage(error) => broken(path, &format!("a table cannot be read: {error:?}")),
-        Error::JournalRecovery(reason) => broken(path, &format!("its journal cannot be read: {reason:?}")),
-        Error::InvalidVersion(_) => broken(path, "its file `version` holds no version of fjall 3"),
+        Error::Storage(error) => damaged_store(path, &format!("a table cannot be read: {error:?}")),
+        Error::JournalRecovery(reason) => damaged_store(path, &format!("its journal cannot be read: {reason:?}")),
+        Error::InvalidVersion(_) => damaged_store(path, "its file `version` holds no version of fjall 3"),
         // fjall does not tell why a write in the background failed.
         Error::Poisoned if free_space(path).is_some_and(|free| free < MEMTABLE) => {
             CheckpointError::DiskFull { what: "write a table of the store".into(), path: path.into() }
         }
         Error::Poisoned => CheckpointError::Poisoned { reason: "an earlier write of the database failed".into() },
-        other => broken(path, &format!("the embedded database reports {other:?}")),
+        other => damaged_store(path, &format!("the embedded database reports {other:?}")),
     }
 }
 

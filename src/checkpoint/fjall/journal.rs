@@ -61,7 +61,7 @@ impl Extent {
     /// Adds the whole batches at the start of `bytes`, and returns their length.
     fn extend(&mut self, bytes: &[u8]) -> usize {
         let mut length = 0;
-        while let Some(batch) = Batch::read(&bytes[length..]).filter(|batch| batch.sequence >= self.next) {
+        while let Some(batch) = JournalBatch::parse(&bytes[length..]).filter(|batch| batch.sequence >= self.next) {
             length += batch.length;
             (self.commit, self.next) = (batch.commit.max(self.commit), batch.sequence.saturating_add(1));
         }
@@ -75,33 +75,33 @@ impl Rest {
         if bytes.iter().all(|&byte| byte == 0) {
             return Self::Empty;
         }
-        let mut starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == Batch::START);
-        let is_followed = starts.any(|(at, _)| Batch::read(&bytes[at..]).is_some());
+        let mut starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == JournalBatch::START);
+        let is_followed = starts.any(|(at, _)| JournalBatch::parse(&bytes[at..]).is_some());
         if is_followed { Self::Followed } else { Self::Torn }
     }
 }
 
-struct Batch {
+struct JournalBatch {
     length: usize,
     commit: u64,
     sequence: u64,
 }
 
-impl Batch {
+impl JournalBatch {
     const START: u8 = 1;
     const ROW: u8 = 2;
     const END: u8 = 3;
     const CLEARED: u8 = 4;
 
     /// Reads the batch at the start of `bytes`; `None` if it is not whole.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let [Self::START] = take(&mut rest)? else { return None };
         let count = u32::from_le_bytes(*take(&mut rest)?);
         let sequence = u64::from_le_bytes(*take(&mut rest)?);
         let (entries, mut commit) = (rest, 0);
         for _ in 0..count {
-            commit = entry(&mut rest)?.max(commit);
+            commit = take_entry(&mut rest)?.max(commit);
         }
         let sum = xxh3_64(&entries[..entries.len() - rest.len()]);
         let [Self::END] = take(&mut rest)? else { return None };
@@ -111,9 +111,9 @@ impl Batch {
 }
 
 /// Takes an entry and returns the number of the commit that wrote its row; 0 if there is none.
-fn entry(rest: &mut &[u8]) -> Option<u64> {
+fn take_entry(rest: &mut &[u8]) -> Option<u64> {
     match take(rest)? {
-        [Batch::ROW] => {
+        [JournalBatch::ROW] => {
             take::<10>(rest)?; // kind, compression, keyspace
             let key = u16::from_le_bytes(*take(rest)?);
             take::<4>(rest)?; // length without compression
@@ -122,7 +122,7 @@ fn entry(rest: &mut &[u8]) -> Option<u64> {
             let row = take_slice(rest, usize::try_from(row).ok()?)?;
             Some(Envelope::decode_header_unchecked(row).map_or(0, |(_, commit)| commit))
         }
-        [Batch::CLEARED] => take::<8>(rest).map(|_| 0),
+        [JournalBatch::CLEARED] => take::<8>(rest).map(|_| 0),
         _ => None,
     }
 }
@@ -149,14 +149,14 @@ mod tests {
         let mut entries = vec![];
         for (key, commit) in rows {
             let row = Envelope { name: key, part: 0, parts: 1, commit: *commit, payload: b"value" }.seal();
-            entries.extend([Batch::ROW, 0, 0]);
+            entries.extend([JournalBatch::ROW, 0, 0]);
             entries.extend(1_u64.to_le_bytes());
             entries.extend((key.len() as u16).to_le_bytes());
             entries.extend([(row.len() as u32).to_le_bytes(); 2].concat());
             entries.extend([*key, &row].concat());
         }
-        let start = [&[Batch::START][..], &(rows.len() as u32).to_le_bytes(), &sequence.to_le_bytes()].concat();
-        [start, entries.clone(), vec![Batch::END], xxh3_64(&entries).to_le_bytes().to_vec(), END_MAGIC.to_vec()]
+        let start = [&[JournalBatch::START][..], &(rows.len() as u32).to_le_bytes(), &sequence.to_le_bytes()].concat();
+        [start, entries.clone(), vec![JournalBatch::END], xxh3_64(&entries).to_le_bytes().to_vec(), END_MAGIC.to_vec()]
             .concat()
     }
 

@@ -9,8 +9,8 @@ use super::database::{Database, FjallOptions};
 use super::survey::{self, journals};
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
 use crate::checkpoint::embedded::directory::spend_reserve;
-use crate::checkpoint::embedded::engine::Source;
-use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
+use crate::checkpoint::embedded::engine::RowSource;
+use crate::checkpoint::embedded::files::{self, Access, damaged_store, io_at};
 use crate::checkpoint::embedded::kind::check_format;
 use crate::checkpoint::embedded::lock::{self, Lock};
 use crate::checkpoint::embedded::opening::{
@@ -26,7 +26,7 @@ pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Da
         check(path)?; // a damaged store gets no file that it does not have
     }
     let lock = Lock::take(path)?;
-    let Checked { is_old, marker, in_tables } = check(path)?;
+    let StoreState { is_old, marker, in_tables } = check(path)?;
     if marker.is_none() {
         remove_leftovers(path)?;
     }
@@ -45,7 +45,7 @@ pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Da
 }
 
 /// Opens the store in the directory `path` read-only: writes nothing there, and needs no write permission.
-pub(super) fn read(path: &Path) -> Result<ReadOnlyStore<Database>> {
+pub(super) fn open_read_only(path: &Path) -> Result<ReadOnlyStore<Database>> {
     if !is_ours(path) {
         return Err(no_store("read the store", path));
     }
@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path) -> Result<ReadOnlyStore<Database>> {
 }
 
 /// The state of a store before fjall opens it.
-struct Checked {
+struct StoreState {
     /// True if a store was written here before.
     is_old: bool,
     /// Newest acknowledged commit.
@@ -66,18 +66,18 @@ struct Checked {
 }
 
 /// Checks that the files of a store are intact before fjall opens them; writes nothing.
-fn check(path: &Path) -> Result<Checked> {
+fn check(path: &Path) -> Result<StoreState> {
     let is_old = check_format(path, StoreKind::Fjall)?;
     let (marker, mut in_tables) = (CommitMarker::read(path)?, false);
     match &marker {
         Some(marker) => in_tables = !survey::check(path, marker.number)?,
         None if is_old || survey::holds_commits(path)? => {
             let reason = "its file `tip` is missing or empty, so whether its newest commits are there is unknown";
-            return Err(broken(path, reason));
+            return Err(damaged_store(path, reason));
         }
         None => {}
     }
-    Ok(Checked { is_old, marker, in_tables })
+    Ok(StoreState { is_old, marker, in_tables })
 }
 
 /// Checks that the newest acknowledged commit is in the tables of a store, in a copy: fjall itself would cut off the
@@ -104,13 +104,13 @@ fn remove_leftovers(store: &Path) -> Result<()> {
         io_at(&journal, "remove the file", fs::remove_file(&journal))?;
     }
     for name in ["version", "lock"] {
-        io_at(&store.join(name), "remove the file", absent(fs::remove_file(store.join(name))))?;
+        io_at(&store.join(name), "remove the file", ignore_not_found(fs::remove_file(store.join(name))))?;
     }
     let keyspaces = store.join("keyspaces");
-    io_at(&keyspaces, "remove the directory", absent(fs::remove_dir_all(&keyspaces)))
+    io_at(&keyspaces, "remove the directory", ignore_not_found(fs::remove_dir_all(&keyspaces)))
 }
 
-fn absent(removed: io::Result<()>) -> io::Result<()> {
+fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,

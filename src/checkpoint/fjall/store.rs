@@ -7,15 +7,15 @@ use std::path::Path;
 use super::database::{Database, FjallOptions};
 use super::open;
 use super::survey::journals;
-use crate::checkpoint::embedded::build::{Compacted, compact, verify};
-use crate::checkpoint::embedded::engine::{Source, Tree};
+use crate::checkpoint::embedded::build::{CompactionReport, compact, verify_row};
+use crate::checkpoint::embedded::engine::{RowSource, Tree};
 use crate::checkpoint::embedded::files::{self, io_at};
 use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore};
 use crate::checkpoint::embedded::public_methods::public_methods;
 use crate::checkpoint::embedded::rows::LAST;
 use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::repair::new_store::repair;
-use crate::checkpoint::{CheckpointError, Order, Repaired};
+use crate::checkpoint::{CheckpointError, Order, RepairReport};
 
 /// Checkpointer that stores everything in a directory, for one process at a time, on a log-structured merge tree. It
 /// makes the same promises as [`SledCheckpointer`](super::super::SledCheckpointer), writes less per commit, and returns
@@ -72,7 +72,7 @@ impl FjallCheckpointer {
     /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is created;
     /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
     /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
-    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired, CheckpointError> {
+    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<RepairReport, CheckpointError> {
         repair::<Database>(damaged.as_ref(), path.as_ref()).await
     }
 
@@ -86,7 +86,7 @@ impl FjallCheckpointer {
     /// # Errors
     /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
     /// [`CheckpointError::Io`] if a system call fails.
-    pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
+    pub fn compact(path: impl AsRef<Path>) -> Result<CompactionReport, CheckpointError> {
         compact::<Database>(path.as_ref())
     }
 }
@@ -104,7 +104,7 @@ impl EmbeddedStore for Database {
     }
 
     fn read_store(path: &Path) -> Result<ReadOnlyStore<Database>, CheckpointError> {
-        open::read(path)
+        open::open_read_only(path)
     }
 
     fn rewrite(self, path: &Path, _epoch: u64) -> Result<u64, CheckpointError> {
@@ -124,7 +124,7 @@ fn verify_all(database: &Database) -> Result<u64, CheckpointError> {
     let mut rows = 0;
     for row in tree.range(&[], LAST, Order::Ascending) {
         let (key, row) = row?;
-        verify(&key, &row)?;
+        verify_row(&key, &row)?;
         rows += 1;
     }
     Ok(rows)

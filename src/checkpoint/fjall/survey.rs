@@ -12,7 +12,7 @@ use std::path::{Display, Path, PathBuf};
 
 use super::journal::{Extent, Rest, take, walk};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::files::{self, damaged_store, io_at};
 use crate::checkpoint::embedded::rows::EPOCH_SHIFT;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -27,21 +27,21 @@ const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/curren
 /// [`CheckpointError::DamagedStore`] if they are not; [`CheckpointError::Io`] if they cannot be read.
 pub(super) fn check(store: &Path, acknowledged: u64) -> Result<bool> {
     if let Some(missing) = NEEDED.iter().find(|name| !store.join(name).is_file()) {
-        return Err(broken(store, &format!("its file `{missing}` is missing")));
+        return Err(damaged_store(store, &format!("its file `{missing}` is missing")));
     }
     check_tables(store)?;
     let journals = journals(store)?;
-    let Some((last, _)) = journals.last() else { return Err(broken(store, "its journals are missing")) };
+    let Some((last, _)) = journals.last() else { return Err(damaged_store(store, "its journals are missing")) };
     let (mut commit, mut next) = (0, 0);
     for (number, path) in &journals {
-        let file = io_at(path, "open the file", files::read(path))?;
+        let file = io_at(path, "open the file", files::open_to_read(path))?;
         let extent = io_at(path, "read the file", walk(file, next))?;
         check_end(store, path, extent, number == last)?;
         (commit, next) = (extent.commit.max(commit), extent.next);
     }
     // Older commits than those in the journals are in tables.
     if 0 < commit && commit < acknowledged {
-        return Err(broken(store, "its journal ends before the newest acknowledged commit"));
+        return Err(damaged_store(store, "its journal ends before the newest acknowledged commit"));
     }
     Ok(commit > 0)
 }
@@ -55,7 +55,7 @@ pub(super) fn holds_commits(store: &Path) -> Result<bool> {
         return Ok(true);
     }
     for (_, path) in journals(store)? {
-        let file = io_at(&path, "open the file", files::read(&path))?;
+        let file = io_at(&path, "open the file", files::open_to_read(&path))?;
         if io_at(&path, "read the file", walk(file, 0))?.commit > 1 << EPOCH_SHIFT {
             return Ok(true);
         }
@@ -75,7 +75,7 @@ fn check_tables(store: &Path) -> Result<()> {
         for (table, is_folder) in entries(&keyspace.join("tables"))? {
             check_name(store, &table)?;
             if is_folder {
-                return Err(broken(store, &format!("its file `{}` is a directory", within(store, &table))));
+                return Err(damaged_store(store, &format!("its file `{}` is a directory", within(store, &table))));
             }
         }
         if keyspace.join("current").exists() {
@@ -89,17 +89,18 @@ fn check_tables(store: &Path) -> Result<()> {
 fn check_list(store: &Path, keyspace: &Path) -> Result<()> {
     let current = keyspace.join("current");
     let mut number = [0; 8];
-    let mut file = io_at(&current, "open the file", files::read(&current))?;
+    let mut file = io_at(&current, "open the file", files::open_to_read(&current))?;
     if file.read_exact(&mut number).is_err() {
-        return Err(broken(store, &format!("its file `{}` is too short", within(store, &current))));
+        return Err(damaged_store(store, &format!("its file `{}` is too short", within(store, &current))));
     }
     let list = keyspace.join(format!("v{}", u64::from_le_bytes(number)));
-    let missing = |path: &Path| broken(store, &format!("its file `{}` is missing", within(store, path)));
+    let missing = |path: &Path| damaged_store(store, &format!("its file `{}` is missing", within(store, path)));
     if !list.is_file() {
         return Err(missing(&list));
     }
     let tables = tables_in(&list);
-    let tables = tables.ok_or_else(|| broken(store, &format!("its file `{}` cannot be read", within(store, &list))))?;
+    let tables =
+        tables.ok_or_else(|| damaged_store(store, &format!("its file `{}` cannot be read", within(store, &list))))?;
     let mut paths = tables.into_iter().map(|table| keyspace.join("tables").join(table.to_string()));
     paths.find(|path| !path.is_file()).map_or(Ok(()), |path| Err(missing(&path)))
 }
@@ -110,7 +111,7 @@ fn tables_in(list: &Path) -> Option<Vec<u64>> {
     let archive = sfa::Reader::new(list).ok()?;
     let section = archive.toc().section(b"tables")?;
     let mut bytes = vec![];
-    let mut file = files::read(list).ok()?;
+    let mut file = files::open_to_read(list).ok()?;
     std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(section.pos())).ok()?;
     file.take(section.len()).read_to_end(&mut bytes).ok()?;
     let (mut rest, mut found) = (&bytes[..], vec![]);
@@ -129,7 +130,7 @@ fn check_name(store: &Path, path: &Path) -> Result<()> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name.and_then(|name| name.parse::<u64>().ok()) {
         Some(_) => Ok(()),
-        None => Err(broken(store, &format!("its file `{}` is none of a database", within(store, path)))),
+        None => Err(damaged_store(store, &format!("its file `{}` is none of a database", within(store, path)))),
     }
 }
 
@@ -160,7 +161,7 @@ fn check_end(store: &Path, path: &Path, extent: Extent, is_newest: bool) -> Resu
     if is_fine {
         Ok(())
     } else {
-        Err(broken(store, &format!("its file `{name}` cannot be read at byte {}", extent.end)))
+        Err(damaged_store(store, &format!("its file `{name}` cannot be read at byte {}", extent.end)))
     }
 }
 
@@ -176,11 +177,11 @@ pub(super) fn journals(store: &Path) -> Result<Vec<(u64, PathBuf)>> {
         }
         let number = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
         let name = path.file_name().unwrap_or_default().display();
-        found.push((number.ok_or_else(|| broken(store, &format!("its file `{name}` is not a journal")))?, path));
+        found.push((number.ok_or_else(|| damaged_store(store, &format!("its file `{name}` is not a journal")))?, path));
     }
     found.sort_unstable();
     match found.windows(2).find(|pair| pair[1].0 != pair[0].0 + 1) {
-        Some(pair) => Err(broken(store, &format!("its file `{}.jnl` is missing", pair[0].0 + 1))),
+        Some(pair) => Err(damaged_store(store, &format!("its file `{}.jnl` is missing", pair[0].0 + 1))),
         None => Ok(found),
     }
 }

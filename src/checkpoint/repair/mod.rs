@@ -17,4 +17,4 @@ mod report;
 mod salvage;
 mod scan;
 
-pub use report::{LostCheckpoint, Repaired, RepairedThread};
+pub use report::{LostCheckpoint, RepairReport, RepairedThread};

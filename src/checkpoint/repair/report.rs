@@ -73,7 +73,7 @@ impl RepairedThread {
 
 /// Result of the repair of a damaged store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Repaired {
+pub struct RepairReport {
     /// Number of bytes searched.
     pub bytes: u64,
     /// Number of intact rows, older versions and deleted ones included.
@@ -87,7 +87,7 @@ pub struct Repaired {
     pub threads: Vec<RepairedThread>,
 }
 
-impl Repaired {
+impl RepairReport {
     /// Returns whether nothing is known to be lost.
     pub fn is_whole(&self) -> bool {
         self.has_newest == Some(true) && self.threads.iter().all(RepairedThread::is_whole)
@@ -122,7 +122,7 @@ impl fmt::Display for RepairedThread {
     }
 }
 
-impl fmt::Display for Repaired {
+impl fmt::Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lost = self.threads.iter().filter(|thread| thread.goes_on_from.is_none()).count();
         let whole = self.threads.iter().filter(|thread| thread.is_whole()).count();

@@ -13,7 +13,7 @@ use superstep_base::time::now;
 
 use super::report::{LostCheckpoint, RepairedThread};
 use super::scan::Scan;
-use crate::checkpoint::threads::marks::mark_imported;
+use crate::checkpoint::threads::marks::encode_imported;
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::threads::thread_records::{Reference, ThreadRecords};
 use crate::checkpoint::{
@@ -52,7 +52,7 @@ impl Scan {
                 Some(missing) => report.lost.push(LostCheckpoint { checkpoint: id, missing }),
             }
         }
-        report.gone = recovered.followed().filter(|id| !self.was_deleted(thread, *id)).collect();
+        report.gone = recovered.missing_parents().filter(|id| !self.was_deleted(thread, *id)).collect();
         let Some(newest) = report.whole.last().copied() else { return Ok((report, None)) };
         report.goes_on_from = Some(newest);
         let about = recovered.about();
@@ -99,7 +99,7 @@ fn key_filter(
         .filter(|(_, tag)| kept.contains(&tag.checkpoint))
         .map(|(name, _)| name.clone())
         .collect();
-    let received = recovered.received();
+    let received = recovered.received_signals();
     move |key| match key {
         Key::Signal { order, id } => !received.contains(&signal_name(*order, *id)),
         Key::Tag(name) => tags.contains(name),
@@ -142,7 +142,7 @@ impl RecoveredRecords {
     }
 
     /// Returns the checkpoints of the root graph that are the parent of another one and left no trace of their own.
-    fn followed(&self) -> impl Iterator<Item = CheckpointId> {
+    fn missing_parents(&self) -> impl Iterator<Item = CheckpointId> {
         let seen = self.roots_seen();
         let parents: BTreeSet<CheckpointId> = self.decoded.roots().filter_map(|(_, record)| record.parent).collect();
         parents.into_iter().filter(move |id| !seen.contains(id))
@@ -154,11 +154,11 @@ impl RecoveredRecords {
         if self.decoded.about.is_some() {
             return None;
         }
-        mark_imported(AboutRecord { created_at: now(), ..AboutRecord::default() }).ok()
+        encode_imported(AboutRecord { created_at: now(), ..AboutRecord::default() }).ok()
     }
 
     /// Returns the names of received signals; copies of them in the files must not be delivered again.
-    fn received(&self) -> BTreeSet<String> {
+    fn received_signals(&self) -> BTreeSet<String> {
         let entries = self.records.iter().filter(|(key, _)| matches!(key, Key::Effect { .. }));
         let entries =
             entries.filter_map(|(key, (_, bytes))| decode_record::<EffectRecord>(&"".into(), key, bytes).ok());
@@ -188,7 +188,7 @@ impl Integrity {
     const NAMED: usize = 5;
 
     fn of(recovered: &RecoveredRecords) -> Self {
-        let stored = StoredRows::of(recovered);
+        let stored = RecordCommits::of(recovered);
         let mut integrity = Self { own: BTreeMap::new(), leads: BTreeMap::new() };
         let mut damaged: BTreeMap<CheckpointId, Vec<String>> = BTreeMap::new();
         for key in &recovered.unreadable {
@@ -235,12 +235,12 @@ impl Integrity {
 }
 
 /// Commits of the recovered records.
-struct StoredRows<'a> {
+struct RecordCommits<'a> {
     recovered: &'a RecoveredRecords,
     logs: HashMap<&'a str, BTreeMap<RowId, u64>>,
 }
 
-impl<'a> StoredRows<'a> {
+impl<'a> RecordCommits<'a> {
     fn of(recovered: &'a RecoveredRecords) -> Self {
         let mut logs: HashMap<&str, BTreeMap<RowId, u64>> = HashMap::new();
         for (key, (commit, _)) in &recovered.records {

@@ -57,13 +57,13 @@ impl Scan {
     pub(super) fn from(files: Vec<(PathBuf, File)>) -> Result<Self, (PathBuf, io::Error)> {
         let mut scan = Self { files, ..Self::default() };
         for file in 0..scan.files.len() {
-            scan.read(file).map_err(|error| (scan.files[file].0.clone(), error))?;
+            scan.read_file(file).map_err(|error| (scan.files[file].0.clone(), error))?;
         }
         scan.drop_deleted();
         Ok(scan)
     }
 
-    fn read(&mut self, file: usize) -> io::Result<()> {
+    fn read_file(&mut self, file: usize) -> io::Result<()> {
         let mut from = self.files[file].1.try_clone()?;
         let (mut start, mut next) = (0, 0);
         loop {
@@ -74,7 +74,8 @@ impl Scan {
             self.bytes += piece.len().min(PIECE) as u64;
             for at in Envelope::starts(&piece).take_while(|at| is_last || *at < PIECE) {
                 if start + at as u64 >= next
-                    && let Some(length) = self.row(&piece[at..], RowLocation { file, at: start + at as u64, length: 0 })
+                    && let Some(length) =
+                        self.add_row(&piece[at..], RowLocation { file, at: start + at as u64, length: 0 })
                 {
                     next = start + (at + length) as u64;
                 }
@@ -87,7 +88,7 @@ impl Scan {
     }
 
     /// Adds the row at the start of `bytes`; returns its length.
-    fn row(&mut self, bytes: &[u8], place: RowLocation) -> Option<usize> {
+    fn add_row(&mut self, bytes: &[u8], place: RowLocation) -> Option<usize> {
         let Ok(row) = Envelope::decode_prefix(bytes) else {
             self.broken += 1;
             if let Some((name, commit)) = Envelope::decode_header_unchecked(bytes)

@@ -16,8 +16,8 @@ use sled::{Batch, Db, IVec, Iter};
 
 use super::segment::SEGMENT;
 use crate::checkpoint::embedded::directory::take_reserve;
-use crate::checkpoint::embedded::engine::{Engine, Faults, RowIter, Rows, Source, Tree, catch_quietly};
-use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::engine::{Engine, Faults, RowIter, RowSource, Rows, Tree, catch_quietly};
+use crate::checkpoint::embedded::files::{self, damaged_store, io_at};
 use crate::checkpoint::{CheckpointError, Order};
 
 /// Number of accesses that sled's cache may buffer before it looks at page sizes and evicts: 64 in each of its 256
@@ -68,7 +68,7 @@ pub(super) struct Disk {
 
 type Row = (IVec, IVec);
 
-impl Source for Disk {
+impl RowSource for Disk {
     type Bytes = IVec;
     type Snapshot<'a> = &'a Disk;
 
@@ -142,9 +142,9 @@ impl Disk {
         let cache_bytes = options.cache_bytes;
         let config =
             ::sled::Config::new().path(path).segment_size(SEGMENT).cache_capacity(cache_bytes).flush_every_ms(None);
-        let db = guarded(path, || config.open())?;
-        let log = io_at(path, "open the store", files::read(&path.join("db")))?;
-        let blobs_changed = changed(&path.join("blobs"));
+        let db = call_sled(path, || config.open())?;
+        let log = io_at(path, "open the store", files::open_to_read(&path.join("db")))?;
+        let blobs_changed = modified_at(&path.join("blobs"));
         let has_reserve = AtomicBool::new(options.spend_reserve);
         let disk =
             Self { path: path.into(), db, log, blobs_changed, cache_bytes, has_reserve, faults: Faults::default() };
@@ -155,7 +155,7 @@ impl Disk {
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
-        guarded(&self.path, || {
+        call_sled(&self.path, || {
             let row = self.db.get(key)?;
             self.weigh(key, row.as_ref().map_or(0, |row| row.len()))?;
             Ok(row)
@@ -184,35 +184,35 @@ impl Disk {
     }
 
     /// Takes a row from an iterator and records extra accesses to it.
-    fn weighed(&self, next: impl FnOnce() -> Option<::sled::Result<Row>>) -> Option<Result<Row, CheckpointError>> {
+    fn next_row(&self, next: impl FnOnce() -> Option<::sled::Result<Row>>) -> Option<Result<Row, CheckpointError>> {
         let row = || {
             let Some(row) = next().transpose()? else { return Ok(None) };
             self.weigh(&row.0, row.1.len())?;
             Ok(Some(row))
         };
-        guarded(&self.path, row).transpose()
+        call_sled(&self.path, row).transpose()
     }
 
     /// Writes rows atomically, and returns when they are on disk.
     pub(super) fn apply(&self, batch: Batch) -> Result<(), CheckpointError> {
-        guarded(&self.path, || self.db.apply_batch(batch))?;
+        call_sled(&self.path, || self.db.apply_batch(batch))?;
         self.sync()
     }
 
     /// Records extra accesses to the written rows according to their sizes.
     fn weigh_all(&self, rows: &[(Vec<u8>, usize)]) -> Result<(), CheckpointError> {
-        guarded(&self.path, || rows.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes)))
+        call_sled(&self.path, || rows.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes)))
     }
 
     fn sync(&self) -> Result<(), CheckpointError> {
-        guarded(&self.path, || self.db.flush())?;
+        call_sled(&self.path, || self.db.flush())?;
         io_at(&self.path, "sync the store", self.faults.before_sync().and_then(|()| self.log.sync_data()))?;
         self.check_blobs()
     }
 
     /// Checks that sled has stored no value in a blob file: it never syncs those.
     fn check_blobs(&self) -> Result<(), CheckpointError> {
-        if self.blobs_changed.is_some() && changed(&self.path.join("blobs")) == self.blobs_changed {
+        if self.blobs_changed.is_some() && modified_at(&self.path.join("blobs")) == self.blobs_changed {
             return Ok(());
         }
         self.list_blobs()
@@ -223,7 +223,7 @@ impl Disk {
         if io_at(&blobs, "list the files", fs::read_dir(&blobs))?.next().is_none() {
             return Ok(());
         }
-        Err(broken(&self.path, "a value is outside the log, where it would not survive a power cut"))
+        Err(damaged_store(&self.path, "a value is outside the log, where it would not survive a power cut"))
     }
 }
 
@@ -231,24 +231,26 @@ impl Iterator for RangeIter<'_> {
     type Item = Result<Row, CheckpointError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.disk.weighed(|| self.rows.next())
+        self.disk.next_row(|| self.rows.next())
     }
 }
 
 impl DoubleEndedIterator for RangeIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.disk.weighed(|| self.rows.next_back())
+        self.disk.next_row(|| self.rows.next_back())
     }
 }
 
 /// Runs a call to sled and converts its panic to an error.
-pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, CheckpointError> {
+pub(super) fn call_sled<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, CheckpointError> {
     match catch_quietly(call) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(::sled::Error::Io(error))) => io_at(path, "use the store", Err(error)),
-        Ok(Err(::sled::Error::Corruption { at: None, .. })) => Err(broken(path, "a file of its index cannot be read")),
+        Ok(Err(::sled::Error::Corruption { at: None, .. })) => {
+            Err(damaged_store(path, "a file of its index cannot be read"))
+        }
         Ok(Err(::sled::Error::Corruption { at: Some(at), .. })) => {
-            Err(broken(path, &format!("its log cannot be read at byte {}", at.lid())))
+            Err(damaged_store(path, &format!("its log cannot be read at byte {}", at.lid())))
         }
         Ok(Err(error)) => Err(panic_error(path, &error.to_string())),
         Err(panic) => {
@@ -263,9 +265,9 @@ fn panic_error(path: &Path, words: &str) -> CheckpointError {
     if words.contains("StorageFull") || words.contains("No space left") {
         return CheckpointError::DiskFull { what: "use the store".into(), path: path.into() };
     }
-    broken(path, words)
+    damaged_store(path, words)
 }
 
-fn changed(directory: &Path) -> Option<SystemTime> {
+fn modified_at(directory: &Path) -> Option<SystemTime> {
     fs::metadata(directory).and_then(|metadata| metadata.modified()).ok()
 }

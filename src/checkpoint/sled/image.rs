@@ -15,8 +15,8 @@ use sled::IVec;
 
 use super::segment::{Kind, Message, take_number};
 use super::survey;
-use crate::checkpoint::embedded::engine::{Row, RowIter, Source, Tree};
-use crate::checkpoint::embedded::files::{broken, io_at};
+use crate::checkpoint::embedded::engine::{Row, RowIter, RowSource, Tree};
+use crate::checkpoint::embedded::files::{damaged_store, io_at};
 use crate::checkpoint::{CheckpointError, Order};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -56,18 +56,18 @@ impl Image {
     pub(super) fn read(path: &Path, acknowledged: Option<u64>) -> Result<Self> {
         let mut pages = Pages::default();
         let file = survey::replay(path, acknowledged, |segment, at, message| pages.apply(segment, at, message))?;
-        let leaves = pages.leaves().ok_or_else(|| broken(path, "the index in its log cannot be read"))?;
+        let leaves = pages.leaves().ok_or_else(|| damaged_store(path, "the index in its log cannot be read"))?;
         Ok(Self { path: path.into(), log: Mutex::new(file), leaves })
     }
 
     /// Returns the rows of a leaf, with all changes applied.
     fn leaf(&self, page: &Page) -> Result<Leaf> {
         let mut places = page.places.iter().map(|place| io_at(&self.path, "read the log", self.bytes(place)));
-        let unreadable = || broken(&self.path, "a page in its log cannot be read");
+        let unreadable = || damaged_store(&self.path, "a page in its log cannot be read");
         let Some(base) = places.next() else { return Ok(Leaf::default()) };
-        let mut leaf = Leaf::read(&base?).ok_or_else(unreadable)?;
+        let mut leaf = Leaf::parse(&base?).ok_or_else(unreadable)?;
         for link in places {
-            take_link(&mut leaf, &link?).ok_or_else(unreadable)?;
+            apply_link(&mut leaf, &link?).ok_or_else(unreadable)?;
         }
         Ok(leaf)
     }
@@ -81,12 +81,12 @@ impl Image {
     }
 
     /// Returns the index of the leaf that covers a key.
-    fn place(&self, key: &[u8]) -> usize {
+    fn leaf_index(&self, key: &[u8]) -> usize {
         self.leaves.partition_point(|(first, _)| first.as_slice() <= key).saturating_sub(1)
     }
 
     /// Returns the rows of a leaf between two keys.
-    fn between(&self, nth: usize, keys: &(Vec<u8>, Vec<u8>)) -> Vec<Result<Row<IVec>>> {
+    fn rows_between(&self, nth: usize, keys: &(Vec<u8>, Vec<u8>)) -> Vec<Result<Row<IVec>>> {
         let Some((_, page)) = self.leaves.get(nth) else { return vec![] };
         match self.leaf(page) {
             Ok(leaf) => {
@@ -98,7 +98,7 @@ impl Image {
     }
 }
 
-impl Source for Image {
+impl RowSource for Image {
     type Bytes = IVec;
     type Snapshot<'a> = &'a Image;
 
@@ -111,7 +111,7 @@ impl Tree for &Image {
     type Bytes = IVec;
 
     fn get(&self, key: &[u8]) -> Result<Option<IVec>> {
-        let Some((_, page)) = self.leaves.get(self.place(key)) else { return Ok(None) };
+        let Some((_, page)) = self.leaves.get(self.leaf_index(key)) else { return Ok(None) };
         Ok(self.leaf(page)?.rows.get(key).map(|value| IVec::from(value.as_slice())))
     }
 
@@ -119,11 +119,13 @@ impl Tree for &Image {
         if lo > hi {
             return Box::new(std::iter::empty());
         }
-        let leaves = self.place(lo)..self.place(hi) + 1;
+        let leaves = self.leaf_index(lo)..self.leaf_index(hi) + 1;
         let keys = (lo.to_vec(), hi.to_vec());
         match order {
-            Order::Ascending => Box::new(leaves.flat_map(move |nth| self.between(nth, &keys))),
-            Order::Descending => Box::new(leaves.rev().flat_map(move |nth| self.between(nth, &keys).into_iter().rev())),
+            Order::Ascending => Box::new(leaves.flat_map(move |nth| self.rows_between(nth, &keys))),
+            Order::Descending => {
+                Box::new(leaves.rev().flat_map(move |nth| self.rows_between(nth, &keys).into_iter().rev()))
+            }
         }
     }
 }
@@ -138,7 +140,7 @@ impl Pages {
             Kind::Free => _ = self.nodes.remove(&message.page),
             Kind::Meta => self.root = root_of(body), // `None` while the tree is being created
             Kind::Node => {
-                let page = Page { head: NodeHead::read(body)?, places: vec![place] };
+                let page = Page { head: NodeHead::parse(body)?, places: vec![place] };
                 self.nodes.insert(message.page, page);
             }
             // A change of a page whose newest version was moved: the moved page follows in the log.
@@ -192,7 +194,7 @@ struct Leaf {
 
 impl NodeHead {
     /// Reads the header of a node; `None` if the bytes are not a node.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         let (mut head, is_leaf, mut rest) = Self::take(bytes)?;
         if !is_leaf {
             let children = take_number(&mut rest)?;
@@ -223,7 +225,7 @@ impl NodeHead {
 
 impl Leaf {
     /// Reads the rows of a leaf; `None` if the bytes are not a leaf.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         let (head, is_leaf, mut rest) = NodeHead::take(bytes)?;
         let prefix = head.first_key[..head.prefix].to_vec();
         let count = usize::try_from(take_number(&mut rest).filter(|_| is_leaf)?).ok()?;
@@ -238,7 +240,7 @@ impl Leaf {
 }
 
 /// Applies a change to a leaf; `None` if it cannot be read.
-fn take_link(leaf: &mut Leaf, mut link: &[u8]) -> Option<()> {
+fn apply_link(leaf: &mut Leaf, mut link: &[u8]) -> Option<()> {
     let kind = take_byte(&mut link)?;
     match kind {
         0 => {
@@ -284,12 +286,12 @@ mod tests {
 
     #[test]
     fn a_leaf_is_read_with_its_changes() {
-        let head = NodeHead::read(LEAF).unwrap();
+        let head = NodeHead::parse(LEAF).unwrap();
         assert_eq!((head.next, head.first_key.as_slice(), head.first_child), (Some(6), &b"abc"[..], None));
-        let mut leaf = Leaf::read(LEAF).unwrap();
-        take_link(&mut leaf, &[0, 1, b'e', 1, 9]).unwrap();
-        take_link(&mut leaf, &[1, 1, b'c']).unwrap();
-        take_link(&mut leaf, &[4]).unwrap();
+        let mut leaf = Leaf::parse(LEAF).unwrap();
+        apply_link(&mut leaf, &[0, 1, b'e', 1, 9]).unwrap();
+        apply_link(&mut leaf, &[1, 1, b'c']).unwrap();
+        apply_link(&mut leaf, &[4]).unwrap();
         let rows = [(b"abd".to_vec(), vec![8]), (b"abe".to_vec(), vec![9])];
         assert_eq!(leaf.rows.into_iter().collect::<Vec<_>>(), rows);
     }
@@ -297,17 +299,17 @@ mod tests {
     #[test]
     fn an_index_names_its_first_child() {
         let index = [0, 0, 0, 0, 0, 0, 1, 2, 0, 1, b'm', 4, 9];
-        assert_eq!(NodeHead::read(&index).unwrap().first_child, Some(4));
-        assert_eq!(Leaf::read(&index), None);
+        assert_eq!(NodeHead::parse(&index).unwrap().first_child, Some(4));
+        assert_eq!(Leaf::parse(&index), None);
     }
 
     proptest::proptest! {
         #[test]
         fn random_bytes_never_panic(bytes: Vec<u8>) {
-            NodeHead::read(&bytes);
+            NodeHead::parse(&bytes);
             root_of(&bytes);
-            Leaf::read(&bytes);
-            let _ = take_link(&mut Leaf::default(), &bytes);
+            Leaf::parse(&bytes);
+            let _ = apply_link(&mut Leaf::default(), &bytes);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::image::Image;
 use super::{survey, swap};
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
 use crate::checkpoint::embedded::directory::spend_reserve;
-use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
+use crate::checkpoint::embedded::files::{self, Access, damaged_store, io_at};
 use crate::checkpoint::embedded::kind::{FORMAT_FILE, check_format};
 use crate::checkpoint::embedded::lock::{self, Lock};
 use crate::checkpoint::embedded::opening::{
@@ -49,7 +49,7 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<OpenedStore<Dis
 }
 
 /// Opens the store in the directory `path` read-only: writes nothing, and needs no write permission.
-pub(super) fn read(path: &Path) -> Result<ReadOnlyStore<Image>> {
+pub(super) fn open_read_only(path: &Path) -> Result<ReadOnlyStore<Image>> {
     if !is_ours(path) {
         return Err(no_store("read the store", path));
     }
@@ -78,7 +78,7 @@ fn check_beside_log(path: &Path) -> Result<Option<CommitMarker>> {
     if marker.is_none() {
         survey::check_empty(path)?;
         if path.join(FORMAT_FILE).exists() && !path.join("db").exists() {
-            return Err(broken(path, "its file `db` is missing"));
+            return Err(damaged_store(path, "its file `db` is missing"));
         }
     }
     check_small_files(path)?;
@@ -94,16 +94,16 @@ fn check_small_files(store: &Path) -> Result<()> {
     let conf = read_small_file(store, CONF)?;
     // sled writes missing settings.
     if conf.len() > 2 * CRC && !is_whole(&conf, 0) {
-        return Err(damaged(store, CONF));
+        return Err(checksum_error(store, CONF));
     }
     match newest_snapshot(store)? {
-        Some(name) if !is_whole(&read_small_file(store, &name)?, LENGTH) => Err(damaged(store, &name)),
+        Some(name) if !is_whole(&read_small_file(store, &name)?, LENGTH) => Err(checksum_error(store, &name)),
         _ => Ok(()),
     }
 }
 
-fn damaged(store: &Path, name: &str) -> CheckpointError {
-    broken(store, &format!("its file `{name}` does not match its checksum"))
+fn checksum_error(store: &Path, name: &str) -> CheckpointError {
+    damaged_store(store, &format!("its file `{name}` does not match its checksum"))
 }
 
 /// Returns whether bytes end with the checksum of all but the last `extra` bytes before it.
@@ -126,7 +126,7 @@ fn is_unfinished(snapshot: &Path) -> bool {
 fn read_small_file(store: &Path, name: &str) -> Result<Vec<u8>> {
     let path = store.join(name);
     let mut bytes = vec![];
-    match files::read(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+    match files::open_to_read(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(vec![]),
         read => io_at(&path, "read the file", read).map(|_| bytes),
     }

@@ -21,7 +21,7 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads a header; `None` if its checksum is wrong.
-    pub(super) fn read(bytes: &[u8; HEADER]) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8; HEADER]) -> Option<Self> {
         let (crc, rest) = bytes.split_first_chunk()?;
         let (begin, rest) = rest.split_first_chunk()?;
         let (stable, _) = rest.split_first_chunk()?;
@@ -34,7 +34,7 @@ impl Header {
 
 /// Reason why a segment has no more messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum SegmentEnd {
     /// The segment is full.
     Full,
     /// The next bytes are not one of its messages: the end of the log, or damage.
@@ -43,21 +43,21 @@ pub(super) enum End {
 
 /// Extent of the intact messages of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Walk {
+pub(super) struct SegmentExtent {
     /// End of the last message, from the start of the segment.
     pub(super) to: usize,
-    pub(super) end: End,
+    pub(super) end: SegmentEnd,
     /// Start of an incomplete batch, and the position in the log of its last message.
     pub(super) batch: Option<(usize, u64)>,
 }
 
 /// Walks over the messages of segment `number` of the log. An incomplete batch may continue in the next segment.
-pub(super) fn walk(segment: &[u8], number: u64) -> Walk {
+pub(super) fn walk(segment: &[u8], number: u64) -> SegmentExtent {
     let begin = number * SEGMENT as u64;
-    let mut walk = Walk { to: HEADER, end: End::Full, batch: None };
+    let mut walk = SegmentExtent { to: HEADER, end: SegmentEnd::Full, batch: None };
     while walk.to <= SEGMENT - ROOM {
-        let Some(message) = Message::read(segment, walk.to, number) else {
-            walk.end = End::Broken;
+        let Some(message) = Message::parse_verified(segment, walk.to, number) else {
+            walk.end = SegmentEnd::Broken;
             break;
         };
         if message.kind == Message::CAP {
@@ -76,7 +76,7 @@ pub(super) fn walk(segment: &[u8], number: u64) -> Walk {
 pub(super) fn messages(segment: &[u8], number: u64, to: usize) -> impl Iterator<Item = Message> {
     let mut at = HEADER;
     std::iter::from_fn(move || {
-        let message = if at < to { Message::read(segment, at, number)? } else { return None };
+        let message = if at < to { Message::parse_verified(segment, at, number)? } else { return None };
         at = message.body.end;
         (message.kind != Message::CAP).then_some(message)
     })
@@ -130,7 +130,7 @@ impl Message {
     const KINDS: Range<u8> = 1..12;
 
     /// Reads the message at `at`; `None` if its checksum is wrong or it belongs to another segment.
-    fn read(segment: &[u8], at: usize, number: u64) -> Option<Self> {
+    fn parse_verified(segment: &[u8], at: usize, number: u64) -> Option<Self> {
         let (message, head, crc) = Self::parse(segment, at)?;
         let mut hash = crc32fast::Hasher::new();
         hash.update(segment.get(message.body.clone())?);
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_walk_ends_where_the_log_does() {
         let bytes = segment(&[message(8, 3, b"page"), message(10, 3, b"link"), message(10, 2, b"an older one")]);
-        assert_eq!(walk(&bytes, 3), Walk { to: 44, end: End::Broken, batch: None });
+        assert_eq!(walk(&bytes, 3), SegmentExtent { to: 44, end: SegmentEnd::Broken, batch: None });
         assert_eq!(number_of(&bytes), Some(3));
     }
 
@@ -198,9 +198,12 @@ mod tests {
     fn a_batch_that_is_not_whole_stays_open() {
         let last = (SEGMENT as u64 + 60).to_le_bytes();
         let bytes = segment(&[message(8, 1, b"page"), message(3, 1, &last), message(10, 1, b"link")]);
-        assert_eq!(walk(&bytes, 1), Walk { to: 60, end: End::Broken, batch: Some((32, SEGMENT as u64 + 60)) });
+        assert_eq!(
+            walk(&bytes, 1),
+            SegmentExtent { to: 60, end: SegmentEnd::Broken, batch: Some((32, SEGMENT as u64 + 60)) }
+        );
         let whole = [bytes, message(10, 1, b"")].concat();
-        assert_eq!(walk(&whole, 1), Walk { to: 68, end: End::Broken, batch: None });
+        assert_eq!(walk(&whole, 1), SegmentExtent { to: 68, end: SegmentEnd::Broken, batch: None });
     }
 
     proptest! {

@@ -8,11 +8,11 @@ use std::{fs, io};
 
 use sled::Batch;
 
-use super::disk::{Disk, SledOptions, guarded};
+use super::disk::{Disk, SledOptions, call_sled};
 use super::image::Image;
 use super::open;
 use super::swap::{NEW, declare, finish_swap};
-use crate::checkpoint::embedded::build::{Compacted, compact, verify};
+use crate::checkpoint::embedded::build::{CompactionReport, compact, verify_row};
 use crate::checkpoint::embedded::commit_marker::MarkerFile;
 use crate::checkpoint::embedded::directory::sync_directories;
 use crate::checkpoint::embedded::engine::Engine;
@@ -22,7 +22,7 @@ use crate::checkpoint::embedded::public_methods::public_methods;
 use crate::checkpoint::embedded::rows::{DELETIONS, EPOCH_SHIFT, STORE};
 use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::repair::new_store::repair;
-use crate::checkpoint::{CheckpointError, Repaired};
+use crate::checkpoint::{CheckpointError, RepairReport};
 
 /// Maximum number of bytes of rows in one batch.
 const BATCH: usize = 4 << 20;
@@ -86,7 +86,7 @@ impl SledCheckpointer {
     /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is created;
     /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
     /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
-    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired, CheckpointError> {
+    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<RepairReport, CheckpointError> {
         repair::<Disk>(damaged.as_ref(), path.as_ref()).await
     }
 
@@ -100,7 +100,7 @@ impl SledCheckpointer {
     /// # Errors
     /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
     /// [`CheckpointError::Io`] if a system call fails: the old store remains in place then.
-    pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
+    pub fn compact(path: impl AsRef<Path>) -> Result<CompactionReport, CheckpointError> {
         compact::<Disk>(path.as_ref())
     }
 }
@@ -118,11 +118,11 @@ impl EmbeddedStore for Disk {
     }
 
     fn read_store(path: &Path) -> Result<ReadOnlyStore<Image>, CheckpointError> {
-        open::read(path)
+        open::open_read_only(path)
     }
 
     fn rewrite(self, path: &Path, epoch: u64) -> Result<u64, CheckpointError> {
-        let rows = build(&self, &path.join(NEW), epoch).map_err(|error| refused(path, error));
+        let rows = build(&self, &path.join(NEW), epoch).map_err(|error| new_store_error(path, error));
         drop(self);
         wait_until_closed(path)?;
         let swapped = rows.and_then(|rows| declare(path).map(|()| rows));
@@ -143,7 +143,7 @@ fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64, CheckpointError> {
         Ok(rows) => rows,
         Err(error) => return Err(disk.discard(error)),
     };
-    guarded(new, move || {
+    call_sled(new, move || {
         drop(disk); // sled writes on drop, and may panic on a full disk
         Ok(())
     })?;
@@ -160,7 +160,7 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64, CheckpointError> {
         if key.first() == Some(&DELETIONS) {
             continue; // the new database contains nothing deleted
         }
-        verify(&key, &value)?;
+        verify_row(&key, &value)?;
         bytes += key.len() + value.len();
         rows += 1;
         batch.insert(key, value);
@@ -175,7 +175,7 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64, CheckpointError> {
 /// Waits until sled's background threads have closed a dropped database; until then they may write to its files.
 fn wait_until_closed(path: &Path) -> Result<(), CheckpointError> {
     let log = path.join("db");
-    let file = io_at(&log, "open the file", files::read(&log))?;
+    let file = io_at(&log, "open the file", files::open_to_read(&log))?;
     for _ in 0..500 {
         if file.try_lock().is_ok() {
             return Ok(());
@@ -186,7 +186,7 @@ fn wait_until_closed(path: &Path) -> Result<(), CheckpointError> {
 }
 
 /// Errors of the new database are not damage of the store.
-fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
+fn new_store_error(path: &Path, error: CheckpointError) -> CheckpointError {
     match error {
         CheckpointError::DamagedStore { path: at, reason } if at != path => {
             CheckpointError::io("rewrite the store", &at, io::Error::other(reason))

@@ -11,9 +11,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
+use super::segment::{HEADER, Header, Message, SEGMENT, SegmentEnd, SegmentExtent, messages, number_of, walk};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::files::{self, damaged_store, io_at};
 use crate::checkpoint::embedded::rows::STORE;
 use crate::checkpoint::envelope::Envelope;
 
@@ -32,14 +32,16 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
         return Ok(());
     }
     let since = newest_snapshot(store)?;
-    let file = match files::read(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(broken(store, "its file `db` is missing")),
+    let file = match files::open_to_read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(damaged_store(store, "its file `db` is missing"));
+        }
         opened => io_at(&path, "open the file", opened)?,
     };
     let mut log = Log { file, buffer: vec![], since: since / SEGMENT as u64 };
     match log.check(acknowledged) {
         Ok(()) => Ok(()),
-        Err(SurveyError::Flaw(flaw)) => Err(broken(store, &flaw)),
+        Err(SurveyError::Flaw(flaw)) => Err(damaged_store(store, &flaw)),
         Err(SurveyError::Io(error)) => io_at(&path, "read the file", Err(error)),
     }
 }
@@ -57,11 +59,11 @@ pub(super) fn replay(
 ) -> Result<File> {
     check(store, acknowledged)?;
     let path = store.join("db");
-    let file = io_at(&path, "open the file", files::read(&path))?;
+    let file = io_at(&path, "open the file", files::open_to_read(&path))?;
     let mut log = Log { file, buffer: vec![], since: newest_snapshot(store)? / SEGMENT as u64 };
     match log.replay(&mut take) {
         Ok(()) => Ok(log.file),
-        Err(SurveyError::Flaw(flaw)) => Err(broken(store, &flaw)),
+        Err(SurveyError::Flaw(flaw)) => Err(damaged_store(store, &flaw)),
         Err(SurveyError::Io(error)) => io_at(&path, "read the file", Err(error)),
     }
 }
@@ -72,14 +74,15 @@ pub(super) fn replay(
 /// [`CheckpointError::DamagedStore`] if it holds anything; [`CheckpointError::Io`] if it cannot be read.
 pub(super) fn check_empty(store: &Path) -> Result<()> {
     let path = store.join("db");
-    let file = match files::read(&path) {
+    let file = match files::open_to_read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => io_at(&path, "open the file", opened)?,
     };
     match io_at(&path, "read the file", Log { file, buffer: vec![], since: 0 }.holds_records())? {
-        true => {
-            Err(broken(store, "its file `tip` is missing or empty, so whether its newest commits are there is unknown"))
-        }
+        true => Err(damaged_store(
+            store,
+            "its file `tip` is missing or empty, so whether its newest commits are there is unknown",
+        )),
         false => Ok(()),
     }
 }
@@ -134,7 +137,7 @@ struct SegmentMap {
 /// Intact part of a segment.
 struct IntactSegment {
     bytes: Vec<u8>,
-    walk: Walk,
+    walk: SegmentExtent,
 }
 
 struct Log {
@@ -147,18 +150,18 @@ struct Log {
 
 impl Log {
     fn check(&mut self, acknowledged: Option<u64>) -> std::result::Result<(), SurveyError> {
-        let places = self.places()?;
+        let places = self.locate_segments()?;
         // The log was on disk up to a position in segment `tail`, so that segment has to be there.
         let is_gap = !places.newest.contains_key(&places.tail);
         if is_gap && places.newest.len() + places.older.len() > 0 {
             return Err(SurveyError::Flaw("a part of its log is missing".into()));
         }
-        let (end, ends_at) = self.tail(&places)?;
+        let (end, ends_at) = self.read_tail(&places)?;
         // The commit is usually in the newest segments. The older ones are checked for damage all the same.
         let mut missing = acknowledged.filter(|&commit| !end.iter().rev().any(|whole| whole.holds(commit)));
         for (&number, &at) in &places.older {
-            let whole = self.read(number, at)?;
-            if whole.walk.end == End::Broken {
+            let whole = self.read_segment(number, at)?;
+            if whole.walk.end == SegmentEnd::Broken {
                 return Err(unreadable(at + whole.walk.to as u64));
             }
             missing = missing.filter(|&commit| !whole.holds(commit));
@@ -172,11 +175,11 @@ impl Log {
         &mut self,
         take: &mut impl FnMut(&[u8], u64, &Message) -> Option<()>,
     ) -> std::result::Result<(), SurveyError> {
-        let places = self.places()?;
-        let (end, _) = self.tail(&places)?;
+        let places = self.locate_segments()?;
+        let (end, _) = self.read_tail(&places)?;
         for (&number, &at) in places.covered.iter().chain(&places.older) {
-            let whole = self.read(number, at)?;
-            if whole.walk.end == End::Broken {
+            let whole = self.read_segment(number, at)?;
+            if whole.walk.end == SegmentEnd::Broken {
                 return Err(unreadable(at + whole.walk.to as u64));
             }
             whole.for_each_message(number, at, take)?;
@@ -191,7 +194,7 @@ impl Log {
     /// Checks that a segment covered by the snapshot contains the commit: nothing may have been written since.
     fn check_covered(&mut self, places: &SegmentMap, commit: u64, end: u64) -> std::result::Result<(), SurveyError> {
         for (&number, &at) in places.covered.iter().rev() {
-            if self.read(number, at)?.holds(commit) {
+            if self.read_segment(number, at)?.holds(commit) {
                 return Ok(());
             }
         }
@@ -202,7 +205,7 @@ impl Log {
     /// Returns whether the log contains any row besides the store's own record.
     fn holds_records(&mut self) -> io::Result<bool> {
         for at in (0..self.file.metadata()?.len()).step_by(SEGMENT) {
-            let bytes = self.bytes(at, SEGMENT)?;
+            let bytes = self.read_bytes(at, SEGMENT)?;
             let is_record = |at| Envelope::decode_prefix(&bytes[at..]).is_ok_and(|row| row.name != STORE);
             if Envelope::starts(&bytes).any(is_record) {
                 return Ok(true);
@@ -211,11 +214,11 @@ impl Log {
         Ok(false)
     }
 
-    fn places(&mut self) -> std::result::Result<SegmentMap, SurveyError> {
+    fn locate_segments(&mut self) -> std::result::Result<SegmentMap, SurveyError> {
         let mut places = SegmentMap { tail: self.since, ..SegmentMap::default() };
         let length = self.file.metadata()?.len();
         for at in (0..length).step_by(SEGMENT).take_while(|at| length - at >= HEADER as u64) {
-            let Some(header) = self.header(at)? else { continue };
+            let Some(header) = self.read_header(at)? else { continue };
             let number = header.begin / SEGMENT as u64;
             if number < self.since {
                 places.covered.insert(number, at);
@@ -236,9 +239,9 @@ impl Log {
 
     /// Reads the header of a segment; `None` if sled does not need the segment: it is covered by the snapshot, or still
     /// all zero.
-    fn header(&mut self, at: u64) -> std::result::Result<Option<Header>, SurveyError> {
-        let start = self.bytes(at, 128)?;
-        let header = start.first_chunk().and_then(Header::read);
+    fn read_header(&mut self, at: u64) -> std::result::Result<Option<Header>, SurveyError> {
+        let start = self.read_bytes(at, 128)?;
+        let header = start.first_chunk().and_then(Header::parse);
         let is_needed = || start.iter().any(|&byte| byte != 0) && number_of(&start).is_none_or(|at| at >= self.since);
         match header {
             None if is_needed() => Err(unreadable(at)),
@@ -247,7 +250,7 @@ impl Log {
     }
 
     /// Reads the newest segments up to the end of the log; returns them with the offset of that end in the file.
-    fn tail(&mut self, places: &SegmentMap) -> io::Result<(Vec<IntactSegment>, u64)> {
+    fn read_tail(&mut self, places: &SegmentMap) -> io::Result<(Vec<IntactSegment>, u64)> {
         let mut end: Vec<IntactSegment> = vec![];
         let mut batch: Option<(usize, usize, u64)> = None;
         let mut ends_at = 0;
@@ -256,12 +259,12 @@ impl Log {
             if number != found {
                 break;
             }
-            let whole = self.read(number, at)?;
+            let whole = self.read_segment(number, at)?;
             let position = number * SEGMENT as u64 + whole.walk.to as u64;
             // A batch that ends before this position is complete.
             batch = batch.filter(|(.., last)| position <= *last);
             batch = whole.walk.batch.map(|(to, last)| (end.len(), to, last)).or(batch);
-            let is_last = whole.walk.end == End::Broken;
+            let is_last = whole.walk.end == SegmentEnd::Broken;
             ends_at = at + whole.walk.to as u64;
             end.push(whole);
             if is_last {
@@ -275,12 +278,12 @@ impl Log {
         Ok((end, ends_at))
     }
 
-    fn read(&mut self, number: u64, at: u64) -> io::Result<IntactSegment> {
-        let bytes = self.bytes(at, SEGMENT)?;
+    fn read_segment(&mut self, number: u64, at: u64) -> io::Result<IntactSegment> {
+        let bytes = self.read_bytes(at, SEGMENT)?;
         Ok(IntactSegment { walk: walk(&bytes, number), bytes })
     }
 
-    fn bytes(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+    fn read_bytes(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = std::mem::take(&mut self.buffer);
         bytes.clear();
         bytes.reserve_exact(length);

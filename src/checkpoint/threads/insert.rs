@@ -1,7 +1,7 @@
 //! Inserts a whole thread into a store: in commits of bounded size, the last of which makes it visible. Knows the
 //! contract only.
 
-use super::marks::{imported, mark};
+use super::marks::{mark_records, recorded_origin};
 use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Record, ThreadId};
 
 /// Maximum size and number of records of one commit, unless a single record is larger.
@@ -20,8 +20,8 @@ pub(in crate::checkpoint) async fn insert_thread(
     records: Vec<Record>,
 ) -> Result<(), CheckpointError> {
     let lease = claim_new(store, thread).await?;
-    let written = write(store, &lease, head, records).await;
-    settled(store, &lease, written).await
+    let written = write_records(store, &lease, head, records).await;
+    delete_on_error(store, &lease, written).await
 }
 
 /// Inserts a thread as it is. Until the last commit it has no checkpoint and is marked as imported, so that part of it
@@ -39,13 +39,13 @@ pub(in crate::checkpoint) async fn insert_copy(
         return insert_thread(store, thread, head, records).await;
     }
     let about = records.iter().find(|(key, _)| *key == Key::About).cloned();
-    mark(thread, &mut records)?;
+    mark_records(thread, &mut records)?;
     let lease = claim_new(store, thread).await?;
-    let mut written = write(store, &lease, Head { checkpoint: None, ..head }, records).await;
+    let mut written = write_records(store, &lease, Head { checkpoint: None, ..head }, records).await;
     if written.is_ok() {
-        written = unmark(store, &lease, head, about).await;
+        written = make_visible(store, &lease, head, about).await;
     }
-    settled(store, &lease, written).await
+    delete_on_error(store, &lease, written).await
 }
 
 /// Returns whether a thread is the rest of an interrupted import or copy: it has no checkpoint, and is marked as
@@ -55,7 +55,7 @@ pub(in crate::checkpoint) async fn is_partial(
     thread: &ThreadId,
     head: Head,
 ) -> Result<bool, CheckpointError> {
-    Ok(head.checkpoint.is_none() && imported(store, thread).await?.is_some())
+    Ok(head.checkpoint.is_none() && recorded_origin(store, thread).await?.is_some())
 }
 
 /// Claims a thread that the store does not have, or only part of.
@@ -71,7 +71,7 @@ async fn claim_new(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Lease,
 }
 
 /// Removes a thread of which only part could be written. The caller gets the error of the write.
-async fn settled(
+async fn delete_on_error(
     store: &dyn Checkpointer,
     lease: &Lease,
     written: Result<(), CheckpointError>,
@@ -87,7 +87,7 @@ fn fits_in_one(records: &[Record]) -> bool {
 }
 
 /// Makes a copy visible: sets its head, and restores the record about it.
-async fn unmark(
+async fn make_visible(
     store: &dyn Checkpointer,
     lease: &Lease,
     head: Head,
@@ -99,7 +99,7 @@ async fn unmark(
     store.commit(Commit { thread, epoch, expected: None, head, puts, deletes }).await
 }
 
-async fn write(
+async fn write_records(
     store: &dyn Checkpointer,
     lease: &Lease,
     head: Head,

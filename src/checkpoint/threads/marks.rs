@@ -102,7 +102,7 @@ pub async fn trust(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, 
         store.trust()?;
     }
     change(store, thread, vec![Key::About], |found| {
-        let Some(mut about) = about(thread, found.first().and_then(Option::as_deref))? else {
+        let Some(mut about) = decode_about(thread, found.first().and_then(Option::as_deref))? else {
             return Ok(Default::default());
         };
         let Some(foreign) = about.foreign.as_mut().filter(|foreign| !foreign.trusted) else {
@@ -121,12 +121,12 @@ pub async fn trust(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, 
 /// # Errors
 /// If the record is damaged or the store cannot be read.
 pub async fn foreign(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Option<ForeignRecord>, CheckpointError> {
-    Ok(of_store(store, imported(store, thread).await?))
+    Ok(effective_origin(store, recorded_origin(store, thread).await?))
 }
 
 /// Returns the effective origin of a thread with this record: while the whole store is untrusted, trust in the record
 /// does not count.
-pub(crate) fn of_store(store: &dyn Checkpointer, record: Option<ForeignRecord>) -> Option<ForeignRecord> {
+pub(crate) fn effective_origin(store: &dyn Checkpointer, record: Option<ForeignRecord>) -> Option<ForeignRecord> {
     if !store.is_foreign() {
         return record;
     }
@@ -135,7 +135,7 @@ pub(crate) fn of_store(store: &dyn Checkpointer, record: Option<ForeignRecord>) 
 }
 
 /// Returns the origin of a thread according to its own record.
-pub(in crate::checkpoint) async fn imported(
+pub(in crate::checkpoint) async fn recorded_origin(
     store: &dyn Checkpointer,
     thread: &ThreadId,
 ) -> Result<Option<ForeignRecord>, CheckpointError> {
@@ -148,33 +148,33 @@ pub(in crate::checkpoint) async fn imported(
 /// If the store fails, or the record cannot be read.
 pub async fn about_thread(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Option<AboutRecord>, CheckpointError> {
     let found = store.get(thread, vec![Key::About]).await?;
-    about(thread, found.first().and_then(Option::as_deref))
+    decode_about(thread, found.first().and_then(Option::as_deref))
 }
 
 /// Marks the records of a thread as imported: a copy of an untrusted store is untrusted too.
-pub(in crate::checkpoint) fn mark(thread: &ThreadId, records: &mut Vec<Record>) -> Result<(), CheckpointError> {
+pub(in crate::checkpoint) fn mark_records(thread: &ThreadId, records: &mut Vec<Record>) -> Result<(), CheckpointError> {
     let at = records.iter().position(|(key, _)| *key == Key::About);
     let found = at.map(|at| records.remove(at).1);
-    let about = about(thread, found.as_deref())?.unwrap_or_default();
-    records.insert(0, mark_imported(about)?);
+    let about = decode_about(thread, found.as_deref())?.unwrap_or_default();
+    records.insert(0, encode_imported(about)?);
     Ok(())
 }
 
 /// Encodes the record about a thread that is imported now: it has to be trusted before it runs.
-pub(in crate::checkpoint) fn mark_imported(about: AboutRecord) -> Result<Record, CheckpointError> {
+pub(in crate::checkpoint) fn encode_imported(about: AboutRecord) -> Result<Record, CheckpointError> {
     let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
     Ok((Key::About, encode_record(&AboutRecord { foreign, ..about })?))
 }
 
 /// Removes the mark of an imported thread from its records.
-pub(in crate::checkpoint) fn unmark(thread: &ThreadId, records: &mut [Record]) -> Result<(), CheckpointError> {
+pub(in crate::checkpoint) fn unmark_records(thread: &ThreadId, records: &mut [Record]) -> Result<(), CheckpointError> {
     let Some((_, bytes)) = records.iter_mut().find(|(key, _)| *key == Key::About) else { return Ok(()) };
-    if let Some(about) = about(thread, Some(bytes))? {
+    if let Some(about) = decode_about(thread, Some(bytes))? {
         *bytes = encode_record(&AboutRecord { foreign: None, ..about })?;
     }
     Ok(())
 }
 
-fn about(thread: &ThreadId, bytes: Option<&[u8]>) -> Result<Option<AboutRecord>, CheckpointError> {
+fn decode_about(thread: &ThreadId, bytes: Option<&[u8]>) -> Result<Option<AboutRecord>, CheckpointError> {
     bytes.map(|bytes| decode_record(thread, Key::About, bytes)).transpose()
 }

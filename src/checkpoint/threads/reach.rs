@@ -31,7 +31,7 @@ impl Reach {
                 continue;
             }
             if made.root {
-                open.extend(decoded.made_in(id));
+                open.extend(decoded.nested_in(id));
             }
             for (_, reference) in decoded.references(id) {
                 reach.follow(reference, &mut open);
@@ -53,13 +53,13 @@ impl Reach {
         };
         self.follow(reference, &mut vec![]);
         if let Some(spans) = log.and_then(|log| self.logs.get_mut(&log)).filter(|spans| spans.len().is_power_of_two()) {
-            join(spans); // most are parts of others
+            merge_spans(spans); // most are parts of others
         }
     }
 
     /// Ends the adding.
     pub(in crate::checkpoint) fn finish(mut self) -> Self {
-        self.logs.values_mut().for_each(join);
+        self.logs.values_mut().for_each(merge_spans);
         self
     }
 
@@ -102,7 +102,7 @@ impl Reach {
 }
 
 /// Sorts spans and merges those that overlap.
-fn join(spans: &mut Vec<(RowId, RowId)>) {
+fn merge_spans(spans: &mut Vec<(RowId, RowId)>) {
     spans.sort_unstable();
     spans.dedup_by(|next, span| {
         let meets = next.0 <= span.1;
@@ -193,7 +193,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::checkpoint::threads::thread_records::of_task;
+    use crate::checkpoint::threads::thread_records::task_references;
     use crate::checkpoint::{ChannelShape, LogRange, TaskRecord, WriteRecord};
 
     fn row(number: u64) -> RowId {
@@ -213,7 +213,7 @@ mod tests {
         for number in 1..100_000 {
             let writes = [0, 1].map(|channel| WriteRecord { channel, overwrite: false, row: Some(row(number)) });
             let record = TaskRecord { writes: writes.to_vec(), ..TaskRecord::default() };
-            let found = of_task((CheckpointId(number), 0), &record, "", &shape);
+            let found = task_references((CheckpointId(number), 0), &record, "", &shape);
             assert_eq!(found[0].1, Reference::Row(row(number)));
             assert_eq!(found[1].1, written(number));
             reach.add(Reference::Row(row(number)));
@@ -231,7 +231,7 @@ mod tests {
         fn spans_hold_what_any_of_them_held(pairs in proptest::collection::vec((0_u64..40, 0_u64..8), 0..12), at: u8) {
             let mut spans: Vec<_> = pairs.iter().map(|(first, more)| (row(*first), row(first + more))).collect();
             let held = spans.iter().any(|(first, last)| (*first..=*last).contains(&row(at.into())));
-            join(&mut spans);
+            merge_spans(&mut spans);
             proptest::prop_assert_eq!(span_with(&spans, row(at.into())).is_some(), held);
         }
 

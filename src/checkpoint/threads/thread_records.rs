@@ -107,7 +107,7 @@ impl ThreadRecords {
     }
 
     /// Returns the checkpoints of subgraphs made in the superstep that starts at a checkpoint of the root graph.
-    pub(in crate::checkpoint) fn made_in(&self, root: CheckpointId) -> impl Iterator<Item = CheckpointId> {
+    pub(in crate::checkpoint) fn nested_in(&self, root: CheckpointId) -> impl Iterator<Item = CheckpointId> {
         let after = self.checkpoints.range(CheckpointId(root.0.saturating_add(1))..);
         after.take_while(|(_, made)| !made.root).map(|(id, _)| *id)
     }
@@ -131,7 +131,7 @@ pub(in crate::checkpoint) enum Reference {
 }
 
 /// Collects the references of one checkpoint, each with the record that contains it.
-struct Collect<'a> {
+struct ReferenceCollector<'a> {
     channels: &'a [&'a ChannelShape],
     namespace: &'a str,
     by: Key,
@@ -144,9 +144,9 @@ impl ThreadRecords {
     pub(in crate::checkpoint) fn references(&self, id: CheckpointId) -> Vec<(Key, Reference)> {
         let Some(made) = self.checkpoints.get(&id) else { return vec![] };
         let channels: Vec<&ChannelShape> = self.channels(&made.record).collect();
-        let mut found = of_checkpoint(id, made, &channels);
+        let mut found = checkpoint_references(id, made, &channels);
         for (task, record) in self.tasks_of(id) {
-            found.extend(of_task((id, task), record, &made.record.namespace, &channels));
+            found.extend(task_references((id, task), record, &made.record.namespace, &channels));
         }
         for ((checkpoint, task, call), child) in self.children.range((id, 0, 0)..=(id, u32::MAX, u32::MAX)) {
             let by = Key::Child { checkpoint: *checkpoint, task: *task, call: *call };
@@ -167,42 +167,42 @@ impl ThreadRecords {
 }
 
 /// Returns the references of a checkpoint's own record; `channels` are those behind its indexes.
-pub(in crate::checkpoint) fn of_checkpoint(
+pub(in crate::checkpoint) fn checkpoint_references(
     id: CheckpointId,
     made: &StoredCheckpoint,
     channels: &[&ChannelShape],
 ) -> Vec<(Key, Reference)> {
     let record = &made.record;
-    let mut all = Collect { channels, namespace: &record.namespace, by: made.key(id), found: vec![] };
+    let mut all = ReferenceCollector { channels, namespace: &record.namespace, by: made.key(id), found: vec![] };
     all.add(Reference::Shape(record.shape));
     record.base.into_iter().for_each(|base| all.add(Reference::Checkpoint(base)));
-    record.channels.iter().for_each(|(channel, slot)| all.slot(*channel, slot));
+    record.channels.iter().for_each(|(channel, slot)| all.add_slot(*channel, slot));
     let own = channels.len() - record.carried.len();
-    (own as u32..).zip(&record.carried).for_each(|(channel, carried)| all.slot(channel, &carried.slot));
-    all.control(&record.control);
+    (own as u32..).zip(&record.carried).for_each(|(channel, carried)| all.add_slot(channel, &carried.slot));
+    all.add_control(&record.control);
     record.children.iter().for_each(|(_, child)| all.add(Reference::Checkpoint(*child)));
     if !made.root {
         // The result of a subgraph over its parent's state is computed from its whole activation.
         let before = record.parent.filter(|_| record.source != Source::Input);
         before.into_iter().for_each(|parent| all.add(Reference::Checkpoint(parent)));
-        caller(&record.namespace).into_iter().for_each(|caller| all.add(Reference::Optional(caller)));
+        calling_checkpoint(&record.namespace).into_iter().for_each(|caller| all.add(Reference::Optional(caller)));
     }
     all.found
 }
 
 /// Returns the references of a task's record; `namespace` and `channels` are those of its checkpoint.
-pub(in crate::checkpoint) fn of_task(
+pub(in crate::checkpoint) fn task_references(
     (checkpoint, task): (CheckpointId, u32),
     record: &TaskRecord,
     namespace: &str,
     channels: &[&ChannelShape],
 ) -> Vec<(Key, Reference)> {
-    let mut all = Collect { channels, namespace, by: Key::Task { checkpoint, task }, found: vec![] };
-    all.task(record);
+    let mut all = ReferenceCollector { channels, namespace, by: Key::Task { checkpoint, task }, found: vec![] };
+    all.add_task(record);
     all.found
 }
 
-impl Collect<'_> {
+impl ReferenceCollector<'_> {
     fn add(&mut self, reference: Reference) {
         self.found.push((self.by.clone(), reference));
     }
@@ -215,7 +215,7 @@ impl Collect<'_> {
         log_name(namespace, self.channels.get(channel as usize).map_or("", |channel| &channel.name))
     }
 
-    fn slot(&mut self, channel: u32, slot: &Slot) {
+    fn add_slot(&mut self, channel: u32, slot: &Slot) {
         match slot {
             Slot::Absent => {}
             Slot::Row(row) => self.add(Reference::Row(*row)),
@@ -229,25 +229,25 @@ impl Collect<'_> {
         }
     }
 
-    fn control(&mut self, control: &ControlRecord) {
-        control.start.iter().flatten().for_each(|write| self.write(write));
-        control.sends.iter().for_each(|send| self.send(send));
+    fn add_control(&mut self, control: &ControlRecord) {
+        control.start.iter().flatten().for_each(|write| self.add_write(write));
+        control.sends.iter().for_each(|send| self.add_send(send));
     }
 
-    fn write(&mut self, write: &WriteRecord) {
+    fn add_write(&mut self, write: &WriteRecord) {
         let Some(row) = write.row else { return };
         // Only a channel that is kept as a log has entries; an overwrite of one is a row.
         let has_log = self.channels.get(write.channel as usize).is_none_or(|channel| channel.logged);
         self.add(if has_log { Reference::Written { log: self.log(write.channel), row } } else { Reference::Row(row) });
     }
 
-    fn send(&mut self, send: &SendRecord) {
+    fn add_send(&mut self, send: &SendRecord) {
         self.add(Reference::Row(send.payload));
     }
 
-    fn task(&mut self, record: &TaskRecord) {
-        record.writes.iter().for_each(|write| self.write(write));
-        record.sends.iter().for_each(|send| self.send(send));
+    fn add_task(&mut self, record: &TaskRecord) {
+        record.writes.iter().for_each(|write| self.add_write(write));
+        record.sends.iter().for_each(|send| self.add_send(send));
         for question in &record.questions {
             self.add(Reference::Row(question.payload));
             if !question.answered && record.status == TaskStatus::Interrupted {
@@ -266,7 +266,7 @@ pub(crate) fn log_name(namespace: &str, channel: &str) -> String {
 }
 
 /// Returns the checkpoint whose task runs a subgraph, from the last part of its namespace: `/name:checkpoint.task`.
-fn caller(namespace: &str) -> Option<CheckpointId> {
+fn calling_checkpoint(namespace: &str) -> Option<CheckpointId> {
     let (_, task) = namespace.rsplit('/').next()?.rsplit_once(':')?;
     task.split_once('.')?.0.parse().ok().map(CheckpointId)
 }

@@ -7,7 +7,7 @@ use super::check_msgpack::check_msgpack;
 use super::facts::{Facts, GraphFacts};
 use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::reach::RowSet;
-use crate::checkpoint::threads::thread_records::{Reference, StoredCheckpoint, of_checkpoint, of_task};
+use crate::checkpoint::threads::thread_records::{Reference, StoredCheckpoint, checkpoint_references, task_references};
 use crate::checkpoint::{
     CheckpointId, CheckpointRecord, Commit, ControlRecord, GotoRecord, Key, LogRange, Record, RowId, Shape, Slot,
     Source, TaskRecord, ThreadId, WriteRecord, decode_record, is_chunk,
@@ -63,13 +63,13 @@ fn check_record(
             let root = matches!(key, Key::Checkpoint(_));
             let made = StoredCheckpoint { root, record: decode_record(thread, key, bytes).map_err(undecoded)? };
             check_checkpoint(facts, *id, &made, next)?;
-            of_checkpoint(*id, &made, &facts.channels(&made.record))
+            checkpoint_references(*id, &made, &facts.channels(&made.record))
         }
         Key::Task { checkpoint, task } => {
             let Some(made) = facts.checkpoints.get(checkpoint) else { return Ok(()) };
             let record = decode_record(thread, key, bytes).map_err(undecoded)?;
             check_task(facts, &made.graph, &record, next)?;
-            of_task((*checkpoint, *task), &record, &made.graph.namespace, &facts.channels_of(&made.graph))
+            task_references((*checkpoint, *task), &record, &made.graph.namespace, &facts.channels_of(&made.graph))
         }
         Key::Child { .. } => {
             vec![(key.clone(), Reference::Checkpoint(decode_record(thread, key, bytes).map_err(undecoded)?))]

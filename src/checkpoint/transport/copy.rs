@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::checkpoint::checkpointer::unknown_thread;
 use crate::checkpoint::threads::insert::{insert_copy, is_partial};
-use crate::checkpoint::threads::marks::{mark, unmark};
+use crate::checkpoint::threads::marks::{mark_records, unmark_records};
 use crate::checkpoint::threads::pages::LAST;
 use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
@@ -17,7 +17,7 @@ const PAGE: usize = 256;
 
 /// Result of copying a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Copied {
+pub struct CopyReport {
     /// Number of threads copied.
     pub threads: usize,
     /// Number of their records.
@@ -30,14 +30,14 @@ pub struct Copied {
     pub failed: Vec<(ThreadId, String)>,
 }
 
-impl Copied {
+impl CopyReport {
     /// Returns whether the target has every thread now.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
 }
 
-impl fmt::Display for Copied {
+impl fmt::Display for CopyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threads, records, bytes, same, failed } = self;
         write!(f, "{threads} threads copied: {records} records, {bytes} bytes")?;
@@ -62,8 +62,8 @@ impl fmt::Display for Copied {
 ///
 /// # Errors
 /// [`CheckpointError::ThreadExists`] if the target has another thread of the same name; if either store fails.
-pub async fn copy_threads(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<Copied, CheckpointError> {
-    let mut copied = Copied::default();
+pub async fn copy_threads(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<CopyReport, CheckpointError> {
+    let mut copied = CopyReport::default();
     let mut missing = vec![];
     let mut last: Option<ThreadId> = None;
     loop {
@@ -93,8 +93,8 @@ async fn has_same(from: &dyn Checkpointer, to: &dyn Checkpointer, thread: &Threa
     let mut found = ThreadSnapshot::read(to, thread).await?;
     if from.is_foreign() {
         // The marks of two copies differ in their times.
-        unmark(thread, &mut wanted.records)?;
-        unmark(thread, &mut found.records)?;
+        unmark_records(thread, &mut wanted.records)?;
+        unmark_records(thread, &mut found.records)?;
     }
     if wanted.head == found.head && wanted.records == found.records {
         return Ok(true);
@@ -106,7 +106,7 @@ async fn copy(
     from: &dyn Checkpointer,
     to: &dyn Checkpointer,
     thread: ThreadId,
-    copied: &mut Copied,
+    copied: &mut CopyReport,
 ) -> Result<(), CheckpointError> {
     let mut snapshot = match ThreadSnapshot::read(from, &thread).await {
         Ok(snapshot) => snapshot,
@@ -118,7 +118,7 @@ async fn copy(
         Err(error) => return Err(error),
     };
     if from.is_foreign() {
-        mark(&thread, &mut snapshot.records)?;
+        mark_records(&thread, &mut snapshot.records)?;
     }
     let bytes: u64 = snapshot.records.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     copied.records += snapshot.records.len();
@@ -130,7 +130,7 @@ async fn copy(
 
 /// Contents of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BackedUp {
+pub struct BackupReport {
     /// Number of threads copied.
     pub threads: usize,
     /// Number of records copied.
@@ -141,14 +141,14 @@ pub struct BackedUp {
     pub failed: Vec<(ThreadId, String)>,
 }
 
-impl BackedUp {
+impl BackupReport {
     /// Returns whether every thread was copied.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
 }
 
-impl fmt::Display for BackedUp {
+impl fmt::Display for BackupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threads, records, bytes, failed } = self;
         write!(f, "{threads} threads copied: {records} records, {bytes} bytes")?;
@@ -170,12 +170,12 @@ impl fmt::Display for BackedUp {
 ///
 /// # Errors
 /// [`CheckpointError::ThreadExists`] if the target is not empty; if either store fails.
-pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<BackedUp, CheckpointError> {
+pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<BackupReport, CheckpointError> {
     if let Some(thread) = to.threads(None, 1).await?.pop() {
         return Err(CheckpointError::ThreadExists { thread });
     }
-    let Copied { threads, records, bytes, failed, same: _ } = copy_threads(from, to).await?;
-    Ok(BackedUp { threads, records, bytes, failed })
+    let CopyReport { threads, records, bytes, failed, same: _ } = copy_threads(from, to).await?;
+    Ok(BackupReport { threads, records, bytes, failed })
 }
 
 /// A thread at one moment.

@@ -40,7 +40,7 @@ impl ExportOptions {
 
 /// Contents of an exported file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Exported {
+pub struct ExportReport {
     /// Number of checkpoints, those of subgraphs included.
     pub checkpoints: usize,
     /// Number of records, checkpoints included.
@@ -51,7 +51,7 @@ pub struct Exported {
     pub redacted: Vec<String>,
 }
 
-impl fmt::Display for Exported {
+impl fmt::Display for ExportReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { checkpoints, records, bytes, redacted } = self;
         write!(f, "{checkpoints} checkpoints exported: {records} records, {bytes} bytes")?;
@@ -84,12 +84,12 @@ pub async fn export_thread(
     thread: &ThreadId,
     options: &ExportOptions,
     out: impl Write,
-) -> Result<Exported, CheckpointError> {
+) -> Result<ExportReport, CheckpointError> {
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let Some(newest) = head.checkpoint else {
         return Err(CheckpointError::BadImport { reason: format!("thread `{thread}` has no checkpoint yet") });
     };
-    let structure = Structure::read(store, thread, newest).await?;
+    let structure = Structure::load(store, thread, newest).await?;
     // All that was read has a smaller number.
     let head = Head { next: store.head(thread).await?.map_or(head.next, |now| now.next), ..head };
     let outline = Outline::of(&structure, options.secrets).await?;
@@ -97,7 +97,7 @@ pub async fn export_thread(
     // First pass: the header, which comes first in the file, states numbers and sizes.
     let mut size = Size::default();
     outline
-        .each(&structure, |key, bytes| {
+        .for_each(&structure, |key, bytes| {
             if reach.keeps(key) {
                 size.add((key, bytes));
             }
@@ -107,35 +107,35 @@ pub async fn export_thread(
     // Values are counted too. Entries that a run adds after this count stay out of the file.
     let values = Values::survey(store, thread, (reach, newest)).await?;
     let header = header(thread, head, &structure, (size, &values), (options, outline.secrets()))?;
-    let mut file = Writer::begin(&header, out).map_err(unwritten)?;
+    let mut file = Writer::begin(&header, out).map_err(write_error)?;
     // Second pass: writes what the first one counted.
     let mut written = Size::default();
     outline
-        .each(&structure, |key, bytes| {
+        .for_each(&structure, |key, bytes| {
             if !values.reach.keeps(key) {
                 return Ok(());
             }
             written.add((key, bytes));
-            file.put(key, bytes).map_err(unwritten)
+            file.write_record(key, bytes).map_err(write_error)
         })
         .await?;
     // The header is written already, so a removal since the first pass makes the file invalid.
     if written != size {
-        return Err(changed(thread, "records"));
+        return Err(removed_during_export(thread, "records"));
     }
     // All keys of values are greater than those before, so the file stays in key order.
     values.write(store, thread, &mut file).await?;
-    file.end().map_err(unwritten)?;
+    file.end().map_err(write_error)?;
     let Header { checkpoints, records, bytes, redacted, .. } = header;
-    Ok(Exported { checkpoints, records, bytes, redacted })
+    Ok(ExportReport { checkpoints, records, bytes, redacted })
 }
 
-fn changed(thread: &ThreadId, what: &str) -> CheckpointError {
+fn removed_during_export(thread: &ThreadId, what: &str) -> CheckpointError {
     let reason = format!("{what} of thread `{thread}` were removed while it was exported; export it again");
     CheckpointError::BadImport { reason }
 }
 
-fn unwritten(error: io::Error) -> CheckpointError {
+fn write_error(error: io::Error) -> CheckpointError {
     CheckpointError::io("write the exported thread", Path::new("the given file"), error)
 }
 
@@ -190,22 +190,22 @@ impl Values {
     ) -> Result<(), CheckpointError> {
         let (mut pages, mut written) = (Pages::of(store, thread, pages::values()), 0);
         while let Some(page) = pages.next().await? {
-            for (key, bytes) in page.iter().filter(|(key, _)| self.holds(key)) {
-                file.put(key, bytes).map_err(unwritten)?;
+            for (key, bytes) in page.iter().filter(|(key, _)| self.is_counted(key)) {
+                file.write_record(key, bytes).map_err(write_error)?;
                 written += 1;
             }
         }
         for (key, bytes) in &self.signals {
-            file.put(key, bytes).map_err(unwritten)?; // their keys are the last
+            file.write_record(key, bytes).map_err(write_error)?; // their keys are the last
             written += 1;
         }
         if written == self.records {
             return Ok(());
         }
-        Err(changed(thread, "values"))
+        Err(removed_during_export(thread, "values"))
     }
 
-    fn holds(&self, key: &Key) -> bool {
+    fn is_counted(&self, key: &Key) -> bool {
         match key {
             Key::Signal { .. } => false,
             _ if self.is_late(key) => self.late.contains(key),
@@ -233,7 +233,7 @@ fn header(
     (size, values): (Size, &Values),
     (options, redacted): (&ExportOptions, Vec<String>),
 ) -> Result<Header, CheckpointError> {
-    let about = structure.one(&Key::About).map(|bytes| decode_record::<AboutRecord>(thread, Key::About, bytes));
+    let about = structure.record(&Key::About).map(|bytes| decode_record::<AboutRecord>(thread, Key::About, bytes));
     Ok(Header {
         thread: thread.to_string(),
         graph: about.transpose()?.map(|about| about.graph),

@@ -56,7 +56,7 @@ pub(super) struct Names {
 
 /// Writes a file, one record at a time.
 pub(super) struct Writer<W> {
-    out: Summed<W>,
+    out: ChecksumWriter<W>,
     thread: ThreadId,
     /// Number of records written.
     written: u64,
@@ -66,26 +66,26 @@ impl<W: Write> Writer<W> {
     /// Writes the header.
     pub(super) fn begin(header: &Header, out: W) -> io::Result<Self> {
         let text = serde_json::to_vec(header)?;
-        let mut out = Summed { out, crc: 0 };
-        out.put(&MAGIC)?;
-        out.put(&FORMAT.to_le_bytes())?;
-        out.put(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes())?;
-        out.put(&text)?;
-        out.put(&out.crc.to_le_bytes())?;
+        let mut out = ChecksumWriter { out, crc: 0 };
+        out.write_all(&MAGIC)?;
+        out.write_all(&FORMAT.to_le_bytes())?;
+        out.write_all(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes())?;
+        out.write_all(&text)?;
+        out.write_all(&out.crc.to_le_bytes())?;
         Ok(Self { out, thread: header.thread.as_str().into(), written: 0 })
     }
 
     /// Writes the next record; they must be in key order.
-    pub(super) fn put(&mut self, key: &Key, payload: &[u8]) -> io::Result<()> {
+    pub(super) fn write_record(&mut self, key: &Key, payload: &[u8]) -> io::Result<()> {
         let name = name_of(&self.thread, key);
-        self.out.put(&Envelope { name: &name, part: 0, parts: 1, commit: self.written, payload }.seal())?;
+        self.out.write_all(&Envelope { name: &name, part: 0, parts: 1, commit: self.written, payload }.seal())?;
         self.written += 1;
         Ok(())
     }
 
     pub(super) fn end(mut self) -> io::Result<()> {
-        self.out.put(END)?;
-        self.out.put(&self.out.crc.to_le_bytes())?;
+        self.out.write_all(END)?;
+        self.out.write_all(&self.out.crc.to_le_bytes())?;
         self.out.out.flush()
     }
 }
@@ -93,17 +93,17 @@ impl<W: Write> Writer<W> {
 #[cfg(test)]
 pub(super) fn write(header: &Header, records: &[Record], out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Writer::begin(header, out)?;
-    records.iter().try_for_each(|(key, payload)| writer.put(key, payload))?;
+    records.iter().try_for_each(|(key, payload)| writer.write_record(key, payload))?;
     writer.end()
 }
 
-struct Summed<W> {
+struct ChecksumWriter<W> {
     out: W,
     crc: u32,
 }
 
-impl<W: Write> Summed<W> {
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl<W: Write> ChecksumWriter<W> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.crc = crc32c::crc32c_append(self.crc, bytes);
         self.out.write_all(bytes)
     }
@@ -113,81 +113,82 @@ impl<W: Write> Summed<W> {
 ///
 /// # Errors
 /// [`CheckpointError::BadImport`], or [`CheckpointError::Format`] if a later release wrote it.
-pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Record>), CheckpointError> {
-    let rest = begins(bytes)?;
-    let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+pub(super) fn parse_file(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Record>), CheckpointError> {
+    let rest = check_start(bytes)?;
+    let (length, rest) = rest.split_first_chunk().ok_or_else(truncation_error)?;
     let length = u32::from_le_bytes(*length) as usize;
     if length > HEADER {
-        return Err(bad("its header is too long"));
+        return Err(bad_import("its header is too long"));
     }
-    let (text, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
-    let (crc, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let (text, rest) = rest.split_at_checked(length).ok_or_else(truncation_error)?;
+    let (crc, rest) = rest.split_first_chunk().ok_or_else(truncation_error)?;
     let before = &bytes[..bytes.len() - rest.len() - crc.len()];
     if crc32c::crc32c(before).to_le_bytes() != *crc {
-        return Err(bad("the checksum of its header does not match"));
+        return Err(bad_import("the checksum of its header does not match"));
     }
     let header: Header =
-        serde_json::from_slice(text).map_err(|_| bad("its header is not that of an exported thread"))?;
-    let (body, crc) = rest.split_last_chunk::<4>().ok_or_else(cut)?;
-    let body = body.strip_suffix(END).ok_or_else(|| bad("its end is missing"))?;
+        serde_json::from_slice(text).map_err(|_| bad_import("its header is not that of an exported thread"))?;
+    let (body, crc) = rest.split_last_chunk::<4>().ok_or_else(truncation_error)?;
+    let body = body.strip_suffix(END).ok_or_else(|| bad_import("its end is missing"))?;
     if crc32c::crc32c(&bytes[..bytes.len() - crc.len()]).to_le_bytes() != *crc {
-        return Err(bad("its checksum does not match"));
+        return Err(bad_import("its checksum does not match"));
     }
     if header.records > max_records {
-        return Err(bad(format!("it has {} records, more than the limit of {max_records}", header.records)));
+        return Err(bad_import(format!("it has {} records, more than the limit of {max_records}", header.records)));
     }
-    let records = records(&header, body)?;
+    let records = parse_records(&header, body)?;
     Ok((header, records))
 }
 
 /// Checks the magic and the format; returns the rest.
-pub(super) fn begins(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
-    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("the file does not start like an exported thread"))?;
-    let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+pub(super) fn check_start(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
+    let rest =
+        bytes.strip_prefix(&MAGIC).ok_or_else(|| bad_import("the file does not start like an exported thread"))?;
+    let (format, rest) = rest.split_first_chunk().ok_or_else(truncation_error)?;
     check_format(u16::from_le_bytes(*format))?;
     Ok(rest)
 }
 
-fn records(header: &Header, mut rest: &[u8]) -> Result<Vec<Record>, CheckpointError> {
+fn parse_records(header: &Header, mut rest: &[u8]) -> Result<Vec<Record>, CheckpointError> {
     let thread = ThreadId::from(header.thread.as_str());
     let mut records: Vec<Record> = vec![];
     while !rest.is_empty() {
-        let row = Envelope::decode_prefix(rest).map_err(flawed)?;
+        let row = Envelope::decode_prefix(rest).map_err(envelope_error)?;
         let key = split_name(row.name).filter(|(owner, _)| *owner == thread).map(|(_, key)| key);
-        let key = key.ok_or_else(|| bad("a record belongs to another thread"))?;
+        let key = key.ok_or_else(|| bad_import("a record belongs to another thread"))?;
         if (row.part, row.parts, row.commit) != (0, 1, records.len() as u64) || records.len() == header.records {
-            return Err(bad("its records are not numbered as they should be"));
+            return Err(bad_import("its records are not numbered as they should be"));
         }
         if records.last().is_some_and(|(before, _)| *before >= key) {
-            return Err(bad(format!("{key} is out of order, or there twice")));
+            return Err(bad_import(format!("{key} is out of order, or there twice")));
         }
         rest = &rest[row.length()..];
         records.push((key, row.payload.to_vec()));
     }
-    if records.len() == header.records { Ok(records) } else { Err(bad("records are missing")) }
+    if records.len() == header.records { Ok(records) } else { Err(bad_import("records are missing")) }
 }
 
 fn check_format(found: u16) -> Result<(), CheckpointError> {
     match found {
         FORMAT => Ok(()),
-        0 => Err(bad("it has format 0")),
+        0 => Err(bad_import("it has format 0")),
         found => Err(CheckpointError::Format { what: "the exported thread".into(), found, known: FORMAT }),
     }
 }
 
-fn flawed(flaw: Flaw) -> CheckpointError {
+fn envelope_error(flaw: Flaw) -> CheckpointError {
     match flaw {
-        Flaw::Damaged(reason) => bad(format!("a record cannot be read: {reason}")),
+        Flaw::Damaged(reason) => bad_import(format!("a record cannot be read: {reason}")),
         Flaw::Newer(found) => {
             CheckpointError::Format { what: "a record of the exported thread".into(), found: found.into(), known: 1 }
         }
     }
 }
 
-fn cut() -> CheckpointError {
-    bad("it is cut short")
+fn truncation_error() -> CheckpointError {
+    bad_import("it is cut short")
 }
 
-pub(super) fn bad(reason: impl Into<String>) -> CheckpointError {
+pub(super) fn bad_import(reason: impl Into<String>) -> CheckpointError {
     CheckpointError::BadImport { reason: reason.into() }
 }

@@ -12,10 +12,10 @@ use superstep_base::time::now;
 use super::check_msgpack::check_msgpack;
 use super::checks::{MOST, check};
 use super::facts::Facts;
-use super::file::{START, bad, begins, read};
+use super::file::{START, bad_import, check_start, parse_file};
 use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::insert::insert_thread;
-use crate::checkpoint::threads::marks::mark_imported;
+use crate::checkpoint::threads::marks::encode_imported;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, Head, Key, Record,
     SignalRecord, ThreadId, decode_record,
@@ -43,7 +43,7 @@ impl ImportOptions {
     }
 
     /// Sets another name for the thread.
-    pub fn named(mut self, thread: impl Into<ThreadId>) -> Self {
+    pub fn with_name(mut self, thread: impl Into<ThreadId>) -> Self {
         self.thread = Some(thread.into());
         self
     }
@@ -63,7 +63,7 @@ impl ImportOptions {
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Imported {
+pub struct ImportReport {
     /// Name of the thread in this store.
     pub thread: ThreadId,
     /// Name in the original store.
@@ -80,7 +80,7 @@ pub struct Imported {
     pub redacted: Vec<String>,
 }
 
-impl fmt::Display for Imported {
+impl fmt::Display for ImportReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { thread, checkpoints, records, redacted, .. } = self;
         write!(f, "thread `{thread}`: {checkpoints} checkpoints imported, {records} records")?;
@@ -106,7 +106,7 @@ pub async fn import_thread(
     store: &dyn Checkpointer,
     file: impl Read,
     options: &ImportOptions,
-) -> Result<Imported, CheckpointError> {
+) -> Result<ImportReport, CheckpointError> {
     ThreadArchive::read(file, options)?.store_in(store).await
 }
 
@@ -115,7 +115,7 @@ pub async fn import_thread(
 pub struct ThreadArchive {
     head: Head,
     records: Vec<Record>,
-    imported: Imported,
+    imported: ImportReport,
 }
 
 impl ThreadArchive {
@@ -124,22 +124,22 @@ impl ThreadArchive {
     /// # Errors
     /// Those of [`import_thread`] that need no store.
     pub fn read(file: impl Read, options: &ImportOptions) -> Result<Self, CheckpointError> {
-        let bytes = whole(file, options.max_bytes)?;
-        let (header, mut records) = read(&bytes, options.max_records)?;
+        let bytes = read_all(file, options.max_bytes)?;
+        let (header, mut records) = parse_file(&bytes, options.max_records)?;
         drop(bytes);
         let thread = options.thread.clone().unwrap_or_else(|| header.thread.as_str().into());
         if thread.as_str().is_empty() || thread.as_str().len() > Commit::MAX_NAME {
-            return Err(bad("the thread's name is empty or too long"));
+            return Err(bad_import("the thread's name is empty or too long"));
         }
         records.iter().try_for_each(check_value)?;
         let facts =
-            Facts::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
+            Facts::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(decode_error)?;
         records.iter().try_for_each(|(key, bytes)| check_decodes(&thread, key, bytes))?;
-        check(&thread, &facts, &records, (CheckpointId(header.head), header.next)).map_err(bad)?;
-        mark(&mut records, &facts, header.graph.as_deref())?;
+        check(&thread, &facts, &records, (CheckpointId(header.head), header.next)).map_err(bad_import)?;
+        mark_as_imported(&mut records, &facts, header.graph.as_deref())?;
         let checkpoint = Some(CheckpointId(header.head));
         let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
-        let imported = Imported {
+        let imported = ImportReport {
             thread,
             was: header.thread,
             graph: header.graph,
@@ -152,7 +152,7 @@ impl ThreadArchive {
     }
 
     /// Returns the thread's name, its graph, the release that wrote the file, and what was left out.
-    pub fn about(&self) -> &Imported {
+    pub fn about(&self) -> &ImportReport {
         &self.imported
     }
 
@@ -160,7 +160,7 @@ impl ThreadArchive {
     ///
     /// # Errors
     /// [`CheckpointError::ThreadExists`] if the name is taken, and those of the store.
-    pub async fn store_in(self, store: &dyn Checkpointer) -> Result<Imported, CheckpointError> {
+    pub async fn store_in(self, store: &dyn Checkpointer) -> Result<ImportReport, CheckpointError> {
         let Self { head, records, imported } = self;
         insert_thread(store, &imported.thread, head, records).await?;
         Ok(imported)
@@ -168,27 +168,27 @@ impl ThreadArchive {
 }
 
 /// Reads the whole file, unless its first bytes show that it is not an exported thread.
-fn whole(mut file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError> {
+fn read_all(mut file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = vec![];
     let failed = |error| CheckpointError::io("read the exported thread", Path::new("the given file"), error);
     (&mut file).take(START.min(max_bytes)).read_to_end(&mut bytes).map_err(failed)?;
     if max_bytes >= START {
-        begins(&bytes)?;
+        check_start(&bytes)?;
     }
     let left = max_bytes.saturating_add(1) - bytes.len() as u64;
     file.take(left).read_to_end(&mut bytes).map_err(failed)?;
     let limit = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-    if bytes.len() > limit { Err(bad(format!("it has more than {max_bytes} bytes"))) } else { Ok(bytes) }
+    if bytes.len() > limit { Err(bad_import(format!("it has more than {max_bytes} bytes"))) } else { Ok(bytes) }
 }
 
 /// Checks a value before any type is decoded.
 fn check_value((key, bytes): &Record) -> Result<(), CheckpointError> {
     if bytes.len() > Commit::MAX_RECORD {
-        return Err(bad(format!("{key} is too large")));
+        return Err(bad_import(format!("{key} is too large")));
     }
     match key {
         Key::Row(_) | Key::Log { .. } => {
-            check_msgpack(bytes, DECODE_DEPTH).map_err(|reason| bad(format!("{key}: {reason}")))
+            check_msgpack(bytes, DECODE_DEPTH).map_err(|reason| bad_import(format!("{key}: {reason}")))
         }
         _ => Ok(()),
     }
@@ -198,38 +198,40 @@ fn check_value((key, bytes): &Record) -> Result<(), CheckpointError> {
 fn check_decodes(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointError> {
     match key {
         Key::Effect { .. } => {
-            let effect: EffectRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
+            let effect: EffectRecord = decode_record(thread, key, bytes).map_err(decode_error)?;
             let deep = check_msgpack(&effect.value, DECODE_DEPTH).err().filter(|reason| reason.contains("deeper"));
-            deep.map_or(Ok(()), |reason| Err(bad(format!("{key}: {reason}"))))
+            deep.map_or(Ok(()), |reason| Err(bad_import(format!("{key}: {reason}"))))
         }
         Key::Signal { .. } => {
-            let signal: SignalRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
+            let signal: SignalRecord = decode_record(thread, key, bytes).map_err(decode_error)?;
             let checked = if signal.at <= MOST {
                 check_msgpack(&signal.value, DECODE_DEPTH)
             } else {
                 Err("its time is out of bounds".into())
             };
-            checked.map_err(|reason| bad(format!("{key}: {reason}")))
+            checked.map_err(|reason| bad_import(format!("{key}: {reason}")))
         }
-        Key::Event { .. } => EventRecord::decode(thread, key, bytes).map(drop).map_err(undecoded),
+        Key::Event { .. } => EventRecord::decode(thread, key, bytes).map(drop).map_err(decode_error),
         _ => Ok(()),
     }
 }
 
-fn undecoded(error: CheckpointError) -> CheckpointError {
+fn decode_error(error: CheckpointError) -> CheckpointError {
     match error {
         // The decoder's message names internal types, which do not help the owner of the file.
-        CheckpointError::Damaged { what, .. } => bad(format!("the record of {what} is not one that superstep writes")),
+        CheckpointError::Damaged { what, .. } => {
+            bad_import(format!("the record of {what} is not one that superstep writes"))
+        }
         other => other,
     }
 }
 
 /// Marks the thread as imported, whatever the file claims.
-fn mark(records: &mut Vec<Record>, facts: &Facts, graph: Option<&str>) -> Result<(), CheckpointError> {
+fn mark_as_imported(records: &mut Vec<Record>, facts: &Facts, graph: Option<&str>) -> Result<(), CheckpointError> {
     let first = facts.checkpoints.values().next().map_or(0, |made| made.created_at);
     let unnamed =
         || AboutRecord { graph: graph.unwrap_or_default().to_owned(), created_at: first, ..AboutRecord::default() };
-    let about = mark_imported(facts.about.clone().unwrap_or_else(unnamed))?;
+    let about = encode_imported(facts.about.clone().unwrap_or_else(unnamed))?;
     records.retain(|(key, _)| *key != Key::About);
     records.insert(0, about);
     Ok(())

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use super::facts::GraphFacts;
 use crate::checkpoint::threads::pages::{Pages, structure};
 use crate::checkpoint::threads::reach::{IdSet, Reach};
-use crate::checkpoint::threads::thread_records::{Reference, StoredCheckpoint, of_checkpoint, of_task};
+use crate::checkpoint::threads::thread_records::{Reference, StoredCheckpoint, checkpoint_references, task_references};
 use crate::checkpoint::{
     ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, Slot, TaskRecord,
     ThreadId, WriteRecord, decode_record, encode_again,
@@ -34,7 +34,7 @@ pub(super) struct Structure<'a> {
 }
 
 impl<'a> Structure<'a> {
-    pub(super) async fn read(store: &'a dyn Checkpointer, thread: &'a ThreadId, newest: CheckpointId) -> Result<Self> {
+    pub(super) async fn load(store: &'a dyn Checkpointer, thread: &'a ThreadId, newest: CheckpointId) -> Result<Self> {
         let last = CheckpointId(u64::MAX);
         let mut held = BTreeMap::new();
         // What refers to others is read before them.
@@ -49,7 +49,7 @@ impl<'a> Structure<'a> {
         }
         let root = Key::Checkpoint(newest);
         let record = store.get(thread, vec![root.clone()]).await?.pop().flatten();
-        held.insert(root, record.ok_or_else(|| CheckpointError::damaged(thread, newest, "it is missing"))?);
+        held.insert(root, record.ok_or_else(|| CheckpointError::damaged_record(thread, newest, "it is missing"))?);
         let mut shapes = BTreeMap::new();
         for (key, bytes) in &held {
             if let Key::Shape(fingerprint) = key {
@@ -60,12 +60,12 @@ impl<'a> Structure<'a> {
     }
 
     /// Returns a record of the thread as a whole.
-    pub(super) fn one(&self, key: &Key) -> Option<&[u8]> {
+    pub(super) fn record(&self, key: &Key) -> Option<&[u8]> {
         self.held.get(key).map(Vec::as_slice)
     }
 
     /// Calls a function with each record, in the order of keys.
-    pub(super) async fn each(&self, mut take: impl FnMut(&Key, &[u8]) -> Result<()>) -> Result<()> {
+    pub(super) async fn for_each(&self, mut take: impl FnMut(&Key, &[u8]) -> Result<()>) -> Result<()> {
         let mut held = self.held.iter().peekable();
         let mut pages = Pages::of(self.store, self.thread, structure());
         while let Some(page) = pages.next().await? {
@@ -97,8 +97,8 @@ impl<'a> Structure<'a> {
 /// Facts of a thread's checkpoints that need little memory.
 #[derive(Default)]
 pub(super) struct Outline {
-    roots: Kinds,
-    nested: Kinds,
+    roots: CheckpointRuns,
+    nested: CheckpointRuns,
     /// References to checkpoints from before the oldest one of the root graph: what is left of removed supersteps.
     early: Vec<(CheckpointId, CheckpointId)>,
     secrets: Secrets,
@@ -106,13 +106,13 @@ pub(super) struct Outline {
 
 /// Checkpoints, and the facts that many of them share.
 #[derive(Default)]
-struct Kinds {
+struct CheckpointRuns {
     checkpoints: IdSet,
     /// Facts of each checkpoint from this one to the next entry.
     runs: Vec<(CheckpointId, GraphFacts)>,
 }
 
-impl Kinds {
+impl CheckpointRuns {
     /// Adds a checkpoint; they come in order.
     fn add(&mut self, id: CheckpointId, graph: GraphFacts) {
         self.checkpoints.insert(id);
@@ -137,19 +137,19 @@ impl Outline {
         }
         let mut oldest = CheckpointId(u64::MAX);
         structure
-            .each(|key, bytes| {
+            .for_each(|key, bytes| {
                 let references = match key {
                     Key::Checkpoint(id) | Key::Nested(id) => {
                         let is_root = matches!(key, Key::Checkpoint(_));
                         let made = StoredCheckpoint { root: is_root, record: structure.decode(key, bytes)? };
                         oldest = if is_root { oldest.min(*id) } else { oldest };
                         let graph = GraphFacts::of(&made.record);
-                        let found = of_checkpoint(*id, &made, &structure.channels(graph.shape, &graph.carried));
+                        let found = checkpoint_references(*id, &made, &structure.channels(graph.shape, &graph.carried));
                         outline.note(*id, is_root, graph, with_secrets);
                         found
                     }
                     Key::Task { checkpoint, task } => {
-                        of_task((*checkpoint, *task), &structure.decode(key, bytes)?, "", &[])
+                        task_references((*checkpoint, *task), &structure.decode(key, bytes)?, "", &[])
                     }
                     Key::Child { .. } => vec![(key.clone(), Reference::Checkpoint(structure.decode(key, bytes)?))],
                     _ => vec![],
@@ -178,7 +178,7 @@ impl Outline {
         kinds.add(id, graph);
     }
 
-    fn outlined(&self, id: CheckpointId) -> Option<&GraphFacts> {
+    fn graph_facts(&self, id: CheckpointId) -> Option<&GraphFacts> {
         self.roots.get(id).or_else(|| self.nested.get(id))
     }
 
@@ -210,15 +210,15 @@ impl Outline {
     }
 
     /// Calls a function with each record that is exported, without secrets.
-    pub(super) async fn each(
+    pub(super) async fn for_each(
         &self,
         structure: &Structure<'_>,
         mut take: impl FnMut(&Key, &[u8]) -> Result<()>,
     ) -> Result<()> {
         structure
-            .each(|key, bytes| {
+            .for_each(|key, bytes| {
                 let Some(id) = key.checkpoint() else { return take(key, bytes) };
-                let Some(outlined) = self.outlined(id) else { return Ok(()) };
+                let Some(outlined) = self.graph_facts(id) else { return Ok(()) };
                 if self.secrets.0.is_empty() {
                     return take(key, bytes);
                 }
@@ -244,8 +244,8 @@ impl Outline {
     pub(super) async fn reach(&self, structure: &Structure<'_>) -> Result<Reach> {
         let all = self.roots.checkpoints.iter().chain(self.nested.checkpoints.iter()).collect();
         let mut reach = Reach::of(all, structure.newest);
-        self.each(structure, |key, bytes| {
-            let Some((id, outlined)) = key.checkpoint().and_then(|id| Some((id, self.outlined(id)?))) else {
+        self.for_each(structure, |key, bytes| {
+            let Some((id, outlined)) = key.checkpoint().and_then(|id| Some((id, self.graph_facts(id)?))) else {
                 return Ok(());
             };
             let channels = structure.channels(outlined.shape, &outlined.carried);
@@ -253,11 +253,11 @@ impl Outline {
                 Key::Checkpoint(_) | Key::Nested(_) => {
                     let root = matches!(key, Key::Checkpoint(_));
                     let made = StoredCheckpoint { root, record: structure.decode(key, bytes)? };
-                    of_checkpoint(id, &made, &channels)
+                    checkpoint_references(id, &made, &channels)
                 }
                 Key::Task { checkpoint, task } => {
                     let record = structure.decode(key, bytes)?;
-                    of_task((*checkpoint, *task), &record, &outlined.namespace, &channels)
+                    task_references((*checkpoint, *task), &record, &outlined.namespace, &channels)
                 }
                 _ => vec![],
             };
@@ -308,13 +308,13 @@ impl Secrets {
         own.for_each(|(_, slot)| *slot = Slot::Absent);
         let carried = record.carried.iter_mut().filter(|carried| carried.channel.secret);
         carried.for_each(|carried| carried.slot = Slot::Absent);
-        record.control.start.iter_mut().flatten().for_each(|write| forget(&secret, write));
+        record.control.start.iter_mut().flatten().for_each(|write| remove_value(&secret, write));
     }
 
     /// Removes secret channels from a task's writes; `channels` are those of its checkpoint.
     fn remove_writes(&self, channels: &[&ChannelShape], record: &mut TaskRecord) {
         let secret = self.indexes(channels);
-        record.writes.iter_mut().for_each(|write| forget(&secret, write));
+        record.writes.iter_mut().for_each(|write| remove_value(&secret, write));
     }
 
     fn indexes(&self, channels: &[&ChannelShape]) -> BTreeSet<u32> {
@@ -327,7 +327,7 @@ impl Secrets {
 }
 
 /// Removes the value of a write to a secret channel; a write without a row is one of a channel that is never stored.
-fn forget(secret: &BTreeSet<u32>, write: &mut WriteRecord) {
+fn remove_value(secret: &BTreeSet<u32>, write: &mut WriteRecord) {
     if secret.contains(&write.channel) {
         write.row = None;
     }

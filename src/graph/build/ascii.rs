@@ -20,7 +20,11 @@ fn graph(drawing: &Drawing<'_>, options: &DrawOptions, above: &str, depth: usize
     for (at, node) in outline.nodes.iter().enumerate() {
         let path = if depth == 0 { node.name.clone() } else { format!("{above}|{}", node.name) };
         let child = drawing.children.iter().find(|(of, _)| *of == at && depth < options.expand);
-        line(out, depth, &format!("{}{}", plain(&node.name), marks(options, &path, child.is_some(), node.defer)));
+        line(
+            out,
+            depth,
+            &format!("{}{}", strip_control(&node.name), marks(options, &path, child.is_some(), node.defer)),
+        );
         if let Some((_, child)) = child {
             graph(child, options, &path, depth + 1, out);
         }
@@ -38,26 +42,26 @@ fn marks(options: &DrawOptions, path: &str, expanded: bool, defer: bool) -> Stri
         marks.push_str(" *");
     }
     let questions = options.asking.iter().filter(|(at, _)| here(at));
-    questions.for_each(|(_, question)| marks.extend([" ? ", &plain(question)]));
+    questions.for_each(|(_, question)| marks.extend([" ? ", &strip_control(question)]));
     marks
 }
 
 fn edges(outline: &Outline, from: Option<usize>, depth: usize, out: &mut String) {
     for edge in outline.edges.iter().filter(|edge| edge.from == from) {
-        let to = edge.to.map_or("END".to_owned(), |at| plain(&outline.nodes[at].name));
+        let to = edge.to.map_or("END".to_owned(), |at| strip_control(&outline.nodes[at].name));
         line(out, depth, &format!("  {} {to}", arrow(edge)));
     }
     let Some(from) = from else { return };
     for (sources, target) in outline.joins.iter().filter(|(sources, _)| sources.contains(&from)) {
-        let others = sources.iter().filter(|&&at| at != from).map(|&at| plain(&outline.nodes[at].name));
+        let others = sources.iter().filter(|&&at| at != from).map(|&at| strip_control(&outline.nodes[at].name));
         let others: Vec<String> = others.collect();
-        let to = plain(&outline.nodes[*target].name);
+        let to = strip_control(&outline.nodes[*target].name);
         line(out, depth, &format!("  --> {to} (with {})", others.join(", ")));
     }
 }
 
 fn arrow(edge: &Edge) -> String {
-    let label = plain(&edge.label);
+    let label = strip_control(&edge.label);
     match edge.kind {
         EdgeKind::Always => "-->".to_owned(),
         EdgeKind::Routed if label.is_empty() => "..>".to_owned(),
@@ -74,7 +78,7 @@ fn line(out: &mut String, depth: usize, line: &str) {
 }
 
 /// Replaces control characters: names come from data too, and must not move a terminal's cursor.
-fn plain(name: &str) -> String {
+fn strip_control(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

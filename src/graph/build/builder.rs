@@ -11,8 +11,8 @@ use super::problem::Lint;
 use super::table::{GraphChannels, GraphStops, Stops};
 use crate::graph::context::Ctx;
 use crate::graph::node::{
-    Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Name, Node, NodeDefaults, NodeId, NodeOptions,
-    Router, RowOptions, START, StateBody, Target, Work, WorkBody, Worker,
+    Body, Choose, Chooser, DeclaredTargets, END, EitherBody, Input, Name, Node, NodeDefaults, NodeId, NodeOptions,
+    NodeResult, Router, RowOptions, START, StateBody, Target, Work, WorkBody, Worker,
 };
 use crate::graph::state::{AnySchema, Payload, State};
 use crate::graph::view::AnyChild;
@@ -31,7 +31,7 @@ pub enum Edges<N> {
 }
 
 impl<N: NodeId> Edges<N> {
-    fn named(self) -> Edges<Name> {
+    fn into_names(self) -> Edges<Name> {
         match self {
             Self::Start => Edges::Start,
             Self::One(node) => Edges::One(node.to_name()),
@@ -82,7 +82,7 @@ pub(crate) struct AddedBranch {
     pub from: Edges<Name>,
     pub name: Option<String>,
     pub choose: Choose,
-    pub declared: Declared<Name>,
+    pub declared: DeclaredTargets<Name>,
     /// Set if the outcomes are exhaustive: the router's choice needs no check.
     pub closed: bool,
 }
@@ -126,7 +126,7 @@ pub(crate) struct GraphParts {
     pub defaults: NodeDefaults,
     pub channels: GraphChannels<Vec<String>>,
     pub renamed: Vec<(String, Name)>,
-    pub history: History,
+    pub history: VersionPolicy,
 }
 
 impl<S: State<Schema = ()>, N, C> StateGraph<S, N, C> {
@@ -167,7 +167,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
             defaults: NodeDefaults::default(),
             channels: GraphChannels::default(),
             renamed: vec![],
-            history: History::default(),
+            history: VersionPolicy::default(),
         };
         Self { parts, types: PhantomData }
     }
@@ -195,7 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     where
         I: Payload + DeserializeOwned,
         F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Ended<S, N>> + Send + 'static,
+        Fut: Future<Output = NodeResult<S, N>> + Send + 'static,
     {
         self.add(&id, EitherBody::<_, I, S, N, C>(body, PhantomData), options, vec![])
     }
@@ -232,7 +232,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join). To
     /// sends, it starts their worker once for each payload: `.add_edge(Step::Plan, SEARCH.each(queries))`.
     pub fn add_edge(mut self, from: impl Into<Edges<N>>, to: impl Into<Target<N>>) -> Self {
-        self.parts.edges.push((from.into().named(), to.into().named()));
+        self.parts.edges.push((from.into().into_names(), to.into().into_names()));
         self
     }
 
@@ -264,10 +264,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         from: impl Into<Edges<N>>,
         router: impl Router<S, N, C, M> + 'static,
     ) -> Self {
-        let declared = Declared::Only(router.outcomes()).named();
-        let choose: Choose =
-            Box::new(move |state, context| Some(router.route(state.downcast_ref()?, context.downcast_ref()?).named()));
-        self.parts.branches.push(AddedBranch { from: from.into().named(), name: None, choose, declared, closed: true });
+        let declared = DeclaredTargets::Only(router.outcomes()).into_names();
+        let choose: Choose = Box::new(move |state, context| {
+            Some(router.route(state.downcast_ref()?, context.downcast_ref()?).into_names())
+        });
+        self.parts.branches.push(AddedBranch {
+            from: from.into().into_names(),
+            name: None,
+            choose,
+            declared,
+            closed: true,
+        });
         self
     }
 
@@ -278,7 +285,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self,
         from: impl Into<Edges<N>>,
         router: impl Chooser<S, N, C, M> + 'static,
-        targets: impl Into<Declared<N>>,
+        targets: impl Into<DeclaredTargets<N>>,
     ) -> Self {
         self.branch(from.into(), None, router, targets.into())
     }
@@ -289,7 +296,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         from: impl Into<Edges<N>>,
         name: impl Into<String>,
         router: impl Chooser<S, N, C, M> + 'static,
-        targets: impl Into<Declared<N>>,
+        targets: impl Into<DeclaredTargets<N>>,
     ) -> Self {
         self.branch(from.into(), Some(name.into()), router, targets.into())
     }
@@ -299,11 +306,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         from: Edges<N>,
         name: Option<String>,
         router: impl Chooser<S, N, C, M> + 'static,
-        declared: Declared<N>,
+        declared: DeclaredTargets<N>,
     ) -> Self {
-        let choose: Choose =
-            Box::new(move |state, context| Some(router.choose(state.downcast_ref()?, context.downcast_ref()?).named()));
-        let (from, declared) = (from.named(), declared.named());
+        let choose: Choose = Box::new(move |state, context| {
+            Some(router.choose(state.downcast_ref()?, context.downcast_ref()?).into_names())
+        });
+        let (from, declared) = (from.into_names(), declared.into_names());
         self.parts.branches.push(AddedBranch { from, name, choose, declared, closed: false });
         self
     }
@@ -359,7 +367,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 
 /// The graph's version, and the stored versions that it accepts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct VersionPolicy {
     pub version: u32,
     /// Set if threads of other versions cannot run.
     pub pinned: bool,

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::builder::Persistence;
 use super::draw::{self, DrawOptions, Drawing};
-use super::rows::declared;
+use super::rows::declared_questions;
 use super::table::{Stops, Table};
 use super::{ascii, dot};
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{DeclaredQuestion, Receives};
+use crate::graph::interrupt::{DeclaredQuestion, SignalType};
 use crate::graph::node::NodeId;
 use crate::graph::records::{HANDLER, LastEnds, NodeCache};
 use crate::graph::state::{Channel, InputError, State, Writes};
@@ -147,7 +147,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns the id of the node with this name.
     pub fn node(&self, name: &str) -> Option<N> {
-        self.core.table.named(name).and_then(|_| N::of_name(name))
+        self.core.table.node_index(name).and_then(|_| N::of_name(name))
     }
 
     /// Returns true if the graph has breakpoints: `interrupt_before`, `interrupt_after`.
@@ -157,7 +157,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns the questions declared by nodes, here and in subgraphs: the name, and the name of the question's type.
     pub fn questions(&self) -> Vec<(&'static str, &'static str)> {
-        let mut questions: Vec<_> = self.core.table.nodes.iter().flat_map(declared).collect();
+        let mut questions: Vec<_> = self.core.table.nodes.iter().flat_map(declared_questions).collect();
         questions.sort_unstable();
         questions.dedup();
         questions
@@ -258,7 +258,7 @@ impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
 
     /// Returns the shape of a signal's value, for people; none if no node receives it.
     pub fn signal_shape(&self, signal: &str) -> Option<String> {
-        self.core.table.receives(signal).map(|receives| (receives.shape)())
+        self.core.table.declared_signal(signal).map(|receives| (receives.shape)())
     }
 }
 
@@ -271,7 +271,7 @@ impl Table {
     }
 
     /// Returns the declaration of a signal, here or in a subgraph.
-    pub(crate) fn receives(&self, signal: &str) -> Option<Receives> {
+    pub(crate) fn declared_signal(&self, signal: &str) -> Option<SignalType> {
         let own = self.nodes.iter().find_map(|row| row.options.declared.receives.get(signal).copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.receives(signal)))

@@ -29,7 +29,7 @@ struct Ends {
 impl Sketch<'_> {
     fn graph(&mut self, drawing: &Drawing<'_>, path: &str, depth: usize) -> Ends {
         let outline = drawing.outline;
-        let ends = Ends { entry: quoted(&format!("{path}||START")), exit: quoted(&format!("{path}||END")) };
+        let ends = Ends { entry: quote(&format!("{path}||START")), exit: quote(&format!("{path}||END")) };
         self.line(depth, &format!("{} [label=START, shape=oval];", ends.entry));
         let nodes: Vec<Ends> = (0..outline.nodes.len()).map(|at| self.node(drawing, at, path, depth)).collect();
         if depth > 0 || outline.edges.iter().any(|edge| edge.to.is_none()) {
@@ -41,7 +41,7 @@ impl Sketch<'_> {
             self.line(depth, &format!("{from} -> {to}{};", style(edge)));
         }
         for (number, (sources, target)) in outline.joins.iter().enumerate() {
-            let join = quoted(&format!("{path}||and {number}"));
+            let join = quote(&format!("{path}||and {number}"));
             self.line(depth, &format!("{join} [label=and, shape=diamond];"));
             sources.iter().for_each(|&at| self.line(depth, &format!("{} -> {join};", nodes[at].exit)));
             self.line(depth, &format!("{join} -> {};", nodes[*target].entry));
@@ -55,11 +55,11 @@ impl Sketch<'_> {
         let child = drawing.children.iter().find(|(of, _)| *of == at && depth < self.options.expand);
         let label = self.label(&node.name, &path, node.defer, child.is_some());
         let Some((_, child)) = child else {
-            let id = quoted(&path);
+            let id = quote(&path);
             self.line(depth, &format!("{id} [{label}];"));
             return Ends { entry: id.clone(), exit: id };
         };
-        self.line(depth, &format!("subgraph {} {{", quoted(&format!("cluster {path}"))));
+        self.line(depth, &format!("subgraph {} {{", quote(&format!("cluster {path}"))));
         self.line(depth + 1, &format!("graph [{label}];"));
         let ends = self.graph(child, &path, depth + 1);
         self.line(depth, "}");
@@ -74,7 +74,7 @@ impl Sketch<'_> {
         questions.for_each(|(_, question)| label.extend([" ? ", question]));
         let next = self.options.position.iter().any(|at| here(at));
         let fill = if next { ", style=\"rounded,filled\", fillcolor=\"#fde68a\"" } else { "" };
-        format!("label={}{fill}", quoted(&label))
+        format!("label={}{fill}", quote(&label))
     }
 
     fn line(&mut self, depth: usize, line: &str) {
@@ -88,14 +88,14 @@ fn style(edge: &Edge) -> String {
     match edge.kind {
         EdgeKind::Always => String::new(),
         EdgeKind::Routed if label.is_empty() => " [style=dashed]".into(),
-        EdgeKind::Routed => format!(" [style=dashed, label={}]", quoted(label)),
+        EdgeKind::Routed => format!(" [style=dashed, label={}]", quote(label)),
         EdgeKind::Sent if label.is_empty() => " [style=bold, label=each]".into(),
-        EdgeKind::Sent => format!(" [style=bold, label={}]", quoted(&format!("{label}: each"))),
+        EdgeKind::Sent => format!(" [style=bold, label={}]", quote(&format!("{label}: each"))),
         EdgeKind::Commanded => " [style=dashed, label=goto]".into(),
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

@@ -33,7 +33,7 @@ pub(crate) fn mermaid(drawing: &Drawing<'_>, options: &DrawOptions) -> String {
         sketch.text = format!("---\ntitle: {}\n---\n", serde_json::Value::from(title.as_str()));
     }
     sketch.line(0, "flowchart TD");
-    sketch.graph(drawing, &Scope { id: "n".to_owned(), path: String::new(), depth: 0 });
+    sketch.graph(drawing, &DrawScope { id: "n".to_owned(), path: String::new(), depth: 0 });
     sketch.classes();
     sketch.text
 }
@@ -46,13 +46,13 @@ struct Sketch<'a> {
 }
 
 /// A graph's place among the graphs around it.
-struct Scope {
+struct DrawScope {
     id: String,
     path: String,
     depth: usize,
 }
 
-impl Scope {
+impl DrawScope {
     fn path_of(&self, node: &str) -> String {
         if self.depth == 0 { node.to_owned() } else { format!("{}|{node}", self.path) }
     }
@@ -65,7 +65,7 @@ struct Ends {
 }
 
 impl Sketch<'_> {
-    fn graph(&mut self, drawing: &Drawing<'_>, scope: &Scope) -> Ends {
+    fn graph(&mut self, drawing: &Drawing<'_>, scope: &DrawScope) -> Ends {
         let (outline, depth) = (drawing.outline, scope.depth + 1);
         let ends = Ends { entry: self.free_id(&scope.id, "start"), exit: self.free_id(&scope.id, "stop") };
         self.line(depth, &format!("{}([START])", ends.entry));
@@ -73,7 +73,7 @@ impl Sketch<'_> {
         if scope.depth > 0 || outline.edges.iter().any(|edge| edge.to.is_none()) {
             self.line(depth, &format!("{}([END])", ends.exit));
         }
-        for edge in merged(&outline.edges) {
+        for edge in merge_edges(&outline.edges) {
             let from = edge.from.map_or(&ends.entry, |at| &nodes[at].exit);
             let to = edge.to.map_or(&ends.exit, |at| &nodes[at].entry);
             self.line(depth, &format!("{from} {} {to}", arrow(&edge)));
@@ -84,7 +84,7 @@ impl Sketch<'_> {
         ends
     }
 
-    fn node(&mut self, drawing: &Drawing<'_>, at: usize, scope: &Scope) -> Ends {
+    fn node(&mut self, drawing: &Drawing<'_>, at: usize, scope: &DrawScope) -> Ends {
         let (node, path) = (&drawing.outline.nodes[at], scope.path_of(&drawing.outline.nodes[at].name));
         let id = self.free_id(&scope.id, &node.name);
         let child = drawing.children.iter().find(|(of, _)| *of == at && scope.depth < self.options.expand);
@@ -94,7 +94,7 @@ impl Sketch<'_> {
             return Ends { entry: id.clone(), exit: id };
         };
         self.line(scope.depth + 1, &format!("subgraph {id}[\"{label}\"]"));
-        let ends = self.graph(child, &Scope { id, path, depth: scope.depth + 1 });
+        let ends = self.graph(child, &DrawScope { id, path, depth: scope.depth + 1 });
         self.line(scope.depth + 1, "end");
         ends
     }
@@ -102,7 +102,7 @@ impl Sketch<'_> {
     /// Returns a node's label, and records its style classes.
     fn label(&mut self, node: &OutlineNode, id: &str, path: &str, expanded: bool) -> String {
         let here = |at: &str| at == path || (!expanded && is_inside(at, path));
-        let mut label = escaped(&node.name);
+        let mut label = escape(&node.name);
         let questions: Vec<_> = self.options.asking.iter().filter(|(at, _)| here(at)).map(|(_, name)| name).collect();
         let next = self.options.position.iter().any(|at| here(at));
         for (class, shown) in [("asking", !questions.is_empty()), ("deferred", node.defer), ("next", next)] {
@@ -111,11 +111,11 @@ impl Sketch<'_> {
             }
         }
         label.push_str(if node.defer { "<br/>(deferred)" } else { "" });
-        questions.iter().for_each(|name| label.extend(["<br/>? ", &escaped(name)]));
+        questions.iter().for_each(|name| label.extend(["<br/>? ", &escape(name)]));
         label
     }
 
-    fn join<'e>(&mut self, sources: impl Iterator<Item = &'e Ends>, target: &Ends, scope: &Scope) {
+    fn join<'e>(&mut self, sources: impl Iterator<Item = &'e Ends>, target: &Ends, scope: &DrawScope) {
         let id = self.free_id(&scope.id, "join");
         self.line(scope.depth + 1, &format!("{id}{{{{\"and\"}}}}"));
         for source in sources {
@@ -153,11 +153,11 @@ pub(crate) fn is_inside(path: &str, outer: &str) -> bool {
 }
 
 /// Returns the edges by source, START first; edges of one kind between the same two nodes are merged.
-fn merged(edges: &[Edge]) -> Vec<Edge> {
+fn merge_edges(edges: &[Edge]) -> Vec<Edge> {
     let mut lines: Vec<Edge> = vec![];
     for edge in edges {
         let same = |line: &&mut Edge| (line.from, line.to, line.kind) == (edge.from, edge.to, edge.kind);
-        let label = escaped(&edge.label);
+        let label = escape(&edge.label);
         match lines.iter_mut().find(same) {
             Some(line) if line.label.split("<br/>").any(|known| known == label) => {}
             Some(line) => line.label.extend(["<br/>", &label]),
@@ -188,7 +188,7 @@ fn style(class: &str) -> &'static str {
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

@@ -71,12 +71,12 @@ pub(crate) fn renames(
 }
 
 /// Returns the renames and removals that decide how an earlier version's records are read; part of the fingerprint.
-pub(crate) fn past(schema: &AnySchema, renamed: &BTreeMap<String, String>) -> Vec<String> {
+pub(crate) fn name_changes(schema: &AnySchema, renamed: &BTreeMap<String, String>) -> Vec<String> {
     let was = schema
         .channels()
         .iter()
         .flat_map(|channel| channel.former_names().map(|was| format!("{was}>{}", channel.name())));
-    let removed = schema.removed().into_iter().map(|name| format!("{name}>"));
+    let removed = schema.removed_channels().into_iter().map(|name| format!("{name}>"));
     was.chain(removed).chain(renamed.iter().map(|(was, now)| format!("{was}>{now}"))).collect()
 }
 
@@ -86,7 +86,7 @@ impl Table {
         let (handler, rest) = name.strip_prefix(HANDLER).map_or(("", name.as_str()), |rest| (HANDLER, rest));
         let (node, call) = rest.find(['#', '/']).map_or((rest, ""), |at| rest.split_at(at));
         match self.identity.renamed.get(node) {
-            Some(now) if self.named(node).is_none() => format!("{handler}{now}{call}"),
+            Some(now) if self.node_index(node).is_none() => format!("{handler}{now}{call}"),
             _ => name,
         }
     }

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use super::builder::{AddedBranch, Edges, GraphParts, StateGraph, source_name, target_name};
 use super::compiled::CompiledGraph;
 use super::problem::{CompileError, Lint, Problem};
-use super::renames::{past, renames};
-use super::rows::{asks, declared, rows};
+use super::renames::{name_changes, renames};
+use super::rows::{asks, declared_questions, rows};
 use super::table::{
     Branch, Exits, GraphChannels, GraphIdentity, GraphStops, Join, QuestionSupport, Row, Stops, Table, Wiring,
     index_of, shape,
 };
 use super::validate::LostEdges;
-use crate::graph::node::{Choose, Declared, Name, NodeId, Sends, Target};
-use crate::graph::state::stored_value::{distinct_names, short};
+use crate::graph::node::{Choose, DeclaredTargets, Name, NodeId, Sends, Target};
+use crate::graph::state::stored_value::{distinct_names, short_name};
 use crate::graph::state::{AnySchema, Mask, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 
@@ -62,7 +62,7 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
-    let shape = shape(&schema, &nodes, &joins, (history.version, past(&schema, &renamed)));
+    let shape = shape(&schema, &nodes, &joins, (history.version, name_changes(&schema, &renamed)));
     let deferred = nodes.iter().map(|row| row.options.defer).collect();
     let can_ask = nodes.iter().any(asks);
     // Threads store the shape; its hash tells the versions of a graph apart.
@@ -92,12 +92,12 @@ struct Resolver {
 }
 
 impl Resolver {
-    fn at(&self, node: &Name) -> Option<u32> {
+    fn node_index(&self, node: &Name) -> Option<u32> {
         index_of(&self.nodes, node.as_str())
     }
 
     fn call(&mut self, node: &Name, child: AnyChild) {
-        match self.at(node) {
+        match self.node_index(node) {
             Some(at) => self.nodes[at as usize].children.push(child),
             None => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
         }
@@ -108,7 +108,7 @@ impl Resolver {
             return self.join(sources, to);
         }
         let label = source_name(from);
-        let Some(source) = self.source(from, to) else { return self.lose(&label, to) };
+        let Some(source) = self.source(from, to) else { return self.note_lost_targets(&label, to) };
         let to = &resolve_empty(to);
         let targets = self.targets(&label, to);
         if targets.iter().any(|target| target.sent) {
@@ -127,7 +127,7 @@ impl Resolver {
     }
 
     /// Notes where an edge leads whose source is unknown.
-    fn lose(&mut self, label: &str, to: &Target<Name>) {
+    fn note_lost_targets(&mut self, label: &str, to: &Target<Name>) {
         let targets = self.targets(label, to);
         self.lost.into.extend(targets.into_iter().filter_map(|target| target.node));
     }
@@ -153,7 +153,7 @@ impl Resolver {
             Edges::End => self.report(Problem::EndAsSource),
             Edges::One(node) if node.name() == "__end__" => self.report(Problem::EndAsSource),
             Edges::One(node) if node.name() == "__start__" => Some(None),
-            Edges::One(node) => match self.at(node) {
+            Edges::One(node) => match self.node_index(node) {
                 Some(at) => Some(Some(at as usize)),
                 None => self.report(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
             },
@@ -198,7 +198,7 @@ impl Resolver {
     }
 
     fn join_node(&mut self, node: &Name, join: &str) -> Option<u32> {
-        let found = self.at(node);
+        let found = self.node_index(node);
         if found.is_none() {
             let problem = match node.name() {
                 "__end__" => Problem::EndAsSource,
@@ -213,15 +213,15 @@ impl Resolver {
         let AddedBranch { from, name, choose, declared, closed } = branch;
         let label = source_name(&from);
         let Some(source) = self.source(&from, &Target::End) else {
-            let Declared::Only(outcomes) = declared else { return self.lost.has_unknown_target = true };
-            return outcomes.iter().for_each(|(_, target)| self.lose(&label, target));
+            let DeclaredTargets::Only(outcomes) = declared else { return self.lost.has_unknown_target = true };
+            return outcomes.iter().for_each(|(_, target)| self.note_lost_targets(&label, target));
         };
         if let Some(name) = name {
             self.branch_name(source, &label, &name);
         }
         let only = match declared {
-            Declared::Anywhere => None,
-            Declared::Only(outcomes) => Some(self.outcomes(source, &label, outcomes)),
+            DeclaredTargets::Anywhere => None,
+            DeclaredTargets::Only(outcomes) => Some(self.outcomes(source, &label, outcomes)),
         };
         let only = if closed { None } else { only };
         self.exits(source).routers.push(Branch { choose, only });
@@ -258,7 +258,8 @@ impl Resolver {
             let Some(declared) = self.nodes[at].options.destinations.clone() else { continue };
             let label = self.nodes[at].name.to_string();
             let mut only = vec![];
-            let declared: Vec<Resolved> = declared.iter().flat_map(|target| self.targets(&label, target)).collect();
+            let declared: Vec<ResolvedTarget> =
+                declared.iter().flat_map(|target| self.targets(&label, target)).collect();
             for to in declared {
                 self.edges.push(Edge { from: Some(at), to: to.node, kind: EdgeKind::Commanded, label: String::new() });
                 only.extend(to.node.map(|node| node as u32));
@@ -276,7 +277,7 @@ impl Resolver {
     }
 
     fn stop(&mut self, node: &Name) -> Option<u32> {
-        let found = self.at(node);
+        let found = self.node_index(node);
         if found.is_none() {
             self.problems.push(Problem::UnknownBreakpoint { node: node.name().to_owned() });
         }
@@ -285,7 +286,7 @@ impl Resolver {
 
     fn questions(&mut self) {
         let mut known: BTreeMap<&'static str, &'static str> = BTreeMap::new();
-        for (name, type_name) in self.nodes.iter().flat_map(declared) {
+        for (name, type_name) in self.nodes.iter().flat_map(declared_questions) {
             let first = *known.entry(name).or_insert(type_name);
             if first != type_name {
                 let (first, second) = distinct_names(first, type_name);
@@ -302,18 +303,20 @@ impl Resolver {
 
     fn only_sent(&mut self, from: &str, node: usize) {
         let row = &self.nodes[node];
-        let takes = row.body.takes().map_or(String::new(), |(_, takes)| short(takes));
+        let takes = row.body.payload_type().map_or(String::new(), |(_, takes)| short_name(takes));
         let (from, worker) = (from.to_owned(), row.name.to_string());
         self.problems.push(Problem::EdgeToWorker { from, worker, takes });
     }
 
-    fn targets(&mut self, from: &str, to: &Target<Name>) -> Vec<Resolved> {
+    fn targets(&mut self, from: &str, to: &Target<Name>) -> Vec<ResolvedTarget> {
         match to {
-            Target::End => vec![Resolved { node: None, sent: false }],
-            Target::Node(node) if node.name() == "__end__" => vec![Resolved { node: None, sent: false }],
-            Target::Node(node) => {
-                self.known(from, node).map(|at| Resolved { node: Some(at), sent: false }).into_iter().collect()
-            }
+            Target::End => vec![ResolvedTarget { node: None, sent: false }],
+            Target::Node(node) if node.name() == "__end__" => vec![ResolvedTarget { node: None, sent: false }],
+            Target::Node(node) => self
+                .find_target(from, node)
+                .map(|at| ResolvedTarget { node: Some(at), sent: false })
+                .into_iter()
+                .collect(),
             Target::Sends(sends) => {
                 let sent = self.send(from, sends);
                 let empty = sends.empty.as_deref().map(|target| self.targets(from, target));
@@ -323,8 +326,8 @@ impl Resolver {
         }
     }
 
-    fn known(&mut self, from: &str, node: &Name) -> Option<usize> {
-        if let Some(at) = self.at(node) {
+    fn find_target(&mut self, from: &str, node: &Name) -> Option<usize> {
+        if let Some(at) = self.node_index(node) {
             return Some(at as usize);
         }
         if node.name() == "__start__" {
@@ -336,23 +339,23 @@ impl Resolver {
         None
     }
 
-    fn send(&mut self, from: &str, sends: &Sends<Name>) -> Option<Resolved> {
-        let at = self.known(from, &sends.node)?;
-        let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), short(sends.type_name));
-        match self.nodes[at].body.takes() {
+    fn send(&mut self, from: &str, sends: &Sends<Name>) -> Option<ResolvedTarget> {
+        let at = self.find_target(from, &sends.node)?;
+        let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), short_name(sends.type_name));
+        match self.nodes[at].body.payload_type() {
             Some((takes, _)) if takes == sends.takes => {}
             _ if self.nodes[at].body.is_missing() => {}
             Some((_, takes)) => {
-                let takes = short(takes);
+                let takes = short_name(takes);
                 self.problems.push(Problem::WrongPayload { from, worker, takes, sent });
             }
             None => self.problems.push(Problem::SendToNode { from, node: worker, sent }),
         }
-        Some(Resolved { node: Some(at), sent: true })
+        Some(ResolvedTarget { node: Some(at), sent: true })
     }
 }
 
-struct Resolved {
+struct ResolvedTarget {
     /// `None` is END.
     node: Option<usize>,
     sent: bool,

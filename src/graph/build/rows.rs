@@ -27,7 +27,7 @@ pub(crate) fn may_wait(row: &Row) -> bool {
 }
 
 /// Returns the names and types of the questions that a node and its subgraphs declare.
-pub(crate) fn declared(row: &Row) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn declared_questions(row: &Row) -> Vec<(&'static str, &'static str)> {
     let own = row.options.declared.asks.iter();
     let own = own.flat_map(|(name, asks)| asks.iter().map(move |ask| (*name, ask.type_name)));
     own.chain(row.children.iter().flat_map(|child| child.0.declared())).collect()

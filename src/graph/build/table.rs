@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::checkpoint::{ChannelShape, Shape};
 use crate::graph::context::NodeMeta;
-use crate::graph::node::{Body, Choose, Longest, RowOptions};
+use crate::graph::node::{Body, Choose, LongestPoll, RowOptions};
 use crate::graph::records::START_NODE;
 use crate::graph::state::{AnySchema, Channel, Mask};
 use crate::graph::view::{AnyChild, Outline};
@@ -81,7 +81,7 @@ pub(crate) struct RowExecution {
     /// The part of its cache keys that identifies the body; `None`: it has no cache policy.
     pub cache_key: Option<Vec<u8>>,
     /// The longest polls that blocked their thread.
-    pub longest: Arc<Longest>,
+    pub longest: Arc<LongestPoll>,
 }
 
 #[derive(Default)]
@@ -141,13 +141,13 @@ pub(super) fn index_of(nodes: &[Row], name: &str) -> Option<u32> {
 }
 
 impl Table {
-    pub(crate) fn named(&self, name: &str) -> Option<u32> {
+    pub(crate) fn node_index(&self, name: &str) -> Option<u32> {
         index_of(&self.nodes, name)
     }
 
     /// Returns the node with this current or former name.
     pub(crate) fn now(&self, name: &str) -> Option<u32> {
-        self.named(name).or_else(|| self.named(self.identity.renamed.get(name)?))
+        self.node_index(name).or_else(|| self.node_index(self.identity.renamed.get(name)?))
     }
 
     pub(crate) fn row(&self, node: u32) -> &Row {
@@ -192,7 +192,7 @@ pub(crate) fn shape(schema: &AnySchema, nodes: &[Row], joins: &[Join], (version,
         version: channel.schema_version(),
         secret: channel.is_secret(),
         rule: channel.rule_name().to_owned(),
-        logged: channel.stored().is_logged(),
+        logged: channel.storage().is_logged(),
     };
     Shape {
         channels: schema.channels().iter().map(channel).collect(),

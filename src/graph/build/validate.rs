@@ -10,7 +10,7 @@ impl Outline {
     pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>, lost: &LostEdges) -> Vec<Problem> {
         let paths = Paths::of(self, lost);
         let joins = [self.conditional_joins(), self.ends_beside_routers()].concat();
-        let found = [self.unreachable(&paths, lost), self.trapped(&paths), self.endless(&paths), joins].concat();
+        let found = [self.unreachable(&paths, lost), self.trapped_loops(&paths), self.endless(&paths), joins].concat();
         found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
     }
 
@@ -38,7 +38,7 @@ impl Outline {
     }
 
     /// Finds nodes on a loop without a path to END.
-    fn trapped(&self, paths: &Paths) -> Vec<Problem> {
+    fn trapped_loops(&self, paths: &Paths) -> Vec<Problem> {
         let mut reported = vec![false; self.nodes.len()];
         let mut problems = vec![];
         for node in 0..self.nodes.len() {
@@ -63,7 +63,7 @@ impl Outline {
     /// Finds loops whose edges and joins all fire every time: no router chooses in them, and no error handler replaces a
     /// node. Gotos are added to edges, so none leads out of such a loop.
     fn endless(&self, paths: &Paths) -> Vec<Problem> {
-        let unconditional = Unconditional::of(self);
+        let unconditional = UnconditionalEdges::of(self);
         let mut reported = unconditional.off_loops();
         let mut problems = vec![];
         for node in 0..self.nodes.len() {
@@ -145,12 +145,12 @@ impl Paths {
 }
 
 /// The edges and joins that fire every time, whatever the state and commands.
-struct Unconditional<'a> {
+struct UnconditionalEdges<'a> {
     edges: Vec<Vec<usize>>,
     joins: Vec<&'a (Vec<usize>, usize)>,
 }
 
-impl<'a> Unconditional<'a> {
+impl<'a> UnconditionalEdges<'a> {
     fn of(outline: &'a Outline) -> Self {
         let fires = |from: usize| !outline.nodes[from].is_handled;
         let mut edges = vec![vec![]; outline.nodes.len()];

@@ -136,7 +136,7 @@ where
             let terms = match task.terms(&self).await {
                 Ok(terms) => terms,
                 Err(error) => {
-                    task.wrong(error);
+                    task.fail_with(error);
                     return Err(Interrupted::new().into());
                 }
             };
@@ -181,9 +181,9 @@ impl TaskCtx {
     async fn expires<I: Interrupt>(&self, key: Option<&str>, time: Duration) -> Result<u64, RunError> {
         let key = match key {
             Some(key) => format!("{}={key}", I::NAME),
-            None => self.counted(EffectKind::Sleep, I::NAME),
+            None => self.next_key(EffectKind::Sleep, I::NAME),
         };
         let length = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.recorded(EffectKind::Sleep, (&key, PLAIN), || self.shared.now().saturating_add(length)).await
+        self.get_or_record(EffectKind::Sleep, (&key, PLAIN), || self.shared.now().saturating_add(length)).await
     }
 }

@@ -77,7 +77,7 @@ impl<C> Ctx<C> {
     /// Returns the thread; none for a run without one. A replay of a copied or imported thread gives the name of the copy.
     pub fn thread(&self) -> Option<&ThreadId> {
         if let Some(comparison) = &self.0.shared.replay {
-            comparison.reads_thread();
+            comparison.note_thread_read();
         }
         self.0.shared.thread.as_ref()
     }
@@ -104,7 +104,7 @@ impl<C> Ctx<C> {
 
     fn note_unrecorded_steps(&self) {
         if let Some(comparison) = &self.0.shared.replay {
-            comparison.doubts("it read how many supersteps were left, which is not recorded");
+            comparison.note_doubt("it read how many supersteps were left, which is not recorded");
         }
     }
 
@@ -124,7 +124,7 @@ impl<C> Ctx<C> {
     /// returns after that counts as ever (an update is kept, an error fails the run), so end with
     /// `std::future::pending().await` to leave the thread cancelled.
     pub async fn cancelled(&self) {
-        self.0.shared.cancelled().await;
+        self.0.shared.wait_for_cancel().await;
     }
 
     /// Tells an idle timeout that the node is alive; with it are the nodes whose subgraphs it is in.
@@ -250,7 +250,11 @@ impl<C> Ctx<C> {
     /// Returns what the run keeps under a name until it ends; made if nothing is kept there yet. Subgraphs share it. None if
     /// something of another type is kept there.
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
-    pub(crate) async fn kept<T: Clone + Send + 'static>(&self, name: &str, make: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) async fn keep_for_run<T: Clone + Send + 'static>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> T,
+    ) -> Option<T> {
         let mut kept = self.0.shared.environment.keeps.0.lock().await;
         let thing = kept.entry(name.to_owned()).or_insert_with(|| Box::new(make()));
         thing.downcast_ref::<T>().cloned()

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::ctx::Ctx;
 use super::journal::{Entry, JournalLookup};
 use super::lazy::Lazy;
-use super::shared::Staged;
+use super::shared::StagedResult;
 use super::task::TaskCtx;
 use crate::checkpoint::{EffectEnd, EffectKind, EffectRecord};
 use crate::graph::error::{NodeError, RunError};
@@ -104,12 +104,12 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     {
         let key = key.into();
         let arguments = Canon::of(|| format!("arguments of effect `{key}`"), arguments).map_err(RunError::from);
-        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, body: called(body), probe: None }))
+        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, body: erase_call(body), probe: None }))
     }
 }
 
 /// Returns the call without the types of its closure, future and error.
-fn called<'a, F, Fut, T, E>(call: F) -> Call<'a, T>
+fn erase_call<'a, F, Fut, T, E>(call: F) -> Call<'a, T>
 where
     F: FnOnce(String) -> Fut + Send + 'a,
     Fut: Future<Output = Result<T, E>> + Send + 'a,
@@ -130,7 +130,7 @@ impl<'a, C, T> Effect<'a, C, T> {
         Fut: Future<Output = Result<Option<T>, E>> + Send + 'a,
         E: Into<NodeError>,
     {
-        Self(self.0.set(|new| new.probe = Some(called(probe))))
+        Self(self.0.set(|new| new.probe = Some(erase_call(probe))))
     }
 }
 
@@ -167,17 +167,19 @@ where
             let Self { ctx, key, arguments, body, probe } = self;
             let task = &*ctx.0;
             let found = task.begin_entry(EffectKind::Effect, &key, arguments).await;
-            let mut entry = match found.map_err(|wrong| task.wrong(wrong))? {
-                JournalLookup::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
+            let mut entry = match found.map_err(|wrong| task.fail_with(wrong))? {
+                JournalLookup::Recorded(record) => {
+                    return task.decode_result(&key, &record).map_err(|wrong| task.fail_with(wrong));
+                }
                 JournalLookup::Failed(error) => return Err(error),
                 JournalLookup::New(entry) => entry,
             };
             let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
-            kept.map_err(|error| task.wrong(error.into()))?;
+            kept.map_err(|error| task.fail_with(error.into()))?;
             let idempotency = entry.record.idempotency.clone();
-            let mut result = match task.staged(&key, &entry)? {
-                Some(Staged::Fails(error)) => return Err(task.failed(&key, &entry, error)),
-                Some(Staged::Value(value)) => Some((value, EffectEnd::Done)),
+            let mut result = match task.staged_result(&key, &entry)? {
+                Some(StagedResult::Fails(error)) => return Err(task.record_failure(&key, &entry, error)),
+                Some(StagedResult::Value(value)) => Some((value, EffectEnd::Done)),
                 None => None,
             };
             if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_started()) {
@@ -187,20 +189,20 @@ where
             let (result, end) = match result {
                 Some(known) => known,
                 None => {
-                    task.starts(&entry);
+                    task.note_start(&entry);
                     let ended = task.in_effect((&key, ""), async { body(idempotency).await }).await;
                     task.journal().stop(&entry.key);
                     match ended? {
                         Ok(result) => (result, EffectEnd::Done),
-                        Err(error) => return Err(task.failed(&key, &entry, error)),
+                        Err(error) => return Err(task.record_failure(&key, &entry, error)),
                     }
                 }
             };
-            entry.ends(task, end);
-            entry.set(&key, &result).map_err(|wrong| task.wrong(wrong))?;
-            match task.keep(&key, entry).await.map_err(|wrong| task.wrong(wrong))? {
+            entry.add_run(task, end);
+            entry.set(&key, &result).map_err(|wrong| task.fail_with(wrong))?;
+            match task.keep(&key, entry).await.map_err(|wrong| task.fail_with(wrong))? {
                 None => Ok(result),
-                Some(first) => task.taken(&key, &first).map_err(|wrong| task.wrong(wrong)),
+                Some(first) => task.decode_result(&key, &first).map_err(|wrong| task.fail_with(wrong)),
             }
         })
     }
@@ -216,28 +218,32 @@ impl TaskCtx {
     }
 
     /// Returns the result of an effect that a test has set.
-    fn staged<T: DeserializeOwned>(&self, key: &str, entry: &Entry) -> Result<Option<Staged<T>>, NodeError> {
+    fn staged_result<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        entry: &Entry,
+    ) -> Result<Option<StagedResult<T>>, NodeError> {
         let Some(stage) = &self.shared.environment.stage else { return Ok(None) };
         let record = &entry.record;
-        let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.wrong(wrong))?;
+        let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.fail_with(wrong))?;
         let read = |bytes: Vec<u8>| {
             reading::decode_only(&bytes).map_err(|reason| {
                 let what = format!("result that the test gives effect `{key}`");
-                self.wrong(RunError::Codec { what, reason })
+                self.fail_with(RunError::Codec { what, reason })
             })
         };
         match staged {
-            Some(Staged::Value(bytes)) => Ok(Some(Staged::Value(read(bytes)?))),
-            Some(Staged::Fails(error)) => Ok(Some(Staged::Fails(error))),
+            Some(StagedResult::Value(bytes)) => Ok(Some(StagedResult::Value(read(bytes)?))),
+            Some(StagedResult::Fails(error)) => Ok(Some(StagedResult::Fails(error))),
             None => Ok(None),
         }
     }
 
     /// Notes how an effect failed, for replays: an attempt does it again.
-    fn failed(&self, key: &str, entry: &Entry, error: NodeError) -> NodeError {
+    fn record_failure(&self, key: &str, entry: &Entry, error: NodeError) -> NodeError {
         let record = EffectRecord { kind: EffectKind::Failure, ..entry.record.clone() };
         let mut failure = Entry { key: self.entry_key(EffectKind::Failure, key), record };
-        failure.ends(self, EffectEnd::Failed);
+        failure.add_run(self, EffectEnd::Failed);
         if failure.set(key, &error.to_string()).is_ok() {
             self.journal().note_failure(&entry.key, failure.key, failure.record);
         }
@@ -291,7 +297,7 @@ impl EffectScope {
     }
 
     /// Returns how many entries of a kind were used here.
-    pub(crate) fn used(&self, kind: EffectKind) -> u32 {
+    pub(crate) fn use_count(&self, kind: EffectKind) -> u32 {
         self.drawn[kind as usize].load(Ordering::Relaxed)
     }
 

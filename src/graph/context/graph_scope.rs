@@ -89,9 +89,9 @@ impl GraphScope {
 
 /// A state that a task may take for as long as it runs.
 #[derive(Default)]
-pub(crate) struct MovedState(Mutex<Option<AnyState>>);
+pub(crate) struct StateCell(Mutex<Option<AnyState>>);
 
-impl MovedState {
+impl StateCell {
     pub(crate) fn put(&self, state: AnyState) {
         *self.lock() = Some(state);
     }
@@ -101,7 +101,7 @@ impl MovedState {
     pub(crate) fn exchange(&self, copy: AnyState) -> Result<AnyState, AnyState> {
         let mut moved = self.lock();
         match moved.take() {
-            Some(state) if state.is(&copy) => Ok(state),
+            Some(state) if state.ptr_eq(&copy) => Ok(state),
             other => {
                 *moved = other;
                 Err(copy)
@@ -141,7 +141,7 @@ impl StateLocations {
     /// is in memory, `None` if that graph stores the channel in another way.
     pub(crate) fn slot(&self, schema: &AnySchema, at: usize) -> Option<(Slot, u64)> {
         let (ours, theirs) = (self.schema.channels().get(at)?, schema.channels().get(at)?);
-        let stored = |channel: &Channel| (channel.stored(), channel.value_codec(), channel.schema_version());
+        let stored = |channel: &Channel| (channel.storage(), channel.value_codec(), channel.schema_version());
         let words = |channel: &Channel| [channel.name(), channel.type_name(), channel.rule_name()].map(str::to_owned);
         if stored(ours) != stored(theirs) || words(ours) != words(theirs) || ours.is_secret() != theirs.is_secret() {
             return None;

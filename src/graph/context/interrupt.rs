@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ctx::Ctx;
 use super::graph_scope::QuestionOwner;
-use super::places::{Asking, EarlierQuestion, Known, Place, PlaceRule, Places, Rematch};
-use super::task::{QuestionUse, Raised, TaskCtx};
+use super::places::{EarlierQuestion, KnownAnswers, Place, PlaceRule, Places, Rematch, UnplacedQuestion};
+use super::task::{AttemptStop, QuestionUse, TaskCtx};
 use crate::checkpoint::TermsRecord;
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{Closed, Interrupt, InterruptId, Interrupted, Question, Shows, Terms};
+use crate::graph::interrupt::{ClosedQuestion, Interrupt, InterruptId, Interrupted, Question, QuestionFormat, Terms};
 use crate::graph::records::{clock, escaped_key};
 use crate::graph::state::{Canon, reading, value};
 
@@ -51,7 +51,7 @@ impl<C> Ctx<C> {
     /// [`Interrupted`] is no failure: pass it on with `?`. If the node asks something else than what was answered, it fails
     /// with [`RunError::QuestionChanged`], and no answer is used.
     pub fn interrupt<I: Interrupt>(&self, question: I) -> Result<I::Resume, Interrupted> {
-        self.0.interrupted(None, &question)
+        self.0.answer_or_interrupt(None, &question)
     }
 
     /// Returns the answer to the question with this key, or stops the node until there is one.
@@ -86,23 +86,23 @@ impl<C> Ctx<C> {
     /// # Errors
     /// As [`interrupt`](Self::interrupt). A key that is used twice in one attempt fails the node.
     pub fn interrupt_as<I: Interrupt>(&self, key: impl Into<String>, question: I) -> Result<I::Resume, Interrupted> {
-        self.0.interrupted(Some(&key.into()), &question)
+        self.0.answer_or_interrupt(Some(&key.into()), &question)
     }
 }
 
 /// The result of asking a question.
 pub(crate) enum Answered<T> {
     Given(T),
-    Closed(Closed),
+    Closed(ClosedQuestion),
 }
 
 impl TaskCtx {
-    fn interrupted<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
+    fn answer_or_interrupt<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
         let raised = match self.interrupt(key, question, None) {
             Ok(Answered::Given(answer)) => return Ok(answer),
             Ok(Answered::Closed(closed)) => {
                 let (node, question) = (Arc::clone(&self.facts.name), I::NAME.to_owned());
-                Raised::Wrong(RunError::QuestionClosed { node, reason: closed.error(&question).to_string() })
+                AttemptStop::Wrong(RunError::QuestionClosed { node, reason: closed.error(&question).to_string() })
             }
             Err(raised) => *raised,
         };
@@ -116,32 +116,32 @@ impl TaskCtx {
         key: Option<&str>,
         question: &I,
         terms: Option<&TermsRecord>,
-    ) -> Result<Answered<I::Resume>, Box<Raised>> {
+    ) -> Result<Answered<I::Resume>, Box<AttemptStop>> {
         let (asker, nth, rule) = self.asks_as(key);
         if let Some(key) = key
             && !self.state().journal.used.insert(format!("={asker}"))
         {
-            return Err(wrong(RunError::EffectTwice { node: Arc::clone(&self.facts.name), key: key.to_owned() }));
+            return Err(boxed_error(RunError::EffectTwice { node: Arc::clone(&self.facts.name), key: key.to_owned() }));
         }
         let payload = Canon::of(|| format!("question `{}`", I::NAME), question).ok();
-        let asking = Asking { asker, nth, rule, name: I::NAME, payload };
+        let asking = UnplacedQuestion { asker, nth, rule, name: I::NAME, payload };
         let owner = self.question_owner();
         let place = match self.place_of(&asking) {
             Place::At(place) => place,
-            Place::Changed(place) => return Err(wrong(self.changed(&owner, place, &asking))),
+            Place::Changed(place) => return Err(boxed_error(self.question_changed(&owner, place, &asking))),
         };
         let Some(bytes) = owner.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
             return Err(Box::new(self.ask(place, asking.asker, question, terms)));
         };
         if let Some(differs) = self.asks_otherwise(&owner, place, &asking) {
-            return Err(wrong(differs));
+            return Err(boxed_error(differs));
         }
-        if let Some(closed) = Closed::decode(bytes) {
+        if let Some(closed) = ClosedQuestion::decode(bytes) {
             return Ok(Answered::Closed(closed));
         }
         reading::decode(bytes)
             .map(Answered::Given)
-            .map_err(|reason| wrong(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
+            .map_err(|reason| boxed_error(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
     }
 
     /// A question must be declared, by its type: an answer is checked against what was declared.
@@ -157,31 +157,31 @@ impl TaskCtx {
         }
     }
 
-    fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I, terms: Option<&TermsRecord>) -> Raised {
+    fn ask<I: Interrupt>(&self, place: u32, asker: String, question: &I, terms: Option<&TermsRecord>) -> AttemptStop {
         if let Err(error) = self.check_declared::<I>() {
-            return Raised::Wrong(error);
+            return AttemptStop::Wrong(error);
         }
         if !self.shared.limits.may_ask {
-            return Raised::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
+            return AttemptStop::Wrong(RunError::NoCheckpointer { what: "a graph that asks a question" });
         }
         match value::encode_both_ways(|| format!("question `{}`", I::NAME), type_name::<I>(), question) {
-            Ok(payload) => Raised::Ask(Question {
+            Ok(payload) => AttemptStop::Ask(Question {
                 id: self.question_id(place),
-                terms: self.agreed(place, terms),
+                terms: self.question_terms(place, terms),
                 name: I::NAME.to_owned(),
                 node: self.facts.name.to_string(),
                 namespace: self.scope.names.to_vec(),
                 payload,
-                shows: Shows::of::<I>(),
+                shows: QuestionFormat::of::<I>(),
                 answered: false,
                 asker,
             }),
-            Err(error) => Raised::Wrong(error.into()),
+            Err(error) => AttemptStop::Wrong(error.into()),
         }
     }
 
     /// The terms of a question that is asked now. The task runs again when it expires.
-    fn agreed(&self, place: u32, terms: Option<&TermsRecord>) -> Terms {
+    fn question_terms(&self, place: u32, terms: Option<&TermsRecord>) -> Terms {
         let Some(terms) = terms else { return Terms::default() };
         self.state().note_wake(terms.expires);
         let QuestionOwner { checkpoint, task, .. } = *self.question_owner();
@@ -202,24 +202,27 @@ impl TaskCtx {
         }
     }
 
-    fn changed(&self, owner: &QuestionOwner, place: u32, asking: &Asking) -> RunError {
-        let before = earlier(owner, place);
+    fn question_changed(&self, owner: &QuestionOwner, place: u32, asking: &UnplacedQuestion) -> RunError {
+        let before = earlier_question(owner, place);
         RunError::QuestionChanged {
             node: Arc::clone(&self.facts.name),
             place: place as usize,
             before: before.map(|before| before.name.clone()).unwrap_or_default(),
-            before_payload: before.and_then(|before| value::canon(before.payload.as_ref()?).ok()).as_ref().map(shown),
+            before_payload: before
+                .and_then(|before| value::canon(before.payload.as_ref()?).ok())
+                .as_ref()
+                .map(shorten_payload),
             now: asking.name,
-            now_payload: asking.payload.as_ref().map(shown),
+            now_payload: asking.payload.as_ref().map(shorten_payload),
         }
     }
 
     /// Returns the error if a question differs from the answered one in its place: in its type or, in a replay, in its
     /// payload.
-    fn asks_otherwise(&self, owner: &QuestionOwner, place: u32, asking: &Asking) -> Option<RunError> {
-        let before = earlier(owner, place)?;
+    fn asks_otherwise(&self, owner: &QuestionOwner, place: u32, asking: &UnplacedQuestion) -> Option<RunError> {
+        let before = earlier_question(owner, place)?;
         if before.name != asking.name {
-            return Some(self.changed(owner, place, asking));
+            return Some(self.question_changed(owner, place, asking));
         }
         if self.shared.replay.as_ref().is_none_or(|replay| replay.goes_on) || !before.here {
             return None;
@@ -234,16 +237,16 @@ impl TaskCtx {
     }
 }
 
-fn wrong(error: RunError) -> Box<Raised> {
-    Box::new(Raised::Wrong(error))
+fn boxed_error(error: RunError) -> Box<AttemptStop> {
+    Box::new(AttemptStop::Wrong(error))
 }
 
-fn earlier(owner: &QuestionOwner, place: u32) -> Option<&EarlierQuestion> {
+fn earlier_question(owner: &QuestionOwner, place: u32) -> Option<&EarlierQuestion> {
     owner.answers.as_ref()?.asked.get(&place)
 }
 
 /// A payload in an error, cut to a line.
-fn shown(payload: &Canon) -> String {
+fn shorten_payload(payload: &Canon) -> String {
     const LONGEST: usize = 200;
     let text = payload.json().to_string();
     match text.char_indices().nth(LONGEST) {
@@ -254,7 +257,7 @@ fn shown(payload: &Canon) -> String {
 
 impl TaskCtx {
     /// Returns the place of a question among all that are asked in the name of the same saved task.
-    fn place_of(&self, asking: &Asking) -> Place {
+    fn place_of(&self, asking: &UnplacedQuestion) -> Place {
         let owner = self.question_owner();
         let mut places = owner.places.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
@@ -320,7 +323,7 @@ impl TaskCtx {
 
     /// Returns the answers for another run of the body if it asked something new and left answers unused: the state may have
     /// been updated, or the payload varies. Only the end of an attempt shows this, as branches of a join ask in any order.
-    pub(crate) fn rematched(&self, questions: &[Question]) -> Option<Arc<Known>> {
+    pub(crate) fn rematch_answers(&self, questions: &[Question]) -> Option<Arc<KnownAnswers>> {
         let known = self.answers.as_ref().filter(|known| known.rematch == Rematch::New && !self.facts.by_position)?;
         let state = self.state();
         let is_unused = |asker: &str, place: &u32| {
@@ -338,7 +341,7 @@ impl TaskCtx {
             true => Rematch::ByType,
             false => Rematch::Refused,
         };
-        Some(Arc::new(Known { rematch, ..Known::clone(known) }))
+        Some(Arc::new(KnownAnswers { rematch, ..KnownAnswers::clone(known) }))
     }
 
     /// Returns the key or the effects by which the body itself asks as `asker`; none if a task in one of its subgraphs does.
@@ -348,7 +351,7 @@ impl TaskCtx {
 
     /// Returns the type of a question of the body's own that was answered before and that this attempt has not asked. What an
     /// effect asked is not asked again once the effect is recorded.
-    pub(crate) fn unasked(&self) -> Option<String> {
+    pub(crate) fn unasked_question(&self) -> Option<String> {
         let known = self.answers.as_ref()?;
         let state = self.state();
         let own = |asked: &EarlierQuestion| self.own_part(&asked.asker).is_some_and(|part| !part.starts_with('@'));

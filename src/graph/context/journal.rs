@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_base::text::shorten;
 
-use super::task::{Raised, TaskCtx};
+use super::task::{AttemptStop, TaskCtx};
 use crate::checkpoint::{CheckpointError, Commit, EffectEnd, EffectKind, EffectRecord, EffectRun};
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::interrupt::SignalId;
-use crate::graph::records::{EFFECTS_LIMIT, Found, Journal, JournalPath, PathTask, SENT};
+use crate::graph::records::{EFFECTS_LIMIT, Journal, JournalPath, LookupResult, PathTask, SENT};
 use crate::graph::state::{Canon, reading, value};
 
 /// The maximum number of bytes of its arguments that an entry shows.
@@ -34,7 +34,7 @@ impl Entry {
     }
 
     /// Notes which signal the entry holds.
-    pub(crate) fn of_signal(&mut self, id: &SignalId) {
+    pub(crate) fn set_signal(&mut self, id: &SignalId) {
         self.record.idempotency = id.to_string();
     }
 
@@ -76,9 +76,9 @@ impl TaskCtx {
         // The hash decides, not the text, which is cut for people.
         let hash = arguments.hash();
         match self.journal().find(&full) {
-            Found::Recorded(record, safe) => {
+            LookupResult::Recorded(record, safe) => {
                 if record.arguments != hash {
-                    return Err(self.other_arguments(key, record.shown, shown(&arguments)));
+                    return Err(self.other_arguments(key, record.shown, shorten_arguments(&arguments)));
                 }
                 // An earlier attempt may not have waited for its commit: the result counts once it is on disk.
                 if !safe && kind == EffectKind::Effect {
@@ -87,18 +87,19 @@ impl TaskCtx {
                 Ok(JournalLookup::Recorded(record))
             }
             // Replays only: nothing may be added, and an effect that failed when it was recorded fails again.
-            Found::Missing => {
-                if let Found::Recorded(record, _) = self.journal().find(&self.entry_key(EffectKind::Failure, key))
+            LookupResult::Missing => {
+                if let LookupResult::Recorded(record, _) =
+                    self.journal().find(&self.entry_key(EffectKind::Failure, key))
                     && kind == EffectKind::Effect
                     && record.arguments == hash
                 {
-                    let text: String = self.taken(key, &record)?;
+                    let text: String = self.decode_result(key, &record)?;
                     return Ok(JournalLookup::Failed(text.into()));
                 }
-                let now = if kind == EffectKind::Effect { shown(&arguments) } else { "asked for".into() };
+                let now = if kind == EffectKind::Effect { shorten_arguments(&arguments) } else { "asked for".into() };
                 Err(RunError::NotRecorded { node: self.facts.name.clone(), what: entry_name(kind, key), now })
             }
-            Found::New => {
+            LookupResult::New => {
                 // A journal is read as a whole when its task resumes, so its length has a limit.
                 let count = self.journal().len();
                 if count >= EFFECTS_LIMIT {
@@ -106,7 +107,7 @@ impl TaskCtx {
                     return Err(RunError::TooMany { from, what, count: count + 1, limit: EFFECTS_LIMIT });
                 }
                 let idempotency = self.idempotency(kind, key, &full);
-                Ok(JournalLookup::New(self.entry(kind, full, (hash, shown(&arguments)), idempotency)))
+                Ok(JournalLookup::New(self.entry(kind, full, (hash, shorten_arguments(&arguments)), idempotency)))
             }
         }
     }
@@ -114,14 +115,14 @@ impl TaskCtx {
     fn entry(&self, kind: EffectKind, key: String, (arguments, shown): (u64, String), idempotency: String) -> Entry {
         let (value, at) = (vec![], self.shared.now());
         let runs = match kind {
-            EffectKind::Effect => self.dropped(&key, at),
+            EffectKind::Effect => self.dropped_runs(&key, at),
             EffectKind::Value
             | EffectKind::Time
             | EffectKind::Random
             | EffectKind::Sleep
             | EffectKind::Failure
             | EffectKind::Signal => {
-                vec![self.run(at, EffectEnd::Done)]
+                vec![self.effect_run(at, EffectEnd::Done)]
             }
         };
         Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at, runs } }
@@ -155,7 +156,7 @@ impl TaskCtx {
     }
 
     /// Reads a recorded result.
-    pub(crate) fn taken<T: DeserializeOwned>(&self, key: &str, record: &EffectRecord) -> Result<T, RunError> {
+    pub(crate) fn decode_result<T: DeserializeOwned>(&self, key: &str, record: &EffectRecord) -> Result<T, RunError> {
         reading::decode_only(&record.value).map_err(|reason| {
             let what = format!("recorded result of `{key}` of node `{}`", self.facts.name);
             RunError::Codec { what, reason }
@@ -167,9 +168,9 @@ impl TaskCtx {
     }
 
     /// Ends the task with this error, whatever its body makes of what it gets.
-    pub(crate) fn wrong(&self, error: RunError) -> NodeError {
+    pub(crate) fn fail_with(&self, error: RunError) -> NodeError {
         let failure = NodeError::permanent(error.to_string());
-        self.raise(Raised::Wrong(error));
+        self.raise(AttemptStop::Wrong(error));
         failure
     }
 }
@@ -204,10 +205,10 @@ impl TaskCtx {
     }
 
     /// A number drawn at random. With a seed it is the task's own, whatever ran before it.
-    pub(crate) fn drawn(&self) -> u64 {
+    pub(crate) fn draw_random(&self) -> u64 {
         let scope = self.effect_scope();
         let (within, nth) = match &scope {
-            Some(scope) => (scope.path().as_str(), scope.used(EffectKind::Random)),
+            Some(scope) => (scope.path().as_str(), scope.use_count(EffectKind::Random)),
             None => ("", self.state().journal.nth[EffectKind::Random as usize]),
         };
         let place = || {
@@ -258,13 +259,13 @@ impl TaskCtx {
     }
 
     /// The run of an effect that starts with an entry made now, and ends with it.
-    fn run(&self, at: u64, end: EffectEnd) -> EffectRun {
+    fn effect_run(&self, at: u64, end: EffectEnd) -> EffectRun {
         let took = self.shared.now().saturating_sub(at);
         EffectRun { attempt: self.nth_attempt(), before: 0, took, end }
     }
 
     /// The run of an effect that an earlier attempt started and did not end.
-    fn dropped(&self, key: &str, at: u64) -> Vec<EffectRun> {
+    fn dropped_runs(&self, key: &str, at: u64) -> Vec<EffectRun> {
         let run = |(attempt, started)| EffectRun {
             attempt,
             before: at.saturating_sub(started),
@@ -275,15 +276,15 @@ impl TaskCtx {
     }
 
     /// Notes that the body of an effect starts.
-    pub(super) fn starts(&self, entry: &Entry) {
+    pub(super) fn note_start(&self, entry: &Entry) {
         self.journal().start(&entry.key, self.nth_attempt(), self.shared.now());
     }
 }
 
 impl Entry {
     /// Adds the run that came to its result.
-    pub(super) fn ends(&mut self, task: &TaskCtx, end: EffectEnd) {
-        let run = task.run(self.record.at, end);
+    pub(super) fn add_run(&mut self, task: &TaskCtx, end: EffectEnd) {
+        let run = task.effect_run(self.record.at, end);
         self.record.runs.push(run);
     }
 }
@@ -303,6 +304,6 @@ pub(crate) fn entry_name(kind: EffectKind, key: &str) -> String {
 }
 
 /// The arguments as a person reads them.
-fn shown(arguments: &Canon) -> String {
+fn shorten_arguments(arguments: &Canon) -> String {
     shorten(&arguments.json().to_string(), SHOWN)
 }

@@ -39,14 +39,16 @@ pub use effect::Effect;
 pub use shared::Budget;
 pub use verify_result::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 
-pub(crate) use graph_scope::{GraphScope, JournalScope, MovedState, QuestionScope, StateLocations};
+pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope, StateCell, StateLocations};
 pub(crate) use permits::Permits;
-pub(crate) use places::{Answers, EarlierQuestion, Known};
+pub(crate) use places::{Answers, EarlierQuestion, KnownAnswers};
 #[cfg(feature = "test-util")]
-pub(crate) use shared::Staged;
+pub(crate) use shared::StagedResult;
 pub(crate) use shared::{
     AnyContext, BudgetUse, Budgets, Cancellation, Environment, EventOptions, Exit, Limits, Shared, Stage,
 };
 pub(crate) use stragglers::Stragglers;
-pub(crate) use task::{Attempt, AttemptProgress, Kept, NodeMeta, Raised, SubgraphCalls, TaskCtx, TaskPosition};
+pub(crate) use task::{
+    Attempt, AttemptProgress, AttemptStop, ChildCheckpoints, NodeMeta, SubgraphCalls, TaskCtx, TaskPosition,
+};
 pub(crate) use verify_result::{Comparison, Difference, Spot};

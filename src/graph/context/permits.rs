@@ -34,13 +34,13 @@ pub(crate) fn semaphore(limit: usize) -> Semaphore {
 pub(crate) struct Permits {
     /// The group first: who waits for that holds nobody up.
     sources: Vec<Arc<Semaphore>>,
-    held: Mutex<Held>,
+    held: Mutex<PermitState>,
     /// Calls that end one after the other take the permits once.
     turn: AsyncMutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct PermitState {
     permits: Vec<OwnedSemaphorePermit>,
     /// The number of running subgraphs of the task.
     calls: u32,
@@ -56,7 +56,7 @@ impl Permits {
 
     /// Runs a task's body once there is a permit for it.
     pub(crate) async fn run<T>(self: Arc<Self>, body: impl Future<Output = T>) -> T {
-        let _end = End(Arc::clone(&self));
+        let _end = PermitGuard(Arc::clone(&self));
         self.acquire().await;
         body.await
     }
@@ -64,14 +64,14 @@ impl Permits {
     /// Runs a subgraph of the task. The task gives its permits back until none of its subgraphs runs.
     pub(crate) async fn released_during<T>(&self, subgraph: impl Future<Output = T>) -> T {
         let call = {
-            let mut held = self.held();
+            let mut held = self.lock();
             held.calls += 1;
             held.permits.clear();
             Call(self)
         };
         let result = subgraph.await;
         drop(call);
-        let is_last = self.held().calls == 0;
+        let is_last = self.lock().calls == 0;
         if is_last {
             self.acquire().await;
         }
@@ -80,30 +80,30 @@ impl Permits {
 
     async fn acquire(&self) {
         let _turn = self.turn.lock().await;
-        if !self.held().permits.is_empty() {
+        if !self.lock().permits.is_empty() {
             return;
         }
         let mut permits = vec![];
         for source in &self.sources {
             permits.extend(Arc::clone(source).acquire_owned().await);
         }
-        let mut held = self.held();
+        let mut held = self.lock();
         if held.calls == 0 && !held.ended {
             held.permits = permits;
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, PermitState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Gives the permits back when the body ends or is dropped, even if its context is still held.
-struct End(Arc<Permits>);
+struct PermitGuard(Arc<Permits>);
 
-impl Drop for End {
+impl Drop for PermitGuard {
     fn drop(&mut self) {
-        let mut held = self.0.held();
+        let mut held = self.0.lock();
         held.ended = true;
         held.permits.clear();
     }
@@ -114,6 +114,6 @@ struct Call<'a>(&'a Permits);
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.0.held().calls -= 1;
+        self.0.lock().calls -= 1;
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use crate::graph::state::{Canon, value};
 
 /// The questions and answers of a task's earlier runs.
-pub(crate) type Answers = Option<Arc<Known>>;
+pub(crate) type Answers = Option<Arc<KnownAnswers>>;
 
 /// Questions that a task asked before and the answers it got, by place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownAnswers {
     pub asked: BTreeMap<u32, EarlierQuestion>,
     pub answers: BTreeMap<u32, Vec<u8>>,
     pub rematch: Rematch,
@@ -49,7 +49,7 @@ pub(crate) struct Places {
 }
 
 /// A question on its way to its place.
-pub(crate) struct Asking {
+pub(crate) struct UnplacedQuestion {
     pub asker: String,
     /// The number of questions that the asker has asked before.
     pub nth: usize,
@@ -88,9 +88,9 @@ impl Places {
     }
 
     /// Returns the place of a question; V15. `taken`: those of the attempt's questions so far.
-    pub(super) fn find(&mut self, asking: &Asking, answers: &Answers, taken: impl Fn(u32) -> bool) -> Place {
+    pub(super) fn find(&mut self, asking: &UnplacedQuestion, answers: &Answers, taken: impl Fn(u32) -> bool) -> Place {
         if asking.rule == PlaceRule::Position {
-            return Place::At(self.numbered(&asking.asker, asking.nth));
+            return Place::At(self.place_of(&asking.asker, asking.nth));
         }
         let earlier = Earlier { asking, known: answers.as_deref() };
         let mine = self.known.get(&asking.asker).map_or(&[][..], Vec::as_slice);
@@ -116,7 +116,7 @@ impl Places {
         }
     }
 
-    fn numbered(&mut self, asker: &str, nth: usize) -> u32 {
+    fn place_of(&mut self, asker: &str, nth: usize) -> u32 {
         while self.known.get(asker).is_none_or(|known| known.len() <= nth) {
             self.add(asker);
         }
@@ -133,8 +133,8 @@ impl Places {
 
 /// The earlier questions, beside the one that is asked.
 struct Earlier<'a> {
-    asking: &'a Asking,
-    known: Option<&'a Known>,
+    asking: &'a UnplacedQuestion,
+    known: Option<&'a KnownAnswers>,
 }
 
 impl Earlier<'_> {

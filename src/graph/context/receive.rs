@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ctx::Ctx;
 use super::journal::{Entry, JournalLookup, entry_name};
 use super::record::PLAIN;
-use super::task::{Raised, TaskCtx};
+use super::task::{AttemptStop, TaskCtx};
 use crate::checkpoint::{EffectKind, ReceiveRecord};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Interrupted, Signal};
@@ -42,14 +42,14 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// [`Interrupted`] is no failure: pass it on with `?`. A signal that the type does not read fails the node with
     /// [`RunError::MistypedSignal`], and stays in the mailbox. Without a store the node fails.
     pub async fn receive<T: Signal>(&self) -> Result<T, Interrupted> {
-        match self.0.received(None).await {
+        match self.0.receive_signal(None).await {
             Ok(Some(signal)) => Ok(signal),
-            Ok(None) => Err(self.0.stopped(Raised::Wrong(RunError::NotRecorded {
+            Ok(None) => Err(self.0.interrupt_with(AttemptStop::Wrong(RunError::NotRecorded {
                 node: self.0.facts.name.clone(),
                 what: format!("signal `{}`", T::NAME),
                 now: "waited for without an end".into(),
             }))),
-            Err(raised) => Err(self.0.stopped(*raised)),
+            Err(raised) => Err(self.0.interrupt_with(*raised)),
         }
     }
 
@@ -60,7 +60,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// As [`receive`](Self::receive).
     pub async fn receive_within<T: Signal>(&self, time: Duration) -> Result<Option<T>, Interrupted> {
-        self.0.received(Some(time)).await.map_err(|raised| self.0.stopped(*raised))
+        self.0.receive_signal(Some(time)).await.map_err(|raised| self.0.interrupt_with(*raised))
     }
 }
 
@@ -75,46 +75,46 @@ struct Wait<'a> {
 }
 
 impl TaskCtx {
-    fn stopped(&self, raised: Raised) -> Interrupted {
+    fn interrupt_with(&self, raised: AttemptStop) -> Interrupted {
         self.raise(raised);
         Interrupted::new()
     }
 
-    async fn received<T: Signal>(&self, within: Option<Duration>) -> Result<Option<T>, Box<Raised>> {
+    async fn receive_signal<T: Signal>(&self, within: Option<Duration>) -> Result<Option<T>, Box<AttemptStop>> {
         if !self.facts.receives.contains_key(T::NAME) {
             let (node, type_name) = (self.facts.name.clone(), std::any::type_name::<T>());
-            return Err(wrong(RunError::UndeclaredSignal { node, signal: T::NAME, type_name }));
+            return Err(boxed_error(RunError::UndeclaredSignal { node, signal: T::NAME, type_name }));
         }
-        let key = self.counted(EffectKind::Signal, T::NAME);
-        let mut entry = match self.begin_entry(EffectKind::Signal, &key, Ok(Canon::Nil)).await.map_err(wrong)? {
-            JournalLookup::Recorded(record) => return self.taken(&key, &record).map_err(wrong),
+        let key = self.next_key(EffectKind::Signal, T::NAME);
+        let mut entry = match self.begin_entry(EffectKind::Signal, &key, Ok(Canon::Nil)).await.map_err(boxed_error)? {
+            JournalLookup::Recorded(record) => return self.decode_result(&key, &record).map_err(boxed_error),
             JournalLookup::Failed(_) => {
                 let (node, what) = (self.facts.name.clone(), entry_name(EffectKind::Signal, &key));
-                return Err(wrong(RunError::NotRecorded { node, what, now: String::new() }));
+                return Err(boxed_error(RunError::NotRecorded { node, what, now: String::new() }));
             }
             JournalLookup::New(entry) => entry,
         };
         let Some(recorder) = self.shared.recorder.as_deref() else {
-            return Err(wrong(RunError::NoCheckpointer { what: "a node that receives signals" }));
+            return Err(boxed_error(RunError::NoCheckpointer { what: "a node that receives signals" }));
         };
-        let until = self.until(&key, within).await.map_err(wrong)?;
+        let until = self.until(&key, within).await.map_err(boxed_error)?;
         let wait = Wait { recorder, name: T::NAME, key, until };
         loop {
             let Some((pending, signal)) = self.first::<T>(&wait).await? else { break };
-            if let Some(signal) = self.take(&wait, &mut entry, pending, signal).map_err(wrong)? {
+            if let Some(signal) = self.take(&wait, &mut entry, pending, signal).map_err(boxed_error)? {
                 return Ok(Some(signal));
             }
         }
         if until.is_none_or(|until| until > self.shared.now()) {
-            return Err(Box::new(self.awaits(T::NAME, until, entry.key())));
+            return Err(Box::new(self.await_signal(T::NAME, until, entry.key())));
         }
-        entry.set::<Option<T>>(&wait.key, &None).map_err(wrong)?;
+        entry.set::<Option<T>>(&wait.key, &None).map_err(boxed_error)?;
         self.note(entry);
         Ok(None)
     }
 
     /// The key of the next signal or question of a type: they are counted by type.
-    pub(crate) fn counted(&self, kind: EffectKind, name: &str) -> String {
+    pub(crate) fn next_key(&self, kind: EffectKind, name: &str) -> String {
         let place = self.entry_key(kind, name);
         let nth = &mut *self.state();
         let nth = nth.questions.received.entry(place).or_default();
@@ -127,18 +127,19 @@ impl TaskCtx {
         let Some(time) = within else { return Ok(None) };
         let length = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let until = || self.shared.now().saturating_add(length);
-        self.recorded(EffectKind::Sleep, (key, PLAIN), until).await.map(Some)
+        self.get_or_record(EffectKind::Sleep, (key, PLAIN), until).await.map(Some)
     }
 
     /// The first signal of the type that came in time and that no task has.
-    async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(PendingSignal, T)>, Box<Raised>> {
-        let pending = wait.recorder.first_pending(wait.name, wait.until).await.map_err(|error| wrong(error.into()))?;
+    async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(PendingSignal, T)>, Box<AttemptStop>> {
+        let pending =
+            wait.recorder.first_pending(wait.name, wait.until).await.map_err(|error| boxed_error(error.into()))?;
         let Some(pending) = pending else { return Ok(None) };
         match reading::decode::<T>(&pending.record.value) {
             Ok(signal) => Ok(Some((pending, signal))),
             Err(reason) => {
                 let (id, signal) = (pending.id, wait.name.to_owned());
-                Err(wrong(RunError::MistypedSignal { id: Some(id), signal, reason }))
+                Err(boxed_error(RunError::MistypedSignal { id: Some(id), signal, reason }))
             }
         }
     }
@@ -153,7 +154,7 @@ impl TaskCtx {
     ) -> Result<Option<T>, RunError> {
         let signal = Some(signal);
         entry.set(&wait.key, &signal)?;
-        entry.of_signal(&pending.id);
+        entry.set_signal(&pending.id);
         let journal = self.journal();
         let took = wait.recorder.take_pending(pending.id, journal.checkpoint(), || {
             self.note(entry.clone());
@@ -163,16 +164,16 @@ impl TaskCtx {
     }
 
     /// The task waits for a signal.
-    fn awaits(&self, name: &str, until: Option<u64>, entry: &str) -> Raised {
+    fn await_signal(&self, name: &str, until: Option<u64>, entry: &str) -> AttemptStop {
         let (node, namespace) = (self.facts.name.to_string(), self.scope.names.to_vec());
         let mut state = self.state();
         state.note_wake(until);
         let (name, entry) = (name.to_owned(), entry.to_owned());
         state.waits.receives.push(ReceiveRecord { name: name.clone(), node, namespace, until, entry });
-        Raised::Signal(name)
+        AttemptStop::Signal(name)
     }
 }
 
-fn wrong(error: RunError) -> Box<Raised> {
-    Box::new(Raised::Wrong(error))
+fn boxed_error(error: RunError) -> Box<AttemptStop> {
+    Box::new(AttemptStop::Wrong(error))
 }

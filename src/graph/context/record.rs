@@ -9,7 +9,7 @@ use superstep_base::time::millis;
 
 use super::ctx::Ctx;
 use super::journal::{JournalLookup, entry_name};
-use super::task::{Raised, TaskCtx};
+use super::task::{AttemptStop, TaskCtx};
 use crate::checkpoint::EffectKind;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::interrupt::Interrupted;
@@ -32,7 +32,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         T: Serialize + DeserializeOwned + Send,
     {
         let key = key.into();
-        self.0.recorded(EffectKind::Value, (&key, PLAIN), || value).await.map_err(|wrong| self.0.wrong(wrong))
+        self.0.get_or_record(EffectKind::Value, (&key, PLAIN), || value).await.map_err(|wrong| self.0.fail_with(wrong))
     }
 
     /// Returns the time, the same in every attempt and replay of the task: the n-th call gets the n-th recorded time. To the
@@ -45,7 +45,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// If it cannot be read back, or nothing may be recorded any more (10,000 entries): the task ends with that.
     pub async fn now(&self) -> Result<SystemTime, NodeError> {
-        let now = self.numbered(EffectKind::Time, PLAIN, || self.0.shared.now()).await?;
+        let now = self.record_number(EffectKind::Time, PLAIN, || self.0.shared.now()).await?;
         Ok(UNIX_EPOCH + Duration::from_millis(now))
     }
 
@@ -54,7 +54,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// As [`now`](Self::now).
     pub async fn random(&self) -> Result<u64, NodeError> {
-        self.numbered(EffectKind::Random, PLAIN, || self.0.drawn()).await
+        self.record_number(EffectKind::Random, PLAIN, || self.0.draw_random()).await
     }
 
     /// Returns a name that nothing else has, the same in every attempt and replay of the task: a random UUID, version 4.
@@ -62,7 +62,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// As [`now`](Self::now).
     pub async fn new_id(&self) -> Result<String, NodeError> {
-        let half = || self.numbered(EffectKind::Random, HALF_ID, || self.0.drawn());
+        let half = || self.record_number(EffectKind::Random, HALF_ID, || self.0.draw_random());
         let (high, low) = (half().await?, half().await?);
         Ok(uuid(high, low))
     }
@@ -84,7 +84,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// # Errors
     /// [`Interrupted`] is no failure: pass it on with `?`.
     pub async fn sleep_until(&self, time: SystemTime) -> Result<(), Interrupted> {
-        self.waited(millis(time)).await
+        self.wait_until(millis(time)).await
     }
 
     /// Waits for this time; see [`sleep_until`](Self::sleep_until).
@@ -93,14 +93,14 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// As [`sleep_until`](Self::sleep_until).
     pub async fn sleep(&self, duration: Duration) -> Result<(), Interrupted> {
         let length = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        self.waited(self.0.shared.now().saturating_add(length)).await
+        self.wait_until(self.0.shared.now().saturating_add(length)).await
     }
 
-    async fn waited(&self, until: u64) -> Result<(), Interrupted> {
+    async fn wait_until(&self, until: u64) -> Result<(), Interrupted> {
         let task = &*self.0;
         let key = task.nth(EffectKind::Sleep).to_string();
-        let raised = match task.recorded(EffectKind::Sleep, (&key, PLAIN), || until).await {
-            Err(wrong) => Raised::Wrong(wrong),
+        let raised = match task.get_or_record(EffectKind::Sleep, (&key, PLAIN), || until).await {
+            Err(wrong) => AttemptStop::Wrong(wrong),
             Ok(until) => {
                 let left = until.saturating_sub(task.shared.now());
                 if left == 0 || task.journal().is_replay() {
@@ -110,27 +110,27 @@ impl<C: Send + Sync + 'static> Ctx<C> {
                     tokio::time::sleep(Duration::from_millis(left)).await;
                     return Ok(());
                 }
-                Raised::Sleep(until)
+                AttemptStop::Sleep(until)
             }
         };
         task.raise(raised);
         Err(Interrupted::new())
     }
 
-    async fn numbered(
+    async fn record_number(
         &self,
         kind: EffectKind,
         shown: &'static str,
         value: impl FnOnce() -> u64 + Send,
     ) -> Result<u64, NodeError> {
         let key = self.0.nth(kind).to_string();
-        self.0.recorded(kind, (&key, shown), value).await.map_err(|wrong| self.0.wrong(wrong))
+        self.0.get_or_record(kind, (&key, shown), value).await.map_err(|wrong| self.0.fail_with(wrong))
     }
 }
 
 impl TaskCtx {
     /// Returns what was recorded under a key first, or records a value. `shown` says of a number what it is part of.
-    pub(crate) async fn recorded<T>(
+    pub(crate) async fn get_or_record<T>(
         &self,
         kind: EffectKind,
         (key, shown): (&str, &'static str),
@@ -141,7 +141,7 @@ impl TaskCtx {
     {
         let task = self;
         match task.begin_entry(kind, key, Ok(Canon::Nil)).await? {
-            JournalLookup::Recorded(record) => task.taken(key, &record),
+            JournalLookup::Recorded(record) => task.decode_result(key, &record),
             JournalLookup::Failed(_) => Err(RunError::NotRecorded {
                 node: task.facts.name.clone(),
                 what: entry_name(kind, key),
@@ -151,7 +151,7 @@ impl TaskCtx {
                 let value = value();
                 entry.set(key, &value)?;
                 shown.clone_into(&mut entry.record.shown);
-                task.note(entry).map_or(Ok(value), |first| task.taken(key, &first))
+                task.note(entry).map_or(Ok(value), |first| task.decode_result(key, &first))
             }
         }
     }

@@ -81,7 +81,7 @@ pub(crate) struct Environment {
     /// Without a store: distinguishes the questions of this run from those of others.
     pub birth: OnceLock<u64>,
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
-    pub keeps: Keeps,
+    pub keeps: RunValues,
 }
 
 impl Shared {
@@ -94,7 +94,7 @@ impl Shared {
         self.environment.host.random()
     }
 
-    pub(crate) async fn cancelled(&self) {
+    pub(crate) async fn wait_for_cancel(&self) {
         match &self.cancellation.cancel {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,
@@ -105,12 +105,12 @@ impl Shared {
 /// A replacement for effects in tests.
 pub(crate) trait Stage: Send + Sync {
     /// The result of an effect: none if it is to happen for real.
-    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Staged<Vec<u8>>>, RunError>;
+    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<StagedResult<Vec<u8>>>, RunError>;
 }
 
 /// The result of an effect in a test.
 #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "only tests set a stage"))]
-pub(crate) enum Staged<T> {
+pub(crate) enum StagedResult<T> {
     Value(T),
     Fails(NodeError),
 }
@@ -118,7 +118,7 @@ pub(crate) enum Staged<T> {
 /// The values that a run keeps, by name.
 #[derive(Default)]
 #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
-pub(crate) struct Keeps(pub(super) AsyncMutex<HashMap<String, Box<dyn Any + Send>>>);
+pub(crate) struct RunValues(pub(super) AsyncMutex<HashMap<String, Box<dyn Any + Send>>>);
 
 /// The limits of a run, and what a failure or an update does to it.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use superstep_base::panics::catch_panic;
 use tokio::sync::Notify;
 
-use super::graph_scope::{GraphScope, MovedState, QuestionOwner, StateLocations};
+use super::graph_scope::{GraphScope, QuestionOwner, StateCell, StateLocations};
 use super::permits::Permits;
 use super::places::Answers;
 use super::shared::{Exit, Shared};
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
-use crate::graph::error::{HandedUp, NodeError, RunError};
+use crate::graph::error::{NodeError, ParentCommand, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalDeclarations};
 use crate::graph::records::Journal;
 
@@ -47,11 +47,11 @@ pub(crate) struct TaskCtx {
     pub attempt: Attempt,
     pub answers: Answers,
     /// The newest checkpoints of the graph's subgraphs with state of their own.
-    pub children: Kept,
+    pub children: ChildCheckpoints,
     /// Tasks with subgraphs only: locations of the values of their state, if they are stored.
     pub locations: Option<Arc<StateLocations>>,
     /// Lone tasks that may run a subgraph over their state: that state, for the subgraph to take.
-    pub moved_state: Option<Arc<MovedState>>,
+    pub moved_state: Option<Arc<StateCell>>,
     /// The concurrency limits that the task counts towards.
     pub permits: Option<Arc<Permits>>,
     /// Tasks of the root graph only: the journal, once there is one.
@@ -93,7 +93,7 @@ pub(crate) struct AttemptProgress {
     pub calls: AtomicU32,
     /// Set once the body has ended: what is raised then comes too late.
     ended: AtomicBool,
-    raised: OnceLock<Box<Raised>>,
+    raised: OnceLock<Box<AttemptStop>>,
     state: OnceLock<Box<Mutex<AttemptState>>>,
 }
 
@@ -104,12 +104,12 @@ impl AttemptProgress {
     }
 
     /// Returns what stopped the attempt.
-    pub(crate) fn raised(&self) -> Option<&Raised> {
+    pub(crate) fn attempt_stop(&self) -> Option<&AttemptStop> {
         self.raised.get().map(|raised| &**raised)
     }
 
     /// Notes what stops the attempt, or returns it if something else has.
-    pub(crate) fn raise(&self, raised: Raised) -> Result<(), Box<Raised>> {
+    pub(crate) fn raise(&self, raised: AttemptStop) -> Result<(), Box<AttemptStop>> {
         self.raised.set(Box::new(raised))
     }
 
@@ -132,7 +132,7 @@ impl AttemptProgress {
 }
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
-pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
+pub(crate) type ChildCheckpoints = Option<Arc<Vec<(String, CheckpointId)>>>;
 
 /// Mutable state of one attempt: subgraph calls, pending waits, journal entries and question places in use.
 #[derive(Debug, Default)]
@@ -197,7 +197,7 @@ impl AttemptState {
 }
 
 /// The reason why a task stopped without a result.
-pub(crate) enum Raised {
+pub(crate) enum AttemptStop {
     /// It asks.
     Ask(Question),
     /// Tasks of its subgraphs ask, or sleep.
@@ -209,7 +209,7 @@ pub(crate) enum Raised {
     /// It asked in a way that cannot be.
     Wrong(RunError),
     /// Its subgraph handed a command to the graph the task is in.
-    Parent(HandedUp),
+    Parent(ParentCommand),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
     Stopped(Exit),
 }
@@ -219,7 +219,7 @@ impl TaskCtx {
         self.scope.task_id(self.at.checkpoint, self.at.step, self.at.task)
     }
 
-    pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
+    pub(crate) fn child_checkpoint(&self, name: &str) -> Option<CheckpointId> {
         let kept = self.children.as_ref()?.iter().find(|(known, _)| known == name)?;
         Some(kept.1)
     }
@@ -236,7 +236,12 @@ impl TaskCtx {
     }
 
     /// The context of another attempt: its questions count from the beginning.
-    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<NodeMeta>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
+    pub(crate) fn for_attempt(
+        &self,
+        attempt: u32,
+        facts: Option<&Arc<NodeMeta>>,
+        beat: Option<Arc<Notify>>,
+    ) -> Arc<Self> {
         let progress = {
             let mut before = self.state();
             let questions = QuestionUse { owner: before.questions.owner.clone(), ..QuestionUse::default() };
@@ -263,7 +268,7 @@ impl TaskCtx {
 
     /// Stops the task. What was raised first says how it ended; what branches that ran at the same time ask and wait for
     /// is kept beside it, and an error is reported in any case.
-    pub(crate) fn raise(&self, raised: Raised) {
+    pub(crate) fn raise(&self, raised: AttemptStop) {
         if self.progress.has_ended() {
             return self.raise_late(raised);
         }
@@ -273,16 +278,16 @@ impl TaskCtx {
         let Err(beside) = self.progress.raise(raised) else { return };
         let mut state = self.state();
         match *beside {
-            Raised::Ask(question) => state.waits.questions.entry(None).or_default().push(question),
-            Raised::Sleep(until) => state.note_wake(Some(until)),
-            Raised::Wrong(error) => state.waits.wrong = state.waits.wrong.take().or(Some(error)),
-            Raised::Inside | Raised::Signal(_) | Raised::Parent(..) | Raised::Stopped(_) => {}
+            AttemptStop::Ask(question) => state.waits.questions.entry(None).or_default().push(question),
+            AttemptStop::Sleep(until) => state.note_wake(Some(until)),
+            AttemptStop::Wrong(error) => state.waits.wrong = state.waits.wrong.take().or(Some(error)),
+            AttemptStop::Inside | AttemptStop::Signal(_) | AttemptStop::Parent(..) | AttemptStop::Stopped(_) => {}
         }
     }
 
     /// Returns the number of subgraphs that the task has called, in earlier attempts too: a retried node starts its
     /// subgraphs over.
-    pub(crate) fn called(&self) -> u32 {
+    pub(crate) fn call_count(&self) -> u32 {
         self.progress.calls.load(Ordering::Relaxed)
     }
 
@@ -309,17 +314,17 @@ impl TaskCtx {
     }
 
     /// Notes what was raised after the body had ended.
-    fn raise_late(&self, raised: Raised) {
+    fn raise_late(&self, raised: AttemptStop) {
         let node = Arc::clone(&self.facts.name);
         let error = match raised {
-            Raised::Ask(question) => RunError::QuestionIgnored { node, question: question.name },
-            Raised::Sleep(_) => RunError::QuestionIgnored { node, question: "of how long to sleep".into() },
-            Raised::Inside | Raised::Stopped(_) => {
+            AttemptStop::Ask(question) => RunError::QuestionIgnored { node, question: question.name },
+            AttemptStop::Sleep(_) => RunError::QuestionIgnored { node, question: "of how long to sleep".into() },
+            AttemptStop::Inside | AttemptStop::Stopped(_) => {
                 RunError::QuestionIgnored { node, question: "of its subgraph".into() }
             }
-            Raised::Signal(signal) => RunError::SignalIgnored { node, signal },
-            Raised::Wrong(error) => error,
-            Raised::Parent(..) => RunError::NoParentGraph { node },
+            AttemptStop::Signal(signal) => RunError::SignalIgnored { node, signal },
+            AttemptStop::Wrong(error) => error,
+            AttemptStop::Parent(..) => RunError::NoParentGraph { node },
         };
         tracing::error!(node = %self.facts.name, %error, "a task that a node spawned asks after the node has ended");
         self.shared.stragglers.fail(self.id(), error);

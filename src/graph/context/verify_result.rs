@@ -136,9 +136,9 @@ impl fmt::Display for WhatIf {
 impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verified, bodies, routers, not_verified, divergence } = self;
-        let supersteps = counted(*verified, "superstep", "supersteps");
-        let taken = counted(not_verified.len() as u64, "result", "results");
-        let (bodies, routers) = (counted(*bodies, "body", "bodies"), counted(*routers, "router", "routers"));
+        let supersteps = pluralize(*verified, "superstep", "supersteps");
+        let taken = pluralize(not_verified.len() as u64, "result", "results");
+        let (bodies, routers) = (pluralize(*bodies, "body", "bodies"), pluralize(*routers, "router", "routers"));
         match self.verdict() {
             Verdict::Same | Verdict::SameInPart => write!(f, "{supersteps} compared, no difference")?,
             Verdict::NothingCompared => write!(f, "nothing compared in {supersteps}")?,
@@ -152,7 +152,7 @@ impl fmt::Display for Verified {
     }
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
+fn pluralize(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -175,11 +175,11 @@ pub(crate) struct Comparison {
     pub goes_on: bool,
     /// Time from which on the thread has its name, in milliseconds since 1970: earlier checkpoints were copied or imported.
     pub named_at: u64,
-    found: Mutex<Found>,
+    found: Mutex<ComparisonState>,
 }
 
 #[derive(Clone, Default)]
-struct Found {
+struct ComparisonState {
     report: Verified,
     /// The differences after which the run continued.
     passed: Vec<Divergence>,
@@ -192,7 +192,7 @@ struct Found {
 }
 
 /// The findings at one moment, to go back to.
-pub(crate) struct Mark(Found);
+pub(crate) struct ComparisonMark(ComparisonState);
 
 /// The part that differs, and both values.
 pub(crate) struct Difference {
@@ -231,14 +231,14 @@ impl Comparison {
     }
 
     /// Starts a superstep whose results were stored at a time, in milliseconds since 1970.
-    pub(crate) fn begins(&self, stored_at: Option<u64>) {
+    pub(crate) fn begin_step(&self, stored_at: Option<u64>) {
         self.lock().ran_elsewhere = stored_at.is_some_and(|at| at < self.named_at);
     }
 
     /// Notes that the body read the name of the thread, which may be another than in the record.
-    pub(crate) fn reads_thread(&self) {
+    pub(crate) fn note_thread_read(&self) {
         if self.lock().ran_elsewhere {
-            self.doubts("it read the name of its thread, which was another one when it ran");
+            self.note_doubt("it read the name of its thread, which was another one when it ran");
         }
     }
 
@@ -247,37 +247,37 @@ impl Comparison {
     }
 
     /// Notes the first difference.
-    pub(crate) fn differs(&self, spot: Spot<'_>, node: &str, difference: Difference) {
+    pub(crate) fn set_divergence(&self, spot: Spot<'_>, node: &str, difference: Difference) {
         self.lock().report.divergence.get_or_insert(spot.with(node, difference));
     }
 
     /// Notes a difference after which the run goes on, if it may. Returns whether it may not.
-    pub(crate) fn parts(&self, spot: Spot<'_>, node: &str, difference: Difference) -> bool {
+    pub(crate) fn note_difference(&self, spot: Spot<'_>, node: &str, difference: Difference) -> bool {
         if self.goes_on && spot.namespace.is_empty() {
             self.lock().passed.push(spot.with(node, difference));
             return false;
         }
-        self.differs(spot, node, difference);
+        self.set_divergence(spot, node, difference);
         true
     }
 
     /// Returns the differences after which the run continued, and the one that stopped it.
-    pub(crate) fn passed(&self) -> (Vec<Divergence>, Option<Divergence>) {
+    pub(crate) fn differences(&self) -> (Vec<Divergence>, Option<Divergence>) {
         let found = self.lock();
         (found.passed.clone(), found.report.divergence.clone())
     }
 
-    pub(crate) fn diverged(&self) -> bool {
+    pub(crate) fn has_diverged(&self) -> bool {
         self.lock().report.divergence.is_some()
     }
 
-    pub(crate) fn skips(&self, spot: Spot<'_>, node: &str, why: &str) {
+    pub(crate) fn note_skip(&self, spot: Spot<'_>, node: &str, why: &str) {
         let (node, namespace, why) = (node.to_owned(), spot.namespace.to_vec(), why.to_owned());
         self.lock().report.not_verified.push(NotVerified { step: spot.step, namespace, node, why });
     }
 
     /// A subgraph's supersteps are not kept, so the body that calls it cannot go on.
-    pub(crate) fn lose(&self) {
+    pub(crate) fn note_lost(&self) {
         self.lock().lost = true;
     }
 
@@ -287,21 +287,21 @@ impl Comparison {
     }
 
     /// Notes that the body read something that is not recorded: a difference may be due to it.
-    pub(crate) fn doubts(&self, why: &'static str) {
+    pub(crate) fn note_doubt(&self, why: &'static str) {
         self.lock().doubt.get_or_insert(why);
     }
 
     /// Returns why the last difference is in doubt, if it is; forgets it.
-    pub(crate) fn doubted(&self) -> Option<&'static str> {
+    pub(crate) fn take_doubt(&self) -> Option<&'static str> {
         self.lock().doubt.take()
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark(self.lock().clone())
+    pub(crate) fn mark(&self) -> ComparisonMark {
+        ComparisonMark(self.lock().clone())
     }
 
     /// Forgets what was found since.
-    pub(crate) fn go_back_to(&self, mark: &Mark) {
+    pub(crate) fn go_back_to(&self, mark: &ComparisonMark) {
         *self.lock() = mark.0.clone();
     }
 
@@ -319,7 +319,7 @@ impl Comparison {
         self.lock().report.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Found> {
+    fn lock(&self) -> MutexGuard<'_, ComparisonState> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::edits::{Edit, edits, under};
+use super::edits::{Edit, edits, join_pointer};
 use super::outline::face;
-use super::report::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, SubgraphDiff};
+use super::report::{Change, ChannelDiff, Diff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
 use crate::checkpoint::{BoxFuture, CheckpointId, Key, Order};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -119,7 +119,7 @@ impl ThreadCore {
             Some(_) => None,
             None => self.newest(&reader, Some(head)).await?.map(|(id, _)| id),
         };
-        let id = self.at.or(newest).ok_or_else(|| self.unknown())?;
+        let id = self.at.or(newest).ok_or_else(|| self.empty_input_error())?;
         face(&self.graph.table, &reader, id).await
     }
 }
@@ -173,7 +173,7 @@ fn entries_at(checkpoint: CheckpointId, task: u32) -> Key {
 /// Compares two checkpoints; with `deep`, their subgraphs too.
 pub(crate) fn compare<'a>(from: &'a dyn Face, to: &'a dyn Face, deep: bool) -> BoxFuture<'a, Result<Diff, RunError>> {
     Box::pin(async move {
-        let asked = |face: &dyn Face| face.facts().questions.iter().map(Asked::from).collect::<Vec<_>>();
+        let asked = |face: &dyn Face| face.facts().questions.iter().map(DiffQuestion::from).collect::<Vec<_>>();
         let (gone, asked) = difference(asked(from), asked(to));
         let subgraphs = if deep { compare_subgraphs(from, to).await? } else { vec![] };
         let channels = Channels::pair(from, to).compare().await?;
@@ -194,7 +194,7 @@ fn side(face: &dyn Face) -> Side {
 }
 
 /// Returns the questions that only the old and only the new checkpoint has.
-fn difference(old: Vec<Asked>, mut new: Vec<Asked>) -> (Vec<Asked>, Vec<Asked>) {
+fn difference(old: Vec<DiffQuestion>, mut new: Vec<DiffQuestion>) -> (Vec<DiffQuestion>, Vec<DiffQuestion>) {
     let mut gone = vec![];
     for asked in old {
         match new.iter().position(|other| other.is_like(&asked)) {
@@ -213,17 +213,17 @@ async fn compare_subgraphs(from: &dyn Face, to: &dyn Face) -> Result<Vec<Subgrap
         let inside = match old.inside.iter().find(|(known, ..)| known == node) {
             Some((_, at, child)) => {
                 let was = child.0.face(&old.reader, *at).await?;
-                Inside::Diff(Box::new(compare(&*was, &*now, true).await?))
+                SubgraphChange::Diff(Box::new(compare(&*was, &*now, true).await?))
             }
-            None => Inside::Began(side(&*now)),
+            None => SubgraphChange::Began(side(&*now)),
         };
-        if !matches!(&inside, Inside::Diff(diff) if diff.is_empty()) {
+        if !matches!(&inside, SubgraphChange::Diff(diff) if diff.is_empty()) {
             found.push(SubgraphDiff { node: node.clone(), inside });
         }
     }
     for (node, at, child) in old.inside.iter().filter(|(node, ..)| new.inside.iter().all(|(known, ..)| known != node)) {
         let was = child.0.face(&old.reader, *at).await?;
-        found.push(SubgraphDiff { node: node.clone(), inside: Inside::Ended(side(&*was)) });
+        found.push(SubgraphDiff { node: node.clone(), inside: SubgraphChange::Ended(side(&*was)) });
     }
     Ok(found)
 }
@@ -254,7 +254,7 @@ impl<'a> Channels<'a> {
         });
         let gone = from.channels().iter().enumerate().filter(|(_, known)| place(to.channels(), known.name()).is_none());
         let gone = gone.map(|(at, channel)| Pair { channel, secret: channel.is_secret(), old: Some(at), new: None });
-        let kept = |pair: &Pair<'_>| pair.channel.stored() != Stored::Never;
+        let kept = |pair: &Pair<'_>| pair.channel.storage() != Stored::Never;
         let one_store = Arc::ptr_eq(&old.reader.store, &new.reader.store);
         let one_thread = one_store && old.reader.thread == new.reader.thread && old.graph == new.graph;
         Self { from, to, one_thread, pairs: both.chain(gone).filter(kept).collect() }
@@ -293,7 +293,7 @@ impl<'a> Channels<'a> {
         let new_entries = growth(&self.from.facts().slots[old], &self.to.facts().slots[new]).filter(|_| one_log);
         let Some(new_entries) = new_entries else { return Ok(None) };
         let Some(items) = self.to.items(new, &new_entries).await? else { return Ok(None) };
-        let path = format!("{}/-", under("", pair.channel.name()));
+        let path = format!("{}/-", join_pointer("", pair.channel.name()));
         let patch: Vec<Edit> = items.into_iter().map(|value| Edit::Add { path: path.clone(), value }).collect();
         Ok(Some(channel_diff(pair, Change::Changed, patch)))
     }
@@ -301,7 +301,7 @@ impl<'a> Channels<'a> {
 
 fn compare_values(pair: &Pair<'_>, old: &Map<String, Value>, new: &Map<String, Value>) -> Option<ChannelDiff> {
     let (name, mut patch) = (pair.channel.name(), vec![]);
-    let path = under("", name);
+    let path = join_pointer("", name);
     let change = match (old.get(name), new.get(name)) {
         (None, None) => return None,
         (None, Some(value)) => {

@@ -58,19 +58,19 @@ pub(crate) fn edits(path: &str, old: &Value, new: &Value, out: &mut Vec<Edit>) {
     }
 }
 
-pub(crate) fn under(path: &str, name: &str) -> String {
+pub(crate) fn join_pointer(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn objects(path: &str, old: &Map<String, Value>, new: &Map<String, Value>, out: &mut Vec<Edit>) {
     for (name, value) in old {
         match new.get(name) {
-            Some(now) => edits(&under(path, name), value, now, out),
-            None => out.push(Edit::Remove { path: under(path, name), old: value.clone() }),
+            Some(now) => edits(&join_pointer(path, name), value, now, out),
+            None => out.push(Edit::Remove { path: join_pointer(path, name), old: value.clone() }),
         }
     }
     for (name, value) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        out.push(Edit::Add { path: under(path, name), value: value.clone() });
+        out.push(Edit::Add { path: join_pointer(path, name), value: value.clone() });
     }
 }
 
@@ -81,22 +81,22 @@ fn lists(path: &str, old: &[Value], new: &[Value], out: &mut Vec<Edit>) {
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
     let at_end = tail == 0;
     if old.len().saturating_mul(new.len()) > PAIRS {
-        return gap(path, head, old, new, at_end, out);
+        return compare_gap(path, head, old, new, at_end, out);
     }
-    let (left, right) = numbered(old, new);
+    let (left, right) = number_items(old, new);
     let mut place = head;
     for step in capture_diff_slices(Algorithm::Myers, &left, &right) {
         let (was, now) = (step.old_range(), step.new_range());
         if step.tag() != DiffTag::Equal {
             let at_end = at_end && was.end == old.len() && now.end == new.len();
-            gap(path, place, &old[was], &new[now.clone()], at_end, out);
+            compare_gap(path, place, &old[was], &new[now.clone()], at_end, out);
         }
         place += now.len();
     }
 }
 
 /// Numbers the items of both lists; equal items get equal numbers.
-fn numbered(old: &[Value], new: &[Value]) -> (Vec<usize>, Vec<usize>) {
+fn number_items(old: &[Value], new: &[Value]) -> (Vec<usize>, Vec<usize>) {
     let mut known: HashMap<&Value, usize> = HashMap::new();
     let mut number = |value| {
         let next = known.len();
@@ -107,7 +107,7 @@ fn numbered(old: &[Value], new: &[Value]) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// Compares items without a common part: index by index, the rest removed or added.
-fn gap(path: &str, place: usize, old: &[Value], new: &[Value], at_end: bool, out: &mut Vec<Edit>) {
+fn compare_gap(path: &str, place: usize, old: &[Value], new: &[Value], at_end: bool, out: &mut Vec<Edit>) {
     for (nth, (old, new)) in old.iter().zip(new).enumerate() {
         edits(&format!("{path}/{}", place + nth), old, new, out);
     }

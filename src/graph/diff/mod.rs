@@ -17,4 +17,4 @@ pub(crate) mod outline;
 mod report;
 
 pub use edits::Edit;
-pub use report::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, SubgraphDiff};
+pub use report::{Change, ChannelDiff, Diff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff};

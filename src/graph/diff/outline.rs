@@ -9,11 +9,11 @@ use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::persist::save::log_with;
-use crate::graph::persist::{LogEntries, Reading};
+use crate::graph::persist::{LogEntries, ReadPolicy};
 use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
 use crate::graph::state::{Channel, Mask, Stored};
-use crate::graph::superstep::task::planned;
-use crate::graph::superstep::{Position, Start, Task};
+use crate::graph::superstep::task::planned_tasks;
+use crate::graph::superstep::{Position, StartInput, Task};
 use crate::graph::view::untyped::channel_json;
 use crate::graph::view::{AnyChild, Face, Facts};
 
@@ -29,15 +29,15 @@ pub(crate) async fn face(table: &Arc<Table>, reader: &Reader, id: CheckpointId) 
     let mapping = reader.mapping(table, id, &record).await?;
     let control = reader.control(table, &record, &mapping).await?;
     let records = mapping.by_present_key(reader.tasks(id).await?);
-    let start = record.control.start.is_some().then(Start::default);
-    let tasks = planned(table, &Position { control, start: start.map(Box::new), ..Position::empty(table) });
+    let start = record.control.start.is_some().then(StartInput::default);
+    let tasks = planned_tasks(table, &Position { control, start: start.map(Box::new), ..Position::empty(table) });
     let mut questions = vec![];
     for record in tasks.iter().filter_map(|task| records.get(&task.key)) {
         questions.extend(reader.questions(table, record).await?);
     }
     let kept: Vec<_> = record.children.iter().map(|(name, at)| (table.name_now(name.clone()), *at)).collect();
-    let inside = inside(table, reader, &mapping, &tasks, &records, &kept).await?;
-    let lost = mapping.lost().into_iter().map(|(_, name)| name);
+    let inside = find_children(table, reader, &mapping, &tasks, &records, &kept).await?;
+    let lost = mapping.lost_tasks().into_iter().map(|(_, name)| name);
     let facts = Facts {
         reader: reader.clone(),
         id,
@@ -53,7 +53,7 @@ pub(crate) async fn face(table: &Arc<Table>, reader: &Reader, id: CheckpointId) 
     Ok(Box::new(CheckpointFace { table: Arc::clone(table), facts, mapping }))
 }
 
-async fn inside(
+async fn find_children(
     table: &Table,
     reader: &Reader,
     mapping: &Mapping,
@@ -69,7 +69,7 @@ async fn inside(
         }
         let call = records.get(&task.key).map_or(0, |record| record.first_call);
         let Some(at) = reader.child(mapping.at, mapping.stored_task(task.key), call).await? else { continue };
-        if let Some(child) = called(reader, children, at).await? {
+        if let Some(child) = child_graph(reader, children, at).await? {
             let node = &table.row(task.node).name;
             let before = found.iter().filter(|(known, ..)| known.split(" (").next() == Some(&**node)).count();
             let name = if before == 0 { node.to_string() } else { format!("{node} ({})", before + 1) };
@@ -77,7 +77,7 @@ async fn inside(
         }
     }
     for (name, at) in kept {
-        if let Some(child) = called(reader, &kept_children(table, name), *at).await?
+        if let Some(child) = child_graph(reader, &kept_children(table, name), *at).await?
             && !found.iter().any(|(known, ..)| known == name)
         {
             found.push((name.clone(), *at, child));
@@ -89,13 +89,13 @@ async fn inside(
 /// Returns the subgraphs that state of this name may belong to.
 fn kept_children(table: &Table, name: &str) -> Vec<AnyChild> {
     let mut way = name.split('/').map(|part| part.split('#').next().unwrap_or_default());
-    let node = way.next().and_then(|node| table.named(node));
+    let node = way.next().and_then(|node| table.node_index(node));
     let first = node.map_or(vec![], |node| table.row(node).children.clone());
     way.fold(first, |children, node| children.iter().flat_map(|child| child.0.children(node)).cloned().collect())
 }
 
 /// Returns the subgraph of a node that wrote a checkpoint.
-pub(crate) async fn called(
+pub(crate) async fn child_graph(
     reader: &Reader,
     children: &[AnyChild],
     at: CheckpointId,
@@ -118,7 +118,7 @@ impl Face for CheckpointFace {
             let slot = |(at, slot): (usize, &Slot)| if only.contains(at) { slot.clone() } else { Slot::Absent };
             let slots: Vec<Slot> = self.facts.slots.iter().enumerate().map(slot).collect();
             let Facts { reader, path, .. } = &self.facts;
-            let state = reader.settled(&self.table, path, slots, &self.mapping, Reading::Whole).await?.state;
+            let state = reader.read_state(&self.table, path, slots, &self.mapping, ReadPolicy::Whole).await?.state;
             let schema = &self.table.schema;
             let named = |at: usize| Some((self.channels()[at].name().to_owned(), channel_json(&state, schema, at)?));
             Ok(only.iter().filter_map(named).collect())
@@ -133,14 +133,15 @@ impl Face for CheckpointFace {
         Box::pin(async move {
             let mut items = vec![];
             let known = &self.channels()[channel];
-            if known.stored() != Stored::Log || self.mapping.folds(channel, known) {
+            if known.storage() != Stored::Log || self.mapping.needs_fold(channel, known) {
                 return Ok(None);
             }
             for range in ranges {
                 for (_, bytes) in self.entries(channel, range).await?.iter() {
                     let write = self.table.schema.decode_write(channel, false, bytes);
                     let what = format!("channel `{}`", known.name());
-                    let write = write.map_err(|misread| self.facts.reader.unreadable(&what, self.facts.id, misread))?;
+                    let write =
+                        write.map_err(|misread| self.facts.reader.unreadable_error(&what, self.facts.id, misread))?;
                     match self.table.schema.write_json(&write) {
                         Ok(Value::Array(more)) => items.extend(more),
                         _ => return Ok(None),

@@ -26,9 +26,9 @@ pub struct Diff {
     /// The channels that differ, in the order of `to`; those that only `from` has come last.
     pub channels: Vec<ChannelDiff>,
     /// Questions that only tasks of `to` ask.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<DiffQuestion>,
     /// Questions that only tasks of `from` ask.
-    pub gone: Vec<Asked>,
+    pub gone: Vec<DiffQuestion>,
     /// Journal entries recorded on the path to `to` only, if both are of one thread. Left out of the JSON if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recorded: Vec<RecordedEntry>,
@@ -102,7 +102,7 @@ pub enum Change {
 /// A question that one of the two checkpoints has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct DiffQuestion {
     /// The id that an answer names.
     pub id: String,
     /// The name of its type.
@@ -123,13 +123,13 @@ pub struct SubgraphDiff {
     pub node: String,
     /// The difference in it.
     #[serde(flatten)]
-    pub inside: Inside,
+    pub inside: SubgraphChange,
 }
 
 /// The difference of a subgraph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Inside {
+pub enum SubgraphChange {
     /// Only `to` has it: its checkpoint there.
     Began(Side),
     /// Only `from` has it: its checkpoint there.
@@ -152,7 +152,7 @@ impl Diff {
     }
 }
 
-impl From<&Question> for Asked {
+impl From<&Question> for DiffQuestion {
     fn from(question: &Question) -> Self {
         Self {
             id: question.id().to_string(),
@@ -164,7 +164,7 @@ impl From<&Question> for Asked {
     }
 }
 
-impl Asked {
+impl DiffQuestion {
     /// True if the questions are the same except for their ids: forks ask again under new ids.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.name == other.name
@@ -222,9 +222,9 @@ impl Diff {
         for subgraph in &self.subgraphs {
             let (node, deeper) = (printable(&subgraph.node), format!("{indent}  "));
             match &subgraph.inside {
-                Inside::Began(side) => write!(f, "\n{indent}+ in {node}: {}", SideLine(side))?,
-                Inside::Ended(side) => write!(f, "\n{indent}- in {node}: {}", SideLine(side))?,
-                Inside::Diff(diff) => {
+                SubgraphChange::Began(side) => write!(f, "\n{indent}+ in {node}: {}", SideLine(side))?,
+                SubgraphChange::Ended(side) => write!(f, "\n{indent}- in {node}: {}", SideLine(side))?,
+                SubgraphChange::Diff(diff) => {
                     write!(f, "\n{indent}~ in {node}: #{} -> #{}", diff.from.checkpoint, diff.to.checkpoint)?;
                     diff.body(&deeper, f)?;
                 }
@@ -262,9 +262,9 @@ fn names(next: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
 }
 
-fn question(asked: &Asked) -> String {
+fn question(asked: &DiffQuestion) -> String {
     let path: Vec<String> = asked.namespace.iter().chain([&asked.node]).map(|name| printable(name)).collect();
-    format!("question {} of {}: {}", printable(&asked.name), path.join("/"), shown(&asked.payload))
+    format!("question {} of {}: {}", printable(&asked.name), path.join("/"), short_json(&asked.payload))
 }
 
 fn entry(recorded: &RecordedEntry) -> String {
@@ -273,11 +273,11 @@ fn entry(recorded: &RecordedEntry) -> String {
     let key = printable(key);
     let what = match kind {
         JournalKind::Effect(effect) => {
-            let result = effect.result.as_ref().map_or_else(|why| cut(&format!("failed: {why}")), shown);
-            format!("effect {key} {} -> {result}", shown(&effect.arguments))
+            let result = effect.result.as_ref().map_or_else(|why| cut(&format!("failed: {why}")), short_json);
+            format!("effect {key} {} -> {result}", short_json(&effect.arguments))
         }
-        JournalKind::Value(value) => format!("recorded {key}: {}", shown(value)),
-        JournalKind::Signal(signal) => format!("received signal {key}: {}", shown(signal)),
+        JournalKind::Value(value) => format!("recorded {key}: {}", short_json(value)),
+        JournalKind::Signal(signal) => format!("received signal {key}: {}", short_json(signal)),
         JournalKind::Time(at) => format!("recorded time {}", rfc3339(millis(*at))),
         JournalKind::Random(number) => format!("recorded random {number}"),
         JournalKind::Id(id) => format!("recorded id {}", printable(id)),
@@ -290,17 +290,19 @@ fn write_edit(edit: &Edit, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Res
     let path = edit.path().strip_prefix('/').unwrap_or_default();
     let path = printable(&path.strip_suffix("/-").unwrap_or(path).replace("~1", "/").replace("~0", "~"));
     match edit {
-        Edit::Add { value, .. } => write!(f, "\n{indent}+ {path}: {}", shown(value)),
-        Edit::Remove { old, .. } => write!(f, "\n{indent}- {path}: {}", shown(old)),
+        Edit::Add { value, .. } => write!(f, "\n{indent}+ {path}: {}", short_json(value)),
+        Edit::Remove { old, .. } => write!(f, "\n{indent}- {path}: {}", short_json(old)),
         Edit::Replace { value: Value::String(new), old: Value::String(old), .. } if is_text(old) || is_text(new) => {
             write!(f, "\n{indent}~ {path}:")?;
-            unified(old, new, &format!("{indent}    "), f)
+            write_unified(old, new, &format!("{indent}    "), f)
         }
         Edit::Replace { value: Value::String(new), old: Value::String(old), .. } => {
             let (old, new) = windows(old, new);
             write!(f, "\n{indent}~ {path}: {old} -> {new}")
         }
-        Edit::Replace { value, old, .. } => write!(f, "\n{indent}~ {path}: {} -> {}", shown(old), shown(value)),
+        Edit::Replace { value, old, .. } => {
+            write!(f, "\n{indent}~ {path}: {} -> {}", short_json(old), short_json(value))
+        }
     }
 }
 
@@ -308,7 +310,7 @@ fn is_text(value: &str) -> bool {
     value.trim_end().contains('\n')
 }
 
-fn unified(old: &str, new: &str, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_unified(old: &str, new: &str, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let mut unified = diff.unified_diff();
     let hunks = unified.context_radius(2).missing_newline_hint(false);
@@ -336,13 +338,13 @@ fn windows(old: &str, new: &str) -> (String, String) {
     let skip = if long { same.saturating_sub(BEFORE) } else { 0 };
     let window = |text: &str| {
         let rest: String = text.chars().skip(skip).collect();
-        let rest = shown(&Value::String(rest));
+        let rest = short_json(&Value::String(rest));
         if skip > 0 { format!("...{rest}") } else { rest }
     };
     (window(old), window(new))
 }
 
-fn shown(value: &Value) -> String {
+fn short_json(value: &Value) -> String {
     cut(&value.to_string())
 }
 

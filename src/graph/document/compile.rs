@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, OneOrMany, RouterSpec, SpecError, SpecProblem};
+use super::graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, GraphSpecProblem, OneOrMany, RouterSpec, SpecError};
 use crate::graph::build::{CompiledGraph, Edges, StateGraph};
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
 use crate::graph::node::{
-    BodyType, Command, Declared, END, Ended, IntoCommand, Name, Node, NodeOptions, Target, Work, Worker,
+    BodyType, Command, DeclaredTargets, END, IntoCommand, Name, Node, NodeOptions, NodeResult, Target, Work, Worker,
 };
 use crate::graph::state::{Boxed, DataSchema, DataState, SchemaError, Writes};
 
@@ -93,7 +93,7 @@ impl<C: Send + Sync + 'static> Registry<C> {
 struct SharedNode<C>(Arc<dyn Node<DataState, Name, C>>);
 
 impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
-    fn run(&self, state: Arc<DataState>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
+    fn run(&self, state: Arc<DataState>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<DataState, Name>> {
         self.0.run(state, ctx)
     }
 
@@ -112,7 +112,7 @@ struct SharedWorker<C> {
 }
 
 impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<C> {
-    fn run(&self, payload: Arc<Value>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
+    fn run(&self, payload: Arc<Value>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<DataState, Name>> {
         let (done, schema) = ((self.worker.work)(payload, ctx), self.schema.clone());
         Box::pin(async move {
             let writes = Writes::from_json(&schema, &done.await?).map_err(NodeError::permanent)?;
@@ -127,7 +127,7 @@ impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<
 }
 
 /// The placeholder for an unregistered body, so that the rest of the graph can be checked.
-async fn missing<C>(_: Arc<DataState>, _: Ctx<C>) -> Result<(), NodeError> {
+async fn missing_body<C>(_: Arc<DataState>, _: Ctx<C>) -> Result<(), NodeError> {
     Err(NodeError::permanent("its body is not registered"))
 }
 
@@ -144,7 +144,7 @@ impl GraphSpec {
     ) -> Result<CompiledGraph<DataState, Name, C>, SpecError> {
         let mut problems = vec![];
         let schema = self.schema().unwrap_or_else(|error| {
-            problems.push(SpecProblem::Channels(error));
+            problems.push(GraphSpecProblem::Channels(error));
             DataSchema::default()
         });
         let mut graph = Draft::<C>::with_schema(schema.clone());
@@ -159,7 +159,7 @@ impl GraphSpec {
         graph = graph.interrupt_before(names(&self.interrupt_before)).interrupt_after(names(&self.interrupt_after));
         let compiled = graph.compile();
         if let Err(error) = &compiled {
-            problems.extend(error.problems().iter().cloned().map(SpecProblem::Graph));
+            problems.extend(error.problems().iter().cloned().map(GraphSpecProblem::Graph));
         }
         match compiled {
             Ok(graph) if problems.is_empty() => Ok(match &self.name {
@@ -182,7 +182,7 @@ fn add<C: Send + Sync + 'static>(
     registry: &Registry<C>,
     (node, body): (&str, &str),
     schema: &DataSchema,
-    problems: &mut Vec<SpecProblem>,
+    problems: &mut Vec<GraphSpecProblem>,
 ) -> Draft<C> {
     match registry.find(body) {
         Some(Entry::Node(found)) => graph.add_node(node.into(), SharedNode(Arc::clone(found))),
@@ -192,8 +192,8 @@ fn add<C: Send + Sync + 'static>(
         }
         None => {
             let (node_name, body, known) = (node.to_owned(), body.to_owned(), registry.names());
-            problems.push(SpecProblem::UnknownBody { node: node_name, body, known });
-            graph.add_node(node.into(), missing::<C>)
+            problems.push(GraphSpecProblem::UnknownBody { node: node_name, body, known });
+            graph.add_node(node.into(), missing_body::<C>)
         }
     }
 }
@@ -202,12 +202,12 @@ fn route<C: Send + Sync + 'static>(
     graph: Draft<C>,
     router: &RouterSpec,
     schema: &DataSchema,
-    problems: &mut Vec<SpecProblem>,
+    problems: &mut Vec<GraphSpecProblem>,
 ) -> Draft<C> {
     let RouterSpec { from, field, to, each, otherwise } = router;
     let Some(channel) = schema.channel(field) else {
         let known = schema.names().map(str::to_owned).collect();
-        problems.push(SpecProblem::UnknownField { from: from.clone(), field: field.clone(), known });
+        problems.push(GraphSpecProblem::UnknownField { from: from.clone(), field: field.clone(), known });
         return declared_only(graph, router);
     };
     let start = edges(&OneOrMany::One(from.clone()));
@@ -219,15 +219,15 @@ fn route<C: Send + Sync + 'static>(
                 Some(items) if !items.is_empty() => worker.each(items.iter().cloned()).into(),
                 _ => other.clone(),
             };
-            graph.add_branch(start, field.as_str(), items, declared(router))
+            graph.add_branch(start, field.as_str(), items, declared_targets(router))
         }
         (None, false) => {
             let to: BTreeMap<String, Target<Name>> = to.iter().map(|(value, to)| (value.clone(), target(to))).collect();
-            let choose = move |state: &DataState| to.get(&spelled(state.get(channel))).unwrap_or(&other).clone();
-            graph.add_branch(start, field.as_str(), choose, declared(router))
+            let choose = move |state: &DataState| to.get(&key_text(state.get(channel))).unwrap_or(&other).clone();
+            graph.add_branch(start, field.as_str(), choose, declared_targets(router))
         }
         _ => {
-            problems.push(SpecProblem::NoChoice { from: from.clone(), field: field.clone() });
+            problems.push(GraphSpecProblem::NoChoice { from: from.clone(), field: field.clone() });
             declared_only(graph, router)
         }
     }
@@ -236,19 +236,19 @@ fn route<C: Send + Sync + 'static>(
 /// Adds a router that chooses END, so that its declared targets still count as reachable.
 fn declared_only<C: Send + Sync + 'static>(graph: Draft<C>, router: &RouterSpec) -> Draft<C> {
     let start = edges(&OneOrMany::One(router.from.clone()));
-    graph.add_branch(start, router.field.as_str(), |_: &DataState| Target::End, declared(router))
+    graph.add_branch(start, router.field.as_str(), |_: &DataState| Target::End, declared_targets(router))
 }
 
-fn declared(router: &RouterSpec) -> Declared<Name> {
+fn declared_targets(router: &RouterSpec) -> DeclaredTargets<Name> {
     let values = router.to.iter().map(|(value, to)| (value.clone(), target(to)));
     let worker = |name: &String| Worker::<Name, Value>::new(name.as_str().into()).each([]).into();
     let each = router.each.iter().map(|name| ("each".to_owned(), worker(name)));
     let otherwise = ("otherwise".to_owned(), target(&router.otherwise));
-    Declared::from(values.chain(each).chain([otherwise]).collect::<Vec<_>>())
+    DeclaredTargets::from(values.chain(each).chain([otherwise]).collect::<Vec<_>>())
 }
 
 /// Returns a value in the spelling of `to`'s keys.
-fn spelled(value: Option<&Value>) -> String {
+fn key_text(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),

@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for NamesVisitor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
-pub enum SpecProblem {
+pub enum GraphSpecProblem {
     /// A node names a body that is not registered.
     UnknownBody { node: String, body: String, known: Vec<String> },
     /// A router reads a channel that does not exist.
@@ -214,7 +214,7 @@ pub enum SpecProblem {
     Graph(Problem),
 }
 
-impl SpecProblem {
+impl GraphSpecProblem {
     /// Returns the suggested fix.
     pub fn help(&self) -> String {
         Printable(self.suggestion()).to_string()
@@ -232,29 +232,29 @@ impl SpecProblem {
     }
 }
 
-impl fmt::Display for SpecProblem {
+impl fmt::Display for GraphSpecProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Printable(Text(self)).fmt(f)
     }
 }
 
 /// The text of a problem with names as they are.
-struct Text<'a>(&'a SpecProblem);
+struct Text<'a>(&'a GraphSpecProblem);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            SpecProblem::UnknownBody { node, body, .. } => {
+            GraphSpecProblem::UnknownBody { node, body, .. } => {
                 write!(f, "node `{node}` names the body `{body}`, which is not registered")
             }
-            SpecProblem::UnknownField { from, field, .. } => {
+            GraphSpecProblem::UnknownField { from, field, .. } => {
                 write!(f, "the router after `{from}` looks at `{field}`, which is not a channel")
             }
-            SpecProblem::NoChoice { from, field } => {
+            GraphSpecProblem::NoChoice { from, field } => {
                 write!(f, "the router after `{from}` over `{field}` takes either `to` or `each`")
             }
-            SpecProblem::Channels(error) => error.fmt(f),
-            SpecProblem::Graph(problem) => problem.fmt(f),
+            GraphSpecProblem::Channels(error) => error.fmt(f),
+            GraphSpecProblem::Graph(problem) => problem.fmt(f),
         }
     }
 }
@@ -262,12 +262,12 @@ impl fmt::Display for Text<'_> {
 /// All problems of a graph document.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SpecError {
-    pub(super) problems: Vec<SpecProblem>,
+    pub(super) problems: Vec<GraphSpecProblem>,
 }
 
 impl SpecError {
     /// Returns the problems.
-    pub fn problems(&self) -> &[SpecProblem] {
+    pub fn problems(&self) -> &[GraphSpecProblem] {
         &self.problems
     }
 }
@@ -292,9 +292,9 @@ impl std::error::Error for SpecError {}
 
 impl From<&SpecError> for ErrorReport {
     fn from(error: &SpecError) -> Self {
-        let problem = |problem: &SpecProblem| match problem {
-            SpecProblem::Graph(problem) => problem.into(),
-            SpecProblem::Channels(error) => error.into(),
+        let problem = |problem: &GraphSpecProblem| match problem {
+            GraphSpecProblem::Graph(problem) => problem.into(),
+            GraphSpecProblem::Channels(error) => error.into(),
             other => Self::new(other, "document", Some(other.help())),
         };
         let problems: Vec<Self> = error.problems().iter().map(problem).collect();

@@ -8,4 +8,4 @@ mod compile;
 mod graph_spec;
 
 pub use compile::Registry;
-pub use graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, RouterSpec, SpecError, SpecProblem};
+pub use graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, GraphSpecProblem, NodeSpec, OneOrMany, RouterSpec, SpecError};

@@ -47,11 +47,11 @@ impl fmt::Display for Text<'_> {
         match self.0 {
             Incompatibility::Node { node } => write!(f, "its node `{node}` no longer exists"),
             Incompatibility::Join { sources, target, added } if added.is_empty() => {
-                write!(f, "its half-filled join of {} into `{target}` no longer exists", listed(sources))
+                write!(f, "its half-filled join of {} into `{target}` no longer exists", join_nodes(sources))
             }
             Incompatibility::Join { sources, target, added } => {
-                let added = listed(added);
-                write!(f, "its half-filled join of {} into `{target}` waits for {added} too now", listed(sources))
+                let added = join_nodes(added);
+                write!(f, "its half-filled join of {} into `{target}` waits for {added} too now", join_nodes(sources))
             }
             Incompatibility::NotStartable { node, reason } => write!(f, "its task of `{node}` cannot start: {reason}"),
             Incompatibility::Rule { channel, stored, expected } => {
@@ -61,7 +61,7 @@ impl fmt::Display for Text<'_> {
                 )
             }
             Incompatibility::Channel { stored, new, .. } => {
-                let new = listed(new);
+                let new = join_nodes(new);
                 write!(
                     f,
                     "the state has no channel `{stored}`, which the thread has written, and has {new}, which it never stored"
@@ -76,7 +76,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-fn listed(nodes: &[String]) -> String {
+fn join_nodes(nodes: &[String]) -> String {
     nodes.iter().map(|node| format!("`{node}`")).collect::<Vec<_>>().join(" and ")
 }
 
@@ -107,7 +107,7 @@ impl Incompatibility {
                 format!(
                     "if `{stored}` is called {renamed}; if it is gone, add `#[state(removed(\"{stored}\"))]` to the struct; if \
                      it stays as it is and {} is new, add `#[channel(new)]` to that",
-                    listed(new)
+                    join_nodes(new)
                 )
             }
             Self::Pinned { .. } => {

@@ -22,4 +22,4 @@ pub use node_error::{ErrorClass, NodeError, SharedNodeError};
 pub use run_error::RunError;
 
 pub(crate) use report::{ErrorReport, serialize_reports};
-pub(crate) use run_error::{HandedUp, INPUT};
+pub(crate) use run_error::{INPUT, ParentCommand};

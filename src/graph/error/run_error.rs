@@ -9,7 +9,7 @@ use superstep_base::near::near;
 
 use super::incompatibility::{Incompatibility, Unreadable};
 use super::node_error::{ErrorClass, NodeError, SharedNodeError};
-use crate::checkpoint::error::meant;
+use crate::checkpoint::error::did_you_mean;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
 use crate::graph::state::ValueError;
@@ -143,7 +143,7 @@ pub enum RunError {
     Checkpoint(CheckpointError),
     /// A command for the enclosing graph; never visible outside the engine.
     #[doc(hidden)]
-    HandUp(HandedUp),
+    HandUp(ParentCommand),
 }
 
 impl Error for RunError {
@@ -183,7 +183,7 @@ impl std::fmt::Debug for RunError {
 /// A command for the enclosing graph.
 #[doc(hidden)]
 #[derive(Clone)]
-pub struct HandedUp {
+pub struct ParentCommand {
     /// A command without its types.
     pub(crate) command: Arc<dyn std::any::Any + Send + Sync>,
     /// The types of its state and node ids.
@@ -192,7 +192,7 @@ pub struct HandedUp {
     pub(crate) given: &'static str,
 }
 
-impl std::fmt::Debug for HandedUp {
+impl std::fmt::Debug for ParentCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.given)
     }
@@ -270,7 +270,7 @@ impl RunError {
             Self::RecursionLimit { .. } => "check the exit of the loop, or raise `.recursion_limit(..)`".into(),
             Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
             Self::UnknownThread { near, .. } if near.is_empty() => "check the name and the store".into(),
-            Self::UnknownThread { near, .. } => meant(near),
+            Self::UnknownThread { near, .. } => did_you_mean(near),
             Self::UnknownGraph { known, .. } if known.is_empty() => "register it: there are no graphs".into(),
             Self::UnknownGraph { near: Some(near), known, .. } => {
                 format!("did you mean `{near}`? the graphs are {}", known.join(", "))

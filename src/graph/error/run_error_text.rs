@@ -7,7 +7,7 @@ use superstep_base::{Printable, PrintableLines};
 
 use super::incompatibility::Incompatibility;
 use super::run_error::RunError;
-use crate::graph::state::stored_value::short;
+use crate::graph::state::stored_value::short_name;
 
 impl Display for RunError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -25,10 +25,10 @@ impl Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
             RunError::Node { node, namespace, step, error } => {
-                write!(f, "node `{node}`{} failed in superstep {step}: {error}", inside(namespace))
+                write!(f, "node `{node}`{} failed in superstep {step}: {error}", subgraph_path(namespace))
             }
             RunError::Panicked { node, namespace, step, message } => {
-                write!(f, "node `{node}`{} panicked in superstep {step}: {message}", inside(namespace))
+                write!(f, "node `{node}`{} panicked in superstep {step}: {message}", subgraph_path(namespace))
             }
             RunError::Panic { doing, message } => write!(f, "a panic while {doing}: {message}"),
             RunError::QuestionIgnored { node, question } => {
@@ -38,7 +38,7 @@ impl Display for Text<'_> {
                 write!(f, "node `{node}` continued although the signal `{signal}` has not arrived")
             }
             RunError::UndeclaredSignal { node, signal, type_name } => {
-                write!(f, "node `{node}` receives `{signal}` ({}) without declaring it", short(type_name))
+                write!(f, "node `{node}` receives `{signal}` ({}) without declaring it", short_name(type_name))
             }
             RunError::UnknownSignal { signal, .. } => write!(f, "no node of the graph receives a signal `{signal}`"),
             RunError::MistypedSignal { id, signal, reason } => write!(
@@ -56,7 +56,7 @@ impl Display for Text<'_> {
             RunError::QuestionExpired { id } => write!(f, "question {id} has expired"),
             RunError::NotAnApprover { id, reason } => write!(f, "question {id} does not take this answer: {reason}"),
             RunError::UndeclaredQuestion { node, question, type_name } => {
-                write!(f, "node `{node}` asked `{question}` ({}) without declaring it", short(type_name))
+                write!(f, "node `{node}` asked `{question}` ({}) without declaring it", short_name(type_name))
             }
             RunError::QuestionNameTaken { node, question, type_name, declared } => {
                 write!(f, "node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`")
@@ -157,7 +157,7 @@ fn list(misfits: &[Incompatibility]) -> String {
 }
 
 /// Returns the path of a node in subgraphs, for a message.
-fn inside(namespace: &[String]) -> String {
+fn subgraph_path(namespace: &[String]) -> String {
     if namespace.is_empty() {
         return String::new();
     }

@@ -191,10 +191,10 @@ impl Graphs {
     /// [`RunError::UnknownGraph`], with similar names.
     pub fn get(&self, name: &str) -> Result<&AnyGraph, RunError> {
         let graph = self.iter().find(|graph| graph.name() == name);
-        graph.ok_or_else(|| self.unknown(name, None))
+        graph.ok_or_else(|| self.unknown_graph(name, None))
     }
 
-    fn unknown(&self, name: &str, thread: Option<ThreadId>) -> RunError {
+    fn unknown_graph(&self, name: &str, thread: Option<ThreadId>) -> RunError {
         RunError::unknown_graph(name, thread, self.iter().map(|graph| graph.name()))
     }
 
@@ -207,7 +207,7 @@ impl Graphs {
         let mut near = vec![];
         for store in self.stores()? {
             if let Some(info) = ThreadInfo::read_at(&*store, &id, self.now()).await? {
-                return Ok(self.of_thread(&info, &store)?.thread(id));
+                return Ok(self.graph_of(&info, &store)?.thread(id));
             }
             near.extend(similar_threads(&*store, &id).await);
         }
@@ -218,10 +218,10 @@ impl Graphs {
     ///
     /// # Errors
     /// [`RunError::UnknownGraph`].
-    pub fn of_thread(&self, info: &ThreadInfo, store: &Arc<dyn Checkpointer>) -> Result<&AnyGraph, RunError> {
+    pub fn graph_of(&self, info: &ThreadInfo, store: &Arc<dyn Checkpointer>) -> Result<&AnyGraph, RunError> {
         let keeps = |graph: &&AnyGraph| graph.checkpointer().is_some_and(|own| Arc::ptr_eq(own, store));
         let graph = self.iter().filter(keeps).find(|graph| graph.name() == info.graph);
-        graph.ok_or_else(|| self.unknown(&info.graph, Some(info.id.clone())))
+        graph.ok_or_else(|| self.unknown_graph(&info.graph, Some(info.id.clone())))
     }
 
     /// Returns a page of the threads of a store, as of the time of the registry's clock.

@@ -5,7 +5,7 @@ use std::any::type_name;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::question::{CloseReason, Interrupt, InterruptId, Shows};
+use super::question::{CloseReason, Interrupt, InterruptId, QuestionFormat};
 use crate::graph::state::{ValueError, reading, stored_value, value};
 
 /// An answer to a question, stored with the name and note of the person. It is checked first: an invalid one changes
@@ -102,7 +102,7 @@ pub(crate) struct DeclaredQuestion {
     pub type_name: &'static str,
     pub answer: &'static str,
     pub take: TakeAnswer,
-    pub shows: Shows,
+    pub shows: QuestionFormat,
 }
 
 pub(crate) fn encode_checked<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {

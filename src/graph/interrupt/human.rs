@@ -149,7 +149,7 @@ impl QuestionForm {
             exit_code: Q::EXIT_CODE,
             decide: |question, reply| json(question.payload::<Q>()?.decide(reply)?),
             describe: |state, question| question.payload::<Q>()?.describe(state.downcast_ref()?),
-            check: |question, answer| question.payload::<Q>()?.check(&typed(answer)?),
+            check: |question, answer| question.payload::<Q>()?.check(&parse_answer(answer)?),
             commands: |state, question| Some(question.payload::<Q>()?.commands(state.downcast_ref()?)),
             draft: |state, question| question.payload::<Q>()?.draft(state.downcast_ref()?),
             from_draft: |text| json(Q::from_draft(text)?),
@@ -201,6 +201,6 @@ fn json(answer: impl Serialize) -> Option<Value> {
     serde_json::to_value(answer).ok()
 }
 
-fn typed<A: DeserializeOwned>(answer: &Value) -> Option<A> {
+fn parse_answer<A: DeserializeOwned>(answer: &Value) -> Option<A> {
     serde_json::from_value(answer.clone()).ok()
 }

@@ -24,5 +24,5 @@ pub use question::{AnswerInfo, AnyQuestion, AskError, Interrupt, InterruptId, In
 pub use signal::{AwaitedSignal, SentSignal, Signal, SignalId, SignalRequest};
 
 pub(crate) use answer::{DeclaredQuestion, To};
-pub(crate) use question::{CloseReason, Closed, EXPIRY, Shows, Terms};
-pub(crate) use signal::{KEYED, Receives, SignalDeclarations};
+pub(crate) use question::{CloseReason, ClosedQuestion, EXPIRY, QuestionFormat, Terms};
+pub(crate) use signal::{KEYED, SignalDeclarations, SignalType};

@@ -116,7 +116,7 @@ pub struct Question {
     pub(crate) node: String,
     pub(crate) namespace: Vec<String>,
     pub(crate) payload: Vec<u8>,
-    pub(crate) shows: Shows,
+    pub(crate) shows: QuestionFormat,
     pub(crate) answered: bool,
     /// Distinguishes askers that share a task.
     pub(crate) asker: String,
@@ -125,7 +125,7 @@ pub struct Question {
 
 /// Converts stored questions of one type, and their answers, to JSON.
 #[derive(Clone, Copy)]
-pub(crate) struct Shows {
+pub(crate) struct QuestionFormat {
     pub question: fn(&[u8]) -> Value,
     pub answer: fn(&[u8]) -> Value,
     /// The name of the answer's type.
@@ -133,7 +133,7 @@ pub(crate) struct Shows {
     sketch: fn() -> String,
 }
 
-impl Shows {
+impl QuestionFormat {
     pub(crate) fn of<I: Interrupt>() -> Self {
         Self {
             question: json::<I>,
@@ -144,7 +144,7 @@ impl Shows {
     }
 }
 
-impl fmt::Debug for Shows {
+impl fmt::Debug for QuestionFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shows")
     }
@@ -159,7 +159,7 @@ pub(crate) fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
 
 impl Question {
     /// Returns a stored question of any type: its payload and answer are JSON.
-    pub(crate) fn untyped(record: &QuestionRecord, birth: u64, payload: Vec<u8>) -> Self {
+    pub(crate) fn from_record(record: &QuestionRecord, birth: u64, payload: Vec<u8>) -> Self {
         let QuestionRecord { checkpoint, task, place, .. } = *record;
         Self {
             id: InterruptId { birth, checkpoint, task, place },
@@ -167,7 +167,7 @@ impl Question {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
-            shows: Shows::of::<AnyQuestion>(),
+            shows: QuestionFormat::of::<AnyQuestion>(),
             answered: record.answered,
             asker: record.asker.clone().unwrap_or_default(),
             terms: Terms::default(),
@@ -320,7 +320,7 @@ pub(crate) const EXPIRY: &str = "expiry";
 const CLOSED: &str = "superstep question closed";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Closed {
+pub(crate) struct ClosedQuestion {
     pub how: CloseReason,
     pub by: Option<String>,
     pub note: Option<String>,
@@ -334,7 +334,7 @@ pub(crate) enum CloseReason {
     Disagreed,
 }
 
-impl Closed {
+impl ClosedQuestion {
     /// Encodes it to be stored in place of an answer.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, ValueError> {
         value::encode(|| "the end of a question".into(), CLOSED, self)

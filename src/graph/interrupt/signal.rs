@@ -206,10 +206,10 @@ impl From<&ReceiveRecord> for AwaitedSignal {
     }
 }
 
-pub(crate) type SignalDeclarations = BTreeMap<&'static str, Receives>;
+pub(crate) type SignalDeclarations = BTreeMap<&'static str, SignalType>;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receives {
+pub(crate) struct SignalType {
     /// The full name of the type.
     pub type_name: &'static str,
     /// Checks a request against the type, and returns the bytes to store.
@@ -220,7 +220,7 @@ pub(crate) struct Receives {
     pub shape: fn() -> String,
 }
 
-impl Receives {
+impl SignalType {
     pub(crate) fn of<T: Signal>() -> Self {
         Self { type_name: type_name::<T>(), take: encode_checked::<T>, show: to_json::<T>, shape: T::shape }
     }
@@ -234,10 +234,10 @@ fn encode_checked<T: Signal>(request: &SignalRequest, bytes: Vec<u8>) -> Result<
 
 fn to_json<T: Signal>(bytes: &[u8]) -> Value {
     let typed = reading::decode::<T>(bytes).ok().and_then(|signal| serde_json::to_value(signal).ok());
-    typed.unwrap_or_else(|| untyped(bytes))
+    typed.unwrap_or_else(|| untyped_json(bytes))
 }
 
 /// Returns a stored signal of an unknown type as JSON; null if it does not fit JSON.
-pub(crate) fn untyped(bytes: &[u8]) -> Value {
+pub(crate) fn untyped_json(bytes: &[u8]) -> Value {
     reading::as_json(bytes).unwrap_or_default()
 }

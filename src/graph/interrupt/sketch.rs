@@ -40,17 +40,17 @@ struct Probe<'a> {
 }
 
 #[derive(Debug)]
-struct Unfit;
+struct ProbeError;
 
-impl Display for Unfit {
+impl Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no example value of this type is available")
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for ProbeError {}
 
-impl de::Error for Unfit {
+impl de::Error for ProbeError {
     fn custom<T: Display>(_: T) -> Self {
         Self
     }
@@ -61,19 +61,19 @@ impl Probe<'_> {
         self.text.borrow_mut().push_str(description);
     }
 
-    fn deeper(&self) -> Result<Self, Unfit> {
+    fn descend(&self) -> Result<Self, ProbeError> {
         if self.depth >= MAX_DEPTH { Err(self.stop()) } else { Ok(Self { depth: self.depth + 1, ..*self }) }
     }
 
-    fn stop(&self) -> Unfit {
+    fn stop(&self) -> ProbeError {
         self.note("..");
-        Unfit
+        ProbeError
     }
 }
 
 macro_rules! scalars {
     ($($method:ident $description:literal $visit:ident($($value:expr)?);)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
             self.note($description);
             visitor.$visit($($value)?)
         }
@@ -81,7 +81,7 @@ macro_rules! scalars {
 }
 
 impl<'de> Deserializer<'de> for Probe<'_> {
-    type Error = Unfit;
+    type Error = ProbeError;
 
     scalars! {
         deserialize_bool "true or false" visit_bool(false);
@@ -103,30 +103,30 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         deserialize_unit "null" visit_unit();
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
         self.note("any JSON");
         visitor.visit_unit()
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
         let value = visitor.visit_some(self)?;
         self.note(" or null");
         Ok(value)
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ProbeError> {
         self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ProbeError> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
         self.items(1, "[", ", ..]", visitor)
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, ProbeError> {
         self.items(len, "[", "]", visitor)
     }
 
@@ -135,13 +135,13 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _: &'static str,
         len: usize,
         visitor: V,
-    ) -> Result<V::Value, Unfit> {
+    ) -> Result<V::Value, ProbeError> {
         self.items(len, "[", "]", visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
         self.note("{text: ");
-        let value = visitor.visit_map(Fields { probe: self.deeper()?, names: &["a"], at: 0, named: false })?;
+        let value = visitor.visit_map(Fields { probe: self.descend()?, names: &["a"], at: 0, named: false })?;
         self.note(", ..}");
         Ok(value)
     }
@@ -151,9 +151,9 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _: &'static str,
         names: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Unfit> {
+    ) -> Result<V::Value, ProbeError> {
         self.note("{");
-        let value = visitor.visit_map(Fields { probe: self.deeper()?, names, at: 0, named: true })?;
+        let value = visitor.visit_map(Fields { probe: self.descend()?, names, at: 0, named: true })?;
         self.note("}");
         Ok(value)
     }
@@ -163,32 +163,38 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Unfit> {
+    ) -> Result<V::Value, ProbeError> {
         if self.depth == 0 {
             self.variants.set(variants.len());
             let name = variants.get(self.variant).copied().unwrap_or_default();
-            return visitor.visit_enum(Variant { probe: self.deeper()?, name: Some(name) });
+            return visitor.visit_enum(Variant { probe: self.descend()?, name: Some(name) });
         }
         let named: Vec<String> = variants.iter().map(|variant| format!("\"{variant}\"")).collect();
         self.note(&named.join(" or "));
         let unused = RefCell::new(String::new());
-        let probe = Probe { text: &unused, variant: 0, ..self.deeper()? };
+        let probe = Probe { text: &unused, variant: 0, ..self.descend()? };
         visitor.visit_enum(Variant { probe, name: None })
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
         visitor.visit_borrowed_str("a")
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ProbeError> {
         visitor.visit_unit()
     }
 }
 
 impl Probe<'_> {
-    fn items<'de, V: Visitor<'de>>(self, left: usize, open: &str, close: &str, visitor: V) -> Result<V::Value, Unfit> {
+    fn items<'de, V: Visitor<'de>>(
+        self,
+        left: usize,
+        open: &str,
+        close: &str,
+        visitor: V,
+    ) -> Result<V::Value, ProbeError> {
         self.note(open);
-        let value = visitor.visit_seq(Items { probe: self.deeper()?, left, is_first: true })?;
+        let value = visitor.visit_seq(Items { probe: self.descend()?, left, is_first: true })?;
         self.note(close);
         Ok(value)
     }
@@ -201,9 +207,9 @@ struct Items<'a> {
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
-    type Error = Unfit;
+    type Error = ProbeError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Unfit> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ProbeError> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -224,20 +230,20 @@ struct Fields<'a> {
 }
 
 impl<'de> MapAccess<'de> for Fields<'_> {
-    type Error = Unfit;
+    type Error = ProbeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unfit> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ProbeError> {
         let Some(name) = self.names.get(self.at) else { return Ok(None) };
         if self.named {
             let comma = if self.at == 0 { "" } else { ", " };
             self.probe.note(&format!("{comma}\"{name}\": "));
         }
         self.at += 1;
-        let key: StrDeserializer<'_, Unfit> = (*name).into_deserializer();
+        let key: StrDeserializer<'_, ProbeError> = (*name).into_deserializer();
         seed.deserialize(key).map(Some)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Unfit> {
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ProbeError> {
         seed.deserialize(self.probe)
     }
 }
@@ -249,7 +255,7 @@ struct Variant<'a> {
 }
 
 impl Variant<'_> {
-    fn describe<T>(&self, content: impl FnOnce() -> Result<T, Unfit>) -> Result<T, Unfit> {
+    fn describe<T>(&self, content: impl FnOnce() -> Result<T, ProbeError>) -> Result<T, ProbeError> {
         let Some(name) = self.name else { return content() };
         self.probe.note(&format!("{{\"{name}\": "));
         let value = content()?;
@@ -259,32 +265,37 @@ impl Variant<'_> {
 }
 
 impl<'de> EnumAccess<'de> for Variant<'_> {
-    type Error = Unfit;
+    type Error = ProbeError;
     type Variant = Self;
 
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), Unfit> {
-        let index: U32Deserializer<Unfit> = u32::try_from(self.probe.variant).unwrap_or_default().into_deserializer();
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self), ProbeError> {
+        let index: U32Deserializer<ProbeError> =
+            u32::try_from(self.probe.variant).unwrap_or_default().into_deserializer();
         Ok((seed.deserialize(index)?, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'_> {
-    type Error = Unfit;
+    type Error = ProbeError;
 
-    fn unit_variant(self) -> Result<(), Unfit> {
+    fn unit_variant(self) -> Result<(), ProbeError> {
         self.name.iter().for_each(|name| self.probe.note(&format!("\"{name}\"")));
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Unfit> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ProbeError> {
         self.describe(|| seed.deserialize(self.probe))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Unfit> {
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, ProbeError> {
         self.describe(|| self.probe.deserialize_tuple(len, visitor))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value, Unfit> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        names: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ProbeError> {
         self.describe(|| self.probe.deserialize_struct("", names, visitor))
     }
 }

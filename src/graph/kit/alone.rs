@@ -15,13 +15,13 @@ use crate::graph::interrupt::Question;
 use crate::graph::node::{NodeId, Worker};
 use crate::graph::run::Run;
 use crate::graph::state::{AnyState, Payload, State};
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Finished, Packet, Position, Task, TaskState};
 use crate::graph::view::{Shown, View};
 
 /// The result of a node that ran alone.
 #[derive(Clone)]
-pub struct Alone<S> {
+pub struct NodeRun<S> {
     /// The state with its writes applied.
     pub state: Arc<S>,
     /// Its writes, as JSON: a list of `{channel: value}`.
@@ -38,7 +38,7 @@ pub struct Alone<S> {
     pub effects: Vec<EffectCall>,
 }
 
-impl<S: State> fmt::Debug for Alone<S> {
+impl<S: State> fmt::Debug for NodeRun<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Alone");
         shown.field("state", &Shown(&*self.state)).field("next", &self.next).field("effects", &self.effects).finish()
@@ -47,7 +47,7 @@ impl<S: State> fmt::Debug for Alone<S> {
 
 /// The choice of the routers after a node.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Routed {
+pub struct RouteChoice {
     /// Nodes; empty for END.
     pub targets: Vec<String>,
     /// Workers, with their payloads as JSON.
@@ -59,7 +59,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     ///
     /// # Errors
     /// [`RunError::UnknownNode`]; and the error of the node.
-    pub async fn node(&self, node: N, state: S) -> Result<Alone<S>, RunError> {
+    pub async fn node(&self, node: N, state: S) -> Result<NodeRun<S>, RunError> {
         let node = self.index(&node)?;
         self.run_alone(Task::edge(node), state).await
     }
@@ -68,7 +68,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     ///
     /// # Errors
     /// As [`node`](Self::node).
-    pub async fn worker<I: Payload>(&self, worker: &Worker<N, I>, payload: I, state: S) -> Result<Alone<S>, RunError> {
+    pub async fn worker<I: Payload>(
+        &self,
+        worker: &Worker<N, I>,
+        payload: I,
+        state: S,
+    ) -> Result<NodeRun<S>, RunError> {
         let row = RowId { checkpoint: CheckpointId(0), task: 0, slot: RowId::SENDS };
         let node = self.index(&worker.node)?;
         self.run_alone(Task::send(0, node, Packet { payload: Arc::new(payload), row }), state).await
@@ -78,23 +83,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     ///
     /// # Errors
     /// [`RunError::UnknownNode`]; and the error of an invalid choice.
-    pub fn route(&self, node: N, state: &S) -> Result<Routed, RunError> {
+    pub fn route(&self, node: N, state: &S) -> Result<RouteChoice, RunError> {
         let (node, run) = (self.index(&node)?, self.new_run(&self.script(), state.clone()));
         let mut chosen = Finished::default();
         run.choose(node, node, &AnyState::of(Arc::new(state.clone())), &mut chosen)?;
         let name = |node: u32| run.node_name(node).to_string();
         let sends = chosen.routing.sends.iter().map(|(node, packet)| (name(*node), packet.payload.json())).collect();
-        Ok(Routed { targets: chosen.routing.targets.iter().map(|&node| name(node)).collect(), sends })
+        Ok(RouteChoice { targets: chosen.routing.targets.iter().map(|&node| name(node)).collect(), sends })
     }
 
     fn index(&self, node: &N) -> Result<u32, RunError> {
         let unknown = || RunError::UnknownNode { node: node.name().to_owned() };
-        self.graph.core.table.named(node.name()).ok_or_else(unknown)
+        self.graph.core.table.node_index(node.name()).ok_or_else(unknown)
     }
 
     fn new_run(&self, script: &Arc<Script>, state: S) -> Run {
         let table = Arc::clone(&self.graph.core.table);
-        let mut thread = self.graph.detached(Arc::clone(&self.context));
+        let mut thread = self.graph.detached_thread(Arc::clone(&self.context));
         thread.core.environment.host = self.host(script);
         let mut shared = thread.core.own_shared();
         shared.limits.may_ask = true;
@@ -105,7 +110,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         run
     }
 
-    async fn run_alone(&self, task: Task, state: S) -> Result<Alone<S>, RunError> {
+    async fn run_alone(&self, task: Task, state: S) -> Result<NodeRun<S>, RunError> {
         let script = self.script();
         let mut run = self.new_run(&script, state);
         run.step.tasks = vec![task];
@@ -145,7 +150,7 @@ fn give_answer(task: &mut Task, question: &Question, script: &Script) -> bool {
     true
 }
 
-fn finish<S: State>(mut run: Run, asks: Option<Question>, script: &Script) -> Result<Alone<S>, RunError> {
+fn finish<S: State>(mut run: Run, asks: Option<Question>, script: &Script) -> Result<NodeRun<S>, RunError> {
     let mut tasks = std::mem::take(&mut run.step.tasks);
     let runs = tasks[0].starts.all;
     let mut writes = Value::Array(vec![]);
@@ -153,10 +158,10 @@ fn finish<S: State>(mut run: Run, asks: Option<Question>, script: &Script) -> Re
     if let TaskState::Done(done) = &tasks[0].state {
         writes = View::of_writes(done.writes.clone(), run.table.schema.clone()).json();
         run.apply(&mut tasks, &mut vec![])?;
-        let names = planned(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
+        let names = planned_tasks(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
         next = names.collect();
     }
     let (state, ended_at) = (run.pos.state.clone(), system_time(run.shared.now()));
     let state = state.into_typed();
-    Ok(Alone { state, writes, next, asks, runs, ended_at, effects: script.calls() })
+    Ok(NodeRun { state, writes, next, asks, runs, ended_at, effects: script.calls() })
 }

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointError, ImportOptions, Imported, MemoryCheckpointer, ThreadArchive, ThreadId, trust};
+use crate::checkpoint::{
+    CheckpointError, ImportOptions, ImportReport, MemoryCheckpointer, ThreadArchive, ThreadId, trust,
+};
 use crate::graph::build::CompiledGraph;
-use crate::graph::context::{DefaultContext, Stage, Staged, Verdict, Verified};
+use crate::graph::context::{DefaultContext, Stage, StagedResult, Verdict, Verified};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::state::State;
@@ -77,10 +79,10 @@ pub enum FixtureError {
 }
 
 /// Fails every effect that was not recorded.
-struct Sealed;
+struct SealedStage;
 
-impl Stage for Sealed {
-    fn result(&self, key: &str, _: &str, _: &str) -> Result<Option<Staged<Vec<u8>>>, RunError> {
+impl Stage for SealedStage {
+    fn result(&self, key: &str, _: &str, _: &str) -> Result<Option<StagedResult<Vec<u8>>>, RunError> {
         Err(RunError::InvalidConfig { what: format!("the fixture has no result of effect `{key}`") })
     }
 }
@@ -124,7 +126,7 @@ impl Fixture {
     }
 
     /// Returns the file's metadata: the thread's name, its graph, the release that wrote it, what was left out.
-    pub fn about(&self) -> &Imported {
+    pub fn about(&self) -> &ImportReport {
         self.thread.about()
     }
 
@@ -151,7 +153,7 @@ impl Fixture {
         context: impl Into<Arc<C>>,
     ) -> Result<Verified, FixtureError> {
         let thread = self.thread_with(graph, context).await?;
-        let report = thread.verify().await.map_err(|error| self.failed(error))?;
+        let report = thread.verify().await.map_err(|error| self.run_error(error))?;
         match report.verdict() {
             Verdict::NothingCompared => Err(FixtureError::NothingCompared { path: self.path.clone() }),
             Verdict::Same | Verdict::SameInPart | Verdict::Different => Ok(report),
@@ -183,13 +185,13 @@ impl Fixture {
         self.check_graph(graph.name())?;
         let store = MemoryCheckpointer::new();
         let id = self.about().thread.clone();
-        self.stored(&store, &id).await.map_err(|error| self.failed(error.into()))?;
+        self.store_in(&store, &id).await.map_err(|error| self.run_error(error.into()))?;
         let mut thread = graph.clone().with_checkpointer(store).thread_with(id, context);
-        thread.core.environment.stage = Some(Arc::new(Sealed));
+        thread.core.environment.stage = Some(Arc::new(SealedStage));
         Ok(thread)
     }
 
-    async fn stored(&self, store: &MemoryCheckpointer, id: &ThreadId) -> Result<(), CheckpointError> {
+    async fn store_in(&self, store: &MemoryCheckpointer, id: &ThreadId) -> Result<(), CheckpointError> {
         self.thread.clone().store_in(store).await?;
         trust(store, id).await.map(drop)
     }
@@ -205,7 +207,7 @@ impl Fixture {
         }
     }
 
-    fn failed(&self, source: RunError) -> FixtureError {
+    fn run_error(&self, source: RunError) -> FixtureError {
         FixtureError::Run { path: self.path.clone(), source: Box::new(source) }
     }
 }

@@ -44,8 +44,8 @@ mod fixture;
 mod script;
 mod whole;
 
-pub use alone::{Alone, Routed};
+pub use alone::{NodeRun, RouteChoice};
 pub use fixture::{Fixture, FixtureError};
 pub use script::{EffectCall, Test};
 pub use whole::CutError;
-pub use whole::Ran;
+pub use whole::TestRun;

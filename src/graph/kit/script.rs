@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, Order, decode_record};
 use crate::graph::build::CompiledGraph;
-use crate::graph::context::{Stage, Staged};
+use crate::graph::context::{Stage, StagedResult};
 use crate::graph::error::{ErrorClass, NodeError, RunError};
 use crate::graph::interrupt::{Answer, Interrupt, InterruptId, Question};
 use crate::graph::node::NodeId;
@@ -230,13 +230,15 @@ impl Script {
 }
 
 impl Stage for Script {
-    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Staged<Vec<u8>>>, RunError> {
+    fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<StagedResult<Vec<u8>>>, RunError> {
         let mut inner = self.lock();
         let (key, arguments, idempotency) = (key.to_owned(), arguments.to_owned(), idempotency.to_owned());
         inner.calls.push(EffectCall { key: key.clone(), arguments, idempotency: idempotency.clone() });
         match inner.result(&key, idempotency) {
-            Some(Scripted::Value(bytes)) => Ok(Some(Staged::Value(bytes))),
-            Some(Scripted::Fails { class, message }) => Ok(Some(Staged::Fails(NodeError::of_class(class, message)))),
+            Some(Scripted::Value(bytes)) => Ok(Some(StagedResult::Value(bytes))),
+            Some(Scripted::Fails { class, message }) => {
+                Ok(Some(StagedResult::Fails(NodeError::of_class(class, message))))
+            }
             Some(Scripted::Unfit(error)) => Err(error),
             None if self.real => Ok(None),
             None => {
@@ -265,7 +267,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         for (key, bytes) in found {
             let record: EffectRecord = decode_record(id, &key, &bytes)?;
             let Key::Effect { checkpoint, task, key } = key else { continue };
-            let own = EntryKey::read(&key).filter(|own| own.is_own() && record.kind == EffectKind::Effect);
+            let own = EntryKey::parse(&key).filter(|own| own.is_own() && record.kind == EffectKind::Effect);
             if let Some(own) = own {
                 effects.push(((checkpoint, task, record.order), own.key, record.value));
             }

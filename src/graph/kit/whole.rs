@@ -22,7 +22,7 @@ use crate::graph::thread::{Outcome, Request, Status, Thread};
 use crate::graph::view::Shown;
 
 /// The result of a run of a whole graph.
-pub struct Ran<S: State, N, C = ()> {
+pub struct TestRun<S: State, N, C = ()> {
     /// The state at its end, or at a question without a scripted answer.
     pub state: Arc<S>,
     /// Questions without a scripted answer.
@@ -35,7 +35,7 @@ pub struct Ran<S: State, N, C = ()> {
     pub thread: Thread<S, N, C>,
 }
 
-impl<S: State, N, C> fmt::Debug for Ran<S, N, C> {
+impl<S: State, N, C> fmt::Debug for TestRun<S, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Ran");
         shown
@@ -51,7 +51,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     ///
     /// # Errors
     /// The error of the run.
-    pub async fn run(&self, input: impl Into<Writes<S>>) -> Result<Ran<S, N, C>, RunError> {
+    pub async fn run(&self, input: impl Into<Writes<S>>) -> Result<TestRun<S, N, C>, RunError> {
         self.run_on(Arc::new(MemoryCheckpointer::new()), input).await
     }
 
@@ -63,12 +63,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         &self,
         store: Arc<dyn Checkpointer>,
         input: impl Into<Writes<S>>,
-    ) -> Result<Ran<S, N, C>, RunError> {
+    ) -> Result<TestRun<S, N, C>, RunError> {
         let script = self.script();
         let thread = self.thread(store, &script);
         let end = run_to_end(&thread, Some(input.into()), &script).await?;
         let (asks, ended_at) = (end.questions().to_vec(), system_time(thread.core.environment.host.now()));
-        Ok(Ran { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
+        Ok(TestRun { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
     }
 
     pub(super) fn thread(&self, store: Arc<dyn Checkpointer>, script: &Arc<Script>) -> Thread<S, N, C> {
@@ -173,7 +173,7 @@ fn ack_note(lost: bool) -> &'static str {
     if lost { " (stored, not acknowledged)" } else { "" }
 }
 
-struct End {
+struct EndState {
     channels: Vec<(String, Option<Canon>)>,
     effects: BTreeSet<EffectIdentity>,
 }
@@ -181,7 +181,7 @@ struct End {
 /// The idempotency key, key and arguments of an effect.
 type EffectIdentity = (String, String, String);
 
-impl End {
+impl EndState {
     fn effects(&self) -> Vec<(String, String)> {
         let mut effects: Vec<_> =
             self.effects.iter().map(|(_, key, arguments)| (key.clone(), arguments.clone())).collect();
@@ -203,18 +203,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
         let thread = self.thread(Arc::clone(&whole) as Arc<dyn Checkpointer>, &script);
         let ended = run_to_end(&thread, Some(input.clone()), &script).await;
-        let undisturbed = self.end(ended, &script).map_err(|error| failed(0, false, error))?;
+        let undisturbed = self.end(ended, &script).map_err(|error| cut_error(0, false, error))?;
         let commits = whole.commits();
         for commit in 1..=commits {
             for lost in [false, true] {
-                let cut = self.cut_at(commit, lost, &input).await.map_err(|error| failed(commit, lost, error))?;
+                let cut = self.cut_at(commit, lost, &input).await.map_err(|error| cut_error(commit, lost, error))?;
                 compare(commit, lost, &cut, &undisturbed)?;
             }
         }
         Ok(commits)
     }
 
-    async fn cut_at(&self, commit: u64, lost: bool, input: &Writes<S>) -> Result<End, RunError> {
+    async fn cut_at(&self, commit: u64, lost: bool, input: &Writes<S>) -> Result<EndState, RunError> {
         let (script, store) = (self.script(), Arc::new(MemoryCheckpointer::new()));
         let inner = Arc::clone(&store) as Arc<dyn Checkpointer>;
         let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
@@ -222,7 +222,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let _cut = run_to_end(&dying, Some(input.clone()), &script).await;
         drop(dying);
         script.restart();
-        let (kept, before) = (acknowledged(&store).await?, script.calls().len());
+        let (kept, before) = (stored_effects(&store).await?, script.calls().len());
         let thread = self.thread(store, &script);
         let ended = resume(&thread, input.clone(), &script).await;
         let end = self.end(ended, &script)?;
@@ -230,11 +230,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         again.map_or(Ok(end), |call| Err(RunError::EffectTwice { node: "(after the cut)".into(), key: call.key }))
     }
 
-    fn end(&self, ended: Result<Outcome<S>, RunError>, script: &Script) -> Result<End, RunError> {
+    fn end(&self, ended: Result<Outcome<S>, RunError>, script: &Script) -> Result<EndState, RunError> {
         let (state, schema) = (Arc::clone(ended?.state()), self.graph.schema());
         let mut channels = vec![];
         for (at, channel) in S::channels(schema).iter().enumerate() {
-            if channel.stored() == Stored::Never {
+            if channel.storage() == Stored::Never {
                 continue;
             }
             let set = state.is_set(schema, at);
@@ -242,12 +242,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
             channels.push((channel.name().to_owned(), value));
         }
         let order = |call: EffectCall| (call.idempotency, call.key, call.arguments);
-        Ok(End { channels, effects: script.calls().into_iter().map(order).collect() })
+        Ok(EndState { channels, effects: script.calls().into_iter().map(order).collect() })
     }
 }
 
 /// Returns the idempotency keys of the stored effects.
-async fn acknowledged(store: &MemoryCheckpointer) -> Result<BTreeSet<String>, RunError> {
+async fn stored_effects(store: &MemoryCheckpointer) -> Result<BTreeSet<String>, RunError> {
     let thread = ThreadId::from("test");
     let at = |id| Key::Effect { checkpoint: CheckpointId(id), task: 0, key: String::new() };
     let found = store.scan(&thread, at(0)..=at(u64::MAX), Order::Ascending, usize::MAX).await?;
@@ -257,11 +257,11 @@ async fn acknowledged(store: &MemoryCheckpointer) -> Result<BTreeSet<String>, Ru
     Ok(done.map(|record| record.idempotency).collect())
 }
 
-fn failed(commit: u64, lost: bool, error: RunError) -> CutError {
+fn cut_error(commit: u64, lost: bool, error: RunError) -> CutError {
     CutError::Failed { commit, lost, error: Box::new(error) }
 }
 
-fn compare(commit: u64, lost: bool, cut: &End, undisturbed: &End) -> Result<(), CutError> {
+fn compare(commit: u64, lost: bool, cut: &EndState, undisturbed: &EndState) -> Result<(), CutError> {
     for ((channel, now), (_, was)) in cut.channels.iter().zip(&undisturbed.channels) {
         if now != was {
             let text = |value: &Option<Canon>| {

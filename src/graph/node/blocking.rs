@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::body::{Node, Work};
-use super::command::{AnyEnded, Ended, IntoCommand};
+use super::command::{AnyNodeResult, IntoCommand, NodeResult};
 use super::id::NodeId;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
@@ -62,7 +62,7 @@ where
     O: IntoCommand<S, N>,
     E: Into<NodeError>,
 {
-    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         let function = self.0.clone();
         Box::pin(on_a_thread(move || function(state, ctx).map(O::into_command).map_err(E::into)))
     }
@@ -79,14 +79,16 @@ where
     O: IntoCommand<S, N>,
     E: Into<NodeError>,
 {
-    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         let function = self.0.clone();
         Box::pin(on_a_thread(move || function(payload, ctx).map(O::into_command).map_err(E::into)))
     }
 }
 
 /// Runs a function on a thread for blocking work. A panic is resumed in the waiting task.
-async fn on_a_thread<S: State, N: NodeId>(function: impl FnOnce() -> Ended<S, N> + Send + 'static) -> Ended<S, N> {
+async fn on_a_thread<S: State, N: NodeId>(
+    function: impl FnOnce() -> NodeResult<S, N> + Send + 'static,
+) -> NodeResult<S, N> {
     let span = tracing::Span::current();
     match tokio::task::spawn_blocking(move || span.in_scope(function)).await {
         Ok(ended) => ended,
@@ -100,9 +102,9 @@ const LIMIT: Duration = Duration::from_millis(100);
 
 /// The longest poll of a node over the limit, in milliseconds; 0 if there was none.
 #[derive(Debug, Default)]
-pub(crate) struct Longest(AtomicU64);
+pub(crate) struct LongestPoll(AtomicU64);
 
-impl Longest {
+impl LongestPoll {
     /// Records a poll over the limit; returns true for the first.
     fn note(&self, took: Duration) -> bool {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
@@ -118,27 +120,27 @@ impl Longest {
 }
 
 pub(crate) struct TimedBody {
-    pub body: Boxed<'static, AnyEnded>,
+    pub body: Boxed<'static, AnyNodeResult>,
     pub node: Arc<str>,
-    pub longest: Arc<Longest>,
+    pub longest: Arc<LongestPoll>,
 }
 
 impl Future for TimedBody {
-    type Output = AnyEnded;
+    type Output = AnyNodeResult;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let began = Instant::now();
         let polled = self.body.as_mut().poll(cx);
         let took = began.elapsed();
         if took > LIMIT && self.longest.note(took) {
-            blocked(&self.node, took);
+            warn_blocked(&self.node, took);
         }
         polled
     }
 }
 
 /// Logs a warning that a body blocked its thread.
-fn blocked(node: &str, took: Duration) {
+fn warn_blocked(node: &str, took: Duration) {
     let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tracing::warn!(
         node,

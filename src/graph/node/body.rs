@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::command::{AnyCommand, AnyEnded, Ended, IntoCommand, other_types};
+use super::command::{AnyCommand, AnyNodeResult, IntoCommand, NodeResult, other_types};
 use super::id::NodeId;
 use super::options::NodeOptions;
 use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
-use crate::graph::state::{AnyState, Boxed, Misread, Payload, State, reading};
+use crate::graph::state::{AnyState, Boxed, DecodeError, Payload, State, reading};
 
 /// A node of a graph: an async function over a snapshot of the state.
 ///
@@ -61,15 +61,15 @@ use crate::graph::state::{AnyState, Boxed, Misread, Payload, State, reading};
 )]
 pub trait Node<S: State, N, C>: Send + Sync + 'static {
     /// Runs the node once.
-    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>>;
 
     /// Runs the node once, to a command without its types.
     #[doc(hidden)]
-    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult>
     where
         N: NodeId,
     {
-        untyped(self.run(state, ctx))
+        erase_types(self.run(state, ctx))
     }
 
     /// Returns the options declared with the body: questions, retry, timeouts and so on.
@@ -116,12 +116,12 @@ where
     F: Fn(Arc<S>, Ctx<C>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<<F as AsyncBody<S, C>>::Ok, <F as AsyncBody<S, C>>::Error>> + Send + 'static,
 {
-    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         let ended = self(state, ctx);
         Box::pin(async move { ended.await.map(IntoCommand::into_command).map_err(Into::into) })
     }
 
-    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult>
     where
         N: NodeId,
     {
@@ -139,15 +139,15 @@ where
 )]
 pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
     /// Runs the worker once.
-    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>>;
 
     /// Runs the worker once, to a command without its types.
     #[doc(hidden)]
-    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult>
     where
         N: NodeId,
     {
-        untyped(self.run(payload, ctx))
+        erase_types(self.run(payload, ctx))
     }
 
     /// Returns the options declared with the body.
@@ -168,12 +168,12 @@ where
     F: Fn(Arc<I>, Ctx<C>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<<F as AsyncBody<I, C>>::Ok, <F as AsyncBody<I, C>>::Error>> + Send + 'static,
 {
-    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         let ended = self(payload, ctx);
         Box::pin(async move { ended.await.map(IntoCommand::into_command).map_err(Into::into) })
     }
 
-    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult>
     where
         N: NodeId,
     {
@@ -197,12 +197,12 @@ pub(crate) trait Body: Send + Sync {
         state: &AnyState,
         payload: Option<&Arc<dyn Payload>>,
         task: Arc<TaskCtx>,
-    ) -> Boxed<'static, AnyEnded>;
+    ) -> Boxed<'static, AnyNodeResult>;
     /// Returns the payload type, if sends can start it.
-    fn takes(&self) -> Option<(TypeId, &'static str)>;
+    fn payload_type(&self) -> Option<(TypeId, &'static str)>;
     /// True if edges can start it.
     fn by_edges(&self) -> bool;
-    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread>;
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError>;
 
     fn body_type(&self) -> BodyType;
 
@@ -216,11 +216,11 @@ pub(crate) trait Body: Send + Sync {
 pub(crate) struct MissingBody;
 
 impl Body for MissingBody {
-    fn start(&self, _: &AnyState, _: Option<&Arc<dyn Payload>>, _: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
+    fn start(&self, _: &AnyState, _: Option<&Arc<dyn Payload>>, _: Arc<TaskCtx>) -> Boxed<'static, AnyNodeResult> {
         Box::pin(async { Err(NodeError::permanent("the node was never added")) })
     }
 
-    fn takes(&self) -> Option<(TypeId, &'static str)> {
+    fn payload_type(&self) -> Option<(TypeId, &'static str)> {
         None
     }
 
@@ -228,8 +228,8 @@ impl Body for MissingBody {
         true
     }
 
-    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
-        Err(Misread::unreadable("the node was never added"))
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
+        Err(DecodeError::unreadable("the node was never added"))
     }
 
     fn is_missing(&self) -> bool {
@@ -245,12 +245,17 @@ impl Body for MissingBody {
 pub(crate) struct StateBody<T, S, N, C>(pub(crate) T, pub(crate) PhantomData<fn(S, N, C)>);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static, T: Node<S, N, C>> Body for StateBody<T, S, N, C> {
-    fn start(&self, state: &AnyState, _: Option<&Arc<dyn Payload>>, task: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
+    fn start(
+        &self,
+        state: &AnyState,
+        _: Option<&Arc<dyn Payload>>,
+        task: Arc<TaskCtx>,
+    ) -> Boxed<'static, AnyNodeResult> {
         let (Some(ctx), Some(state)) = (Ctx::of(task), state.downcast()) else { return other_types() };
         self.0.begin(state, ctx)
     }
 
-    fn takes(&self) -> Option<(TypeId, &'static str)> {
+    fn payload_type(&self) -> Option<(TypeId, &'static str)> {
         None
     }
 
@@ -258,8 +263,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static, T: Node<S, N, C>> Body for S
         true
     }
 
-    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
-        Err(Misread::unreadable("the node takes the state, not a payload"))
+    fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
+        Err(DecodeError::unreadable("the node takes the state, not a payload"))
     }
 
     fn body_type(&self) -> BodyType {
@@ -275,15 +280,20 @@ where
     T: Work<S, N, C, I>,
     I: Payload + DeserializeOwned,
 {
-    fn start(&self, _: &AnyState, payload: Option<&Arc<dyn Payload>>, task: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
+    fn start(
+        &self,
+        _: &AnyState,
+        payload: Option<&Arc<dyn Payload>>,
+        task: Arc<TaskCtx>,
+    ) -> Boxed<'static, AnyNodeResult> {
         let Some(ctx) = Ctx::of(task) else { return other_types() };
-        match payload.and_then(typed::<I>) {
+        match payload.and_then(downcast::<I>) {
             Some(payload) => self.0.begin(payload, ctx),
-            None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
+            None => Box::pin(async { Err(NodeError::permanent(missing_payload::<I>())) }),
         }
     }
 
-    fn takes(&self) -> Option<(TypeId, &'static str)> {
+    fn payload_type(&self) -> Option<(TypeId, &'static str)> {
         Some((TypeId::of::<I>(), type_name::<I>()))
     }
 
@@ -291,8 +301,8 @@ where
         false
     }
 
-    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
-        decoded::<I>(bytes)
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
+        decode_payload::<I>(bytes)
     }
 
     fn body_type(&self) -> BodyType {
@@ -306,7 +316,7 @@ impl<S: State, N: NodeId, C, F, I, Fut> Body for EitherBody<F, I, S, N, C>
 where
     C: Send + Sync + 'static,
     F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Ended<S, N>> + Send + 'static,
+    Fut: Future<Output = NodeResult<S, N>> + Send + 'static,
     I: Payload + DeserializeOwned,
 {
     fn start(
@@ -314,19 +324,19 @@ where
         state: &AnyState,
         payload: Option<&Arc<dyn Payload>>,
         task: Arc<TaskCtx>,
-    ) -> Boxed<'static, AnyEnded> {
+    ) -> Boxed<'static, AnyNodeResult> {
         let Some(ctx) = Ctx::of(task) else { return other_types() };
         let Some(payload) = payload else {
             let Some(state) = state.downcast() else { return other_types() };
-            return untyped(self.0(Input::State(state), ctx));
+            return erase_types(self.0(Input::State(state), ctx));
         };
-        match typed::<I>(payload) {
-            Some(payload) => untyped(self.0(Input::Payload(payload), ctx)),
-            None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
+        match downcast::<I>(payload) {
+            Some(payload) => erase_types(self.0(Input::Payload(payload), ctx)),
+            None => Box::pin(async { Err(NodeError::permanent(missing_payload::<I>())) }),
         }
     }
 
-    fn takes(&self) -> Option<(TypeId, &'static str)> {
+    fn payload_type(&self) -> Option<(TypeId, &'static str)> {
         Some((TypeId::of::<I>(), type_name::<I>()))
     }
 
@@ -334,8 +344,8 @@ where
         true
     }
 
-    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
-        decoded::<I>(bytes)
+    fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
+        decode_payload::<I>(bytes)
     }
 
     fn body_type(&self) -> BodyType {
@@ -343,21 +353,23 @@ where
     }
 }
 
-fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
+fn downcast<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
     let any: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(payload) as _;
     any.downcast::<I>().ok()
 }
 
-fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
+fn decode_payload<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
     reading::decode_known::<I>(bytes, I::json).map(|payload| Arc::new(payload) as Arc<dyn Payload>)
 }
 
-fn missing<I>() -> String {
+fn missing_payload<I>() -> String {
     format!("a worker that takes `{}` was started without one", type_name::<I>())
 }
 
 /// Runs a body to a command without its types.
-fn untyped<S: State, N: NodeId>(body: impl Future<Output = Ended<S, N>> + Send + 'static) -> Boxed<'static, AnyEnded> {
+fn erase_types<S: State, N: NodeId>(
+    body: impl Future<Output = NodeResult<S, N>> + Send + 'static,
+) -> Boxed<'static, AnyNodeResult> {
     Box::pin(async move { body.await.map(AnyCommand::from) })
 }
 

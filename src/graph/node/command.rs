@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::id::{Name, NodeId};
-use crate::graph::error::{HandedUp, NodeError};
+use crate::graph::error::{NodeError, ParentCommand};
 use crate::graph::state::{AnyWrites, Boxed, IntoWrites, Payload, State, Writes};
 
 /// The virtual node before the first one.
@@ -60,7 +60,7 @@ impl<S: State, N> Command<S, N> {
     where
         N: NodeId,
     {
-        self.command.goto.push(target.into().named());
+        self.command.goto.push(target.into().into_names());
         self
     }
 
@@ -79,7 +79,7 @@ impl<S: State, N> Command<S, N> {
     /// warning is logged.
     pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
         let (types, given) = (TypeId::of::<(P, M)>(), type_name::<Command<P, M>>());
-        let parent = Box::new(HandedUp { command: Arc::new(command.command), types, given });
+        let parent = Box::new(ParentCommand { command: Arc::new(command.command), types, given });
         Self::of(AnyCommand { parent: Some(parent), ..AnyCommand::default() })
     }
 
@@ -114,17 +114,17 @@ impl<S: State, N> fmt::Debug for Command<S, N> {
 pub struct AnyCommand {
     pub(crate) writes: AnyWrites,
     pub(crate) goto: Vec<Target<Name>>,
-    pub(crate) parent: Option<Box<HandedUp>>,
+    pub(crate) parent: Option<Box<ParentCommand>>,
     pub(crate) returned: Option<Arc<Map<String, Value>>>,
 }
 
 /// The result of a node's body without the types of its state and node ids.
 #[doc(hidden)]
-pub(crate) type AnyEnded = Result<AnyCommand, NodeError>;
+pub(crate) type AnyNodeResult = Result<AnyCommand, NodeError>;
 
 /// The end of a body whose run has a state or a context of another type: handles and graphs with their types rule it
 /// out.
-pub(super) fn other_types() -> Boxed<'static, AnyEnded> {
+pub(super) fn other_types() -> Boxed<'static, AnyNodeResult> {
     Box::pin(async { Err(NodeError::permanent("the run has a state or a context of another type than the node")) })
 }
 
@@ -235,20 +235,26 @@ tuples! {
 }
 
 impl<N: NodeId> Target<N> {
-    pub(crate) fn named(self) -> Target<Name> {
+    pub(crate) fn into_names(self) -> Target<Name> {
         match self {
             Self::Node(node) => Target::Node(node.to_name()),
-            Self::Sends(sends) => Target::Sends(sends.named()),
-            Self::Many(many) => Target::Many(many.into_iter().map(Self::named).collect()),
+            Self::Sends(sends) => Target::Sends(sends.into_names()),
+            Self::Many(many) => Target::Many(many.into_iter().map(Self::into_names).collect()),
             Self::End => Target::End,
         }
     }
 }
 
 impl<N: NodeId> Sends<N> {
-    fn named(self) -> Sends<Name> {
+    fn into_names(self) -> Sends<Name> {
         let Self { node, takes, type_name, payloads, empty } = self;
-        Sends { node: node.to_name(), takes, type_name, payloads, empty: empty.map(|target| Box::new(target.named())) }
+        Sends {
+            node: node.to_name(),
+            takes,
+            type_name,
+            payloads,
+            empty: empty.map(|target| Box::new(target.into_names())),
+        }
     }
 }
 
@@ -339,4 +345,4 @@ impl<N: fmt::Debug, I> fmt::Debug for Worker<N, I> {
 }
 
 /// The result of a node's body.
-pub type Ended<S, N> = Result<Command<S, N>, NodeError>;
+pub type NodeResult<S, N> = Result<Command<S, N>, NodeError>;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::body::{BodyType, Node, Work};
-use super::command::{AnyEnded, Ended, IntoCommand, Target};
+use super::command::{AnyNodeResult, IntoCommand, NodeResult, Target};
 use super::execution::{CachePolicy, RetryPolicy};
 use super::id::NodeId;
 use super::options::{Failure, NodeOptions};
@@ -33,11 +33,11 @@ impl<F, S: State, N: NodeId, C: Send + Sync + 'static> Node<S, N, C> for WithOpt
 where
     F: Node<S, N, C>,
 {
-    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         self.body.run(state, ctx)
     }
 
-    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult> {
         self.body.begin(state, ctx)
     }
 
@@ -55,11 +55,11 @@ impl<F, S: State, N: NodeId, C: Send + Sync + 'static, I> Work<S, N, C, I> for W
 where
     F: Work<S, N, C, I>,
 {
-    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         self.body.run(payload, ctx)
     }
 
-    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
+    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyNodeResult> {
         self.body.begin(payload, ctx)
     }
 

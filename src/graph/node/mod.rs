@@ -25,15 +25,15 @@ pub use blocking::{Blocking, blocking};
 #[doc(hidden)]
 pub use body::AsyncBody;
 pub use body::{Input, Node, Work};
-pub use command::{Command, END, Ended, IntoCommand, START, Sends, Target, Worker};
+pub use command::{Command, END, IntoCommand, NodeResult, START, Sends, Target, Worker};
 pub use execution::{CachePolicy, NodeDefaults, RetryPolicy};
 pub use ext::{NodeExt, WithOptions, worker};
 pub use id::{Name, NodeId};
 pub use options::{Failure, NodeOptions};
-pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router, targets};
+pub use route::{Chooser, DeclaredTargets, Outcomes, OverContext, OverState, Route, Router, targets};
 
-pub(crate) use blocking::{Longest, TimedBody};
+pub(crate) use blocking::{LongestPoll, TimedBody};
 pub(crate) use body::{Body, BodyType, EitherBody, MissingBody, StateBody, WorkBody};
-pub(crate) use command::{AnyCommand, AnyEnded};
+pub(crate) use command::{AnyCommand, AnyNodeResult};
 pub(crate) use options::RowOptions;
 pub(crate) use route::Choose;

@@ -7,13 +7,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::command::{AnyEnded, IntoCommand, Target, other_types};
+use super::command::{AnyNodeResult, IntoCommand, Target, other_types};
 use super::execution::{CachePolicy, ExecutionOptions, RetryPolicy};
 use super::id::{Name, NodeId};
 use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
 use crate::graph::interrupt::answer::encode_checked;
-use crate::graph::interrupt::{DeclaredQuestion, Interrupt, Receives, Shows, Signal, SignalDeclarations};
+use crate::graph::interrupt::{DeclaredQuestion, Interrupt, QuestionFormat, Signal, SignalDeclarations, SignalType};
 #[cfg(doc)]
 use crate::graph::node::command::Command;
 use crate::graph::state::{AnyState, Boxed, State};
@@ -27,7 +27,7 @@ pub struct Failure {
     pub error: Arc<NodeError>,
 }
 
-type Handle = dyn Fn(&AnyState, Failure, Arc<TaskCtx>) -> Boxed<'static, AnyEnded> + Send + Sync;
+type Handle = dyn Fn(&AnyState, Failure, Arc<TaskCtx>) -> Boxed<'static, AnyNodeResult> + Send + Sync;
 
 /// The options of a node. Built by [`NodeExt`](crate::graph::NodeExt)'s methods.
 #[must_use]
@@ -83,7 +83,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
-        let asks = DeclaredQuestion { type_name, answer, take: encode_checked::<I>, shows: Shows::of::<I>() };
+        let asks = DeclaredQuestion { type_name, answer, take: encode_checked::<I>, shows: QuestionFormat::of::<I>() };
         self.row.declared.asks.entry(I::NAME).or_default().push(asks);
         self
     }
@@ -96,7 +96,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
 
     /// Declares a signal the node may [receive](Ctx::receive).
     pub fn receives<T: Signal>(mut self) -> Self {
-        self.row.declared.receives.insert(T::NAME, Receives::of::<T>());
+        self.row.declared.receives.insert(T::NAME, SignalType::of::<T>());
         self
     }
 
@@ -208,7 +208,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     where
         N: NodeId,
     {
-        self.row.destinations.get_or_insert_default().push(targets.into().named());
+        self.row.destinations.get_or_insert_default().push(targets.into().into_names());
         self
     }
 }

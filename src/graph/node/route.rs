@@ -211,25 +211,25 @@ where
 /// The declared targets of a router without an outcome enum: `Step::A`, `[Step::A, Step::B]`, a [`Worker`], or a tuple of
 /// any of these and [`END`]: `(SEARCH, Step::A, END)`.
 #[derive(Clone, Debug)]
-pub enum Declared<N> {
+pub enum DeclaredTargets<N> {
     /// Only to these targets.
     Only(Vec<(String, Target<N>)>),
     /// Any node: for graphs read from data without declared targets.
     Anywhere,
 }
 
-impl<N: NodeId> Declared<N> {
-    pub(crate) fn named(self) -> Declared<Name> {
+impl<N: NodeId> DeclaredTargets<N> {
+    pub(crate) fn into_names(self) -> DeclaredTargets<Name> {
         match self {
             Self::Only(targets) => {
-                Declared::Only(targets.into_iter().map(|(label, target)| (label, target.named())).collect())
+                DeclaredTargets::Only(targets.into_iter().map(|(label, target)| (label, target.into_names())).collect())
             }
-            Self::Anywhere => Declared::Anywhere,
+            Self::Anywhere => DeclaredTargets::Anywhere,
         }
     }
 }
 
-impl<N> Declared<N> {
+impl<N> DeclaredTargets<N> {
     /// Adds a target.
     #[must_use]
     pub fn or(self, target: impl Into<Self>) -> Self {
@@ -243,25 +243,25 @@ impl<N> Declared<N> {
     }
 }
 
-impl<N: NodeId> From<N> for Declared<N> {
+impl<N: NodeId> From<N> for DeclaredTargets<N> {
     fn from(node: N) -> Self {
         Self::Only(vec![(String::new(), node.into())])
     }
 }
 
-impl<N> From<END> for Declared<N> {
+impl<N> From<END> for DeclaredTargets<N> {
     fn from(_: END) -> Self {
         Self::Only(vec![(String::new(), Target::End)])
     }
 }
 
-impl<N: Clone, I: Payload> From<Worker<N, I>> for Declared<N> {
+impl<N: Clone, I: Payload> From<Worker<N, I>> for DeclaredTargets<N> {
     fn from(worker: Worker<N, I>) -> Self {
         Self::Only(vec![(String::new(), worker.each([]).into())])
     }
 }
 
-impl<N: NodeId, const K: usize> From<[N; K]> for Declared<N> {
+impl<N: NodeId, const K: usize> From<[N; K]> for DeclaredTargets<N> {
     fn from(nodes: [N; K]) -> Self {
         Self::Only(nodes.into_iter().map(|node| (String::new(), node.into())).collect())
     }
@@ -270,7 +270,7 @@ impl<N: NodeId, const K: usize> From<[N; K]> for Declared<N> {
 macro_rules! tuples {
     ($($($part:ident)+;)+) => {$(
         #[diagnostic::do_not_recommend]
-        impl<N, $($part: Into<Declared<N>>),+> From<($($part,)+)> for Declared<N> {
+        impl<N, $($part: Into<DeclaredTargets<N>>),+> From<($($part,)+)> for DeclaredTargets<N> {
             #[allow(non_snake_case, reason = "each part is named like its type")]
             fn from(($($part,)+): ($($part,)+)) -> Self {
                 let none = Self::Only(vec![]);
@@ -290,7 +290,7 @@ tuples! {
     A B C D E F G H;
 }
 
-impl<N> From<Vec<(String, Target<N>)>> for Declared<N> {
+impl<N> From<Vec<(String, Target<N>)>> for DeclaredTargets<N> {
     fn from(labelled: Vec<(String, Target<N>)>) -> Self {
         Self::Only(labelled)
     }

@@ -11,9 +11,9 @@ use crate::checkpoint::{
 };
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError, Unreadable};
-use crate::graph::records::mapping::{claims, logged};
+use crate::graph::records::mapping::{claims, write_key};
 use crate::graph::records::{Claim, KnownState, KnownValues, Mapping, Other, Puts, Reader, StoredChannel, growth};
-use crate::graph::state::{AnySchema, AnyState, Channel, Mask, Misread, SETS, Stored};
+use crate::graph::state::{AnySchema, AnyState, Channel, DecodeError, Mask, SETS, Stored};
 use crate::graph::superstep::LogTail;
 
 /// The channels of a checkpoint.
@@ -35,7 +35,7 @@ pub(crate) struct LoadedChannels {
 
 /// The treatment of a channel that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadPolicy {
     /// An error: a run continues from the state.
     Whole,
     /// A noted incompatibility, and the other channels are read: the state is only shown.
@@ -50,9 +50,9 @@ impl LoadedChannels {
     }
 
     /// Notes a channel that cannot be read, or returns the error.
-    fn note_unread(&mut self, how: Reading, error: RunError) -> Result<(), RunError> {
+    fn note_unread(&mut self, how: ReadPolicy, error: RunError) -> Result<(), RunError> {
         match (how, error) {
-            (Reading::Shown, RunError::Unreadable(unread)) => {
+            (ReadPolicy::Shown, RunError::Unreadable(unread)) => {
                 self.unread.push(*unread);
                 Ok(())
             }
@@ -71,7 +71,7 @@ impl Reader {
         let (mut slots, mut along) = (vec![Slot::Absent; mapping.channels()], mapping.carried.clone());
         let base = match record.base {
             Some(base) => {
-                Some(self.record(base).await?.ok_or_else(|| self.damaged("checkpoint", "its base is missing"))?)
+                Some(self.record(base).await?.ok_or_else(|| self.damaged_error("checkpoint", "its base is missing"))?)
             }
             None => None,
         };
@@ -101,10 +101,10 @@ impl Reader {
         path: &str,
         slots: Vec<Slot>,
         mapping: &Mapping,
-        how: Reading,
+        how: ReadPolicy,
     ) -> Result<LoadedChannels, RunError> {
         let Some(known) = self.known.as_ref().filter(|_| mapping.is_same()) else {
-            return self.settled(table, path, slots, mapping, how).await;
+            return self.read_state(table, path, slots, mapping, how).await;
         };
         let last = known.get(path);
         if let Some(last) = last.as_ref().filter(|last| last.slots == slots) {
@@ -113,7 +113,7 @@ impl Reader {
         }
         let (mut settled, mut read, grown) = after(&table.schema, slots.clone(), last.as_deref());
         for (at, range) in grown {
-            if let Err(error) = self.added(table, path, (mapping.at, at), &range, &mut settled.state).await {
+            if let Err(error) = self.apply_range(table, path, (mapping.at, at), &range, &mut settled.state).await {
                 settled.note_unread(how, error)?;
             }
         }
@@ -140,7 +140,7 @@ impl Reader {
         let channels: Vec<usize> = read.iter().collect();
         for at in channels {
             let Some(added) = last.slots.get(at).and_then(|newer| growth(&settled.slots[at], newer)) else { continue };
-            if self.shortened(table, path, at, (&last.state, &added), &mut settled.state).await? {
+            if self.truncate_list(table, path, at, (&last.state, &added), &mut settled.state).await? {
                 settled.sizes[at] = last.sizes[at].saturating_sub(added.iter().map(|range| range.bytes).sum());
                 read.remove(at);
             }
@@ -149,13 +149,13 @@ impl Reader {
     }
 
     /// Loads the state that slots describe.
-    pub(crate) async fn settled(
+    pub(crate) async fn read_state(
         &self,
         table: &Table,
         path: &str,
         slots: Vec<Slot>,
         mapping: &Mapping,
-        how: Reading,
+        how: ReadPolicy,
     ) -> Result<LoadedChannels, RunError> {
         let all = (0..slots.len()).collect();
         let settled = LoadedChannels::of(slots, table.schema.empty());
@@ -169,7 +169,7 @@ impl Reader {
         (path, mapping): (&str, &Mapping),
         mut settled: LoadedChannels,
         read: &Mask,
-        how: Reading,
+        how: ReadPolicy,
     ) -> Result<LoadedChannels, RunError> {
         self.values(table, mapping, &mut settled, read, how).await?;
         for at in read.iter().filter(|at| *at < table.schema.channels().len()) {
@@ -187,17 +187,17 @@ impl Reader {
         mapping: &Mapping,
         settled: &mut LoadedChannels,
         read: &Mask,
-        how: Reading,
+        how: ReadPolicy,
     ) -> Result<(), RunError> {
         let channels = table.schema.channels();
         let (mut keys, mut places) = (vec![], vec![]);
         for (at, slot) in settled.slots.iter_mut().enumerate() {
-            if channels[at].stored() == Stored::Never {
+            if channels[at].storage() == Stored::Never {
                 *slot = Slot::Absent;
             }
             match slot {
                 _ if !read.contains(at) => {}
-                Slot::Log { ranges, .. } if !ranges.is_empty() && mapping.folds(at, &channels[at]) => {}
+                Slot::Log { ranges, .. } if !ranges.is_empty() && mapping.needs_fold(at, &channels[at]) => {}
                 Slot::Row(row) | Slot::Log { full: Some(row), .. } => {
                     keys.push(Key::Row(*row));
                     places.push(at);
@@ -207,37 +207,37 @@ impl Reader {
         }
         for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
             if let Err(misread) = table.schema.decode_channel(&mut settled.state, at, &bytes) {
-                settled.note_unread(how, self.unreadable(&channel(table, at), mapping.at, misread))?;
+                settled.note_unread(how, self.unreadable_error(&channel(table, at), mapping.at, misread))?;
             }
             settled.sizes[at] = bytes.len() as u64;
-            reshape(&mut settled.slots[at], channels[at].stored(), bytes.len());
+            reshape(&mut settled.slots[at], channels[at].storage(), bytes.len());
         }
         Ok(())
     }
 
-    pub(crate) fn unreadable(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> RunError {
-        RunError::Unreadable(Box::new(self.unread(what, checkpoint, misread)))
+    pub(crate) fn unreadable_error(&self, what: &str, checkpoint: CheckpointId, misread: DecodeError) -> RunError {
+        RunError::Unreadable(Box::new(self.unreadable_value(what, checkpoint, misread)))
     }
 
-    pub(crate) fn unread(&self, what: &str, checkpoint: CheckpointId, misread: Misread) -> Unreadable {
-        let Misread { stored, stored_version, expected, expected_version, reason } = misread;
+    pub(crate) fn unreadable_value(&self, what: &str, checkpoint: CheckpointId, misread: DecodeError) -> Unreadable {
+        let DecodeError { stored, stored_version, expected, expected_version, reason } = misread;
         let (what, thread) = (what.to_owned(), self.thread.clone());
         Unreadable { what, thread, checkpoint, stored, stored_version, expected, expected_version, reason }
     }
 }
 
 /// Entries that a list has grown by, and its channel.
-type Grown = Vec<(usize, LogRange)>;
+type AddedRanges = Vec<(usize, LogRange)>;
 
 /// Returns a state with the values that are where they were in the `last` one, the channels to read, and the entries that
 /// were added to the others since.
-fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (LoadedChannels, Mask, Grown) {
+fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (LoadedChannels, Mask, AddedRanges) {
     let mut settled = LoadedChannels::of(slots, schema.empty());
     let all: Mask = (0..settled.slots.len()).collect();
     let Some(last) = last else { return (settled, all, vec![]) };
     let (mut kept, mut read, mut grown) = (Mask::default(), Mask::default(), vec![]);
     for at in all.iter() {
-        match last.slots.get(at).and_then(|before| since(before, &settled.slots[at])) {
+        match last.slots.get(at).and_then(|before| added_since(before, &settled.slots[at])) {
             Some(added) => {
                 kept.insert(at);
                 settled.sizes[at] = last.sizes[at] + added.iter().map(|range| range.bytes).sum::<u64>();
@@ -253,7 +253,7 @@ fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (Lo
 }
 
 /// Returns the entries that were added to a value; `None` if it is another one.
-fn since(before: &Slot, now: &Slot) -> Option<Vec<LogRange>> {
+fn added_since(before: &Slot, now: &Slot) -> Option<Vec<LogRange>> {
     if before == now { Some(vec![]) } else { growth(before, now) }
 }
 
@@ -273,7 +273,7 @@ fn reshape(slot: &mut Slot, stored: Stored, bytes: usize) {
 
 impl Mapping {
     /// Returns the mapping of records that the present graph has stored.
-    pub(crate) fn same(table: &Table, at: CheckpointId, carried: Vec<CarriedRecord>) -> Self {
+    pub(crate) fn identity(table: &Table, at: CheckpointId, carried: Vec<CarriedRecord>) -> Self {
         let (channels, nodes) = (table.schema.channels().len(), table.nodes.len());
         Self { at, other: None, channels, nodes, carried, noted: Mutex::default() }
     }
@@ -300,7 +300,7 @@ impl Mapping {
     /// Returns the stored key of a write's value, by the present index of its channel.
     pub(crate) fn row_key(&self, table: &Table, path: &str, channel: u32, overwrite: bool, row: RowId) -> Key {
         match self.source(channel) {
-            Some(stored) => logged(&stored.channel, &stored.log, overwrite, row),
+            Some(stored) => write_key(&stored.channel, &stored.log, overwrite, row),
             None => self.present_key(table, path, channel, overwrite, row),
         }
     }
@@ -311,11 +311,11 @@ impl Mapping {
             return row_key(table, path, channel as usize, overwrite, row);
         };
         let carried = self.carried.get(carried as usize);
-        carried.map_or(Key::Row(row), |carried| logged(&carried.channel, &carried.log, overwrite, row))
+        carried.map_or(Key::Row(row), |carried| write_key(&carried.channel, &carried.log, overwrite, row))
     }
 
     /// Returns a task's record in present indexes.
-    pub(crate) fn translated(&self, table: &Table, record: &TaskRecord) -> TaskRecord {
+    pub(crate) fn translate(&self, table: &Table, record: &TaskRecord) -> TaskRecord {
         let write = |write: &WriteRecord| {
             let (channel, overwrite) = (self.noted_as(write.channel)?, self.taken_as(table, write)?);
             Some(WriteRecord { channel, overwrite, ..*write })
@@ -333,7 +333,7 @@ impl Mapping {
 
     /// Returns true if the log of a channel was written under another rule, so that its entries are no writes of the
     /// present one.
-    pub(crate) fn folds(&self, at: usize, now: &Channel) -> bool {
+    pub(crate) fn needs_fold(&self, at: usize, now: &Channel) -> bool {
         self.source(at as u32).is_some_and(|source| source.channel.rule != now.rule_name())
     }
 }
@@ -360,7 +360,7 @@ impl Reader {
     ) -> Result<Mapping, RunError> {
         let known = table.schema.channels();
         if record.shape == table.identity.fingerprint {
-            return Ok(Mapping::same(table, at, record.carried.clone()));
+            return Ok(Mapping::identity(table, at, record.carried.clone()));
         }
         let shape = self.shape(record).await?;
         let log = |channel: &ChannelShape| log_of(&record.namespace, &channel.name);
@@ -369,7 +369,7 @@ impl Reader {
         let carried =
             carried.map(|carried| StoredChannel { log: carried.log.clone(), channel: carried.channel.clone() });
         let stood: Vec<StoredChannel> = live.chain(carried).collect();
-        let claims = claims(&stood, known, &table.schema.removed());
+        let claims = claims(&stood, known, &table.schema.removed_channels());
         let nodes = shape.nodes.iter().map(|name| table.now(name)).collect();
         let carried = stood.iter().zip(&claims).filter(|(_, claim)| matches!(claim, Claim::Carried(_)));
         let carried = carried.map(|(stood, _)| CarriedRecord {

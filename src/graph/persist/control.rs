@@ -6,7 +6,7 @@ use crate::graph::build::{Join, Table};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, SENT, START_NODE};
 use crate::graph::state::Mask;
-use crate::graph::superstep::{Control, Deferred, Goto, JoinState, LastRan, Packet, Trigger};
+use crate::graph::superstep::{Control, DeferredNode, Goto, JoinState, LastNode, Packet, Trigger};
 
 const BY_SENDS: &str = "only sends start it now";
 const BY_EDGES: &str = "no send starts it now";
@@ -52,20 +52,20 @@ impl Reader {
         let mut control = Control { version: stored.version, ..Control::default() };
         for &(at, version) in &stored.ready {
             if let Some(node) = by_edge(table, mapping, at, Some(at)) {
-                trigger(table, &mut control, Deferred { node, version, finished: true });
+                trigger(table, &mut control, DeferredNode { node, version, finished: true });
             }
         }
         for &(at, version, finished) in &stored.deferred {
             if let Some(node) = by_edge(table, mapping, at, finished.then_some(at)) {
-                trigger(table, &mut control, Deferred { node, version, finished });
+                trigger(table, &mut control, DeferredNode { node, version, finished });
             }
         }
         for (at, join) in &stored.joins {
             arrive(table, mapping, &mut control, *at as usize, join);
         }
         control.last_ran = stored.last_ran.map(|(version, at, tied)| match mapping.node(at) {
-            Ok(node) => LastRan { version, node, tied },
-            Err(_) => LastRan { version, node: START_NODE, tied: true },
+            Ok(node) => LastNode { version, node, tied },
+            Err(_) => LastNode { version, node: START_NODE, tied: true },
         });
         let (sends, left) = self.waiting_sends(table, &stored.sends, mapping).await?;
         control.sends = sends;
@@ -127,14 +127,14 @@ impl Reader {
         let node = mapping.node(send.node).map_err(gone)?;
         let row = table.row(node);
         let name = row.name.to_string();
-        if row.body.takes().is_none() {
+        if row.body.payload_type().is_none() {
             let misfit = Incompatibility::NotStartable { node: name.clone(), reason: BY_EDGES.into() };
             return Err((name, misfit));
         }
         match row.body.payload(bytes) {
             Ok(payload) => Ok((node, Packet { payload, row: send.payload })),
             Err(misread) => {
-                let unreadable = self.unread(&format!("payload of `{name}`"), mapping.at, misread);
+                let unreadable = self.unreadable_value(&format!("payload of `{name}`"), mapping.at, misread);
                 Err((name, Incompatibility::Value(Box::new(unreadable))))
             }
         }
@@ -168,7 +168,7 @@ fn read_goto(mapping: &Mapping, left: &[u32], stored: &GotoRecord) -> Option<Got
 }
 
 /// Triggers a node, deferred or not as it is declared in this version of the graph.
-fn trigger(table: &Table, control: &mut Control<Packet>, waits: Deferred) {
+fn trigger(table: &Table, control: &mut Control<Packet>, waits: DeferredNode) {
     if table.wiring.deferred[waits.node as usize] {
         control.deferred.push(waits);
     } else {
@@ -190,7 +190,7 @@ fn arrive(table: &Table, mapping: &Mapping, control: &mut Control<Packet>, at: u
     };
     let Some((sources, target)) = joins.get(at) else { return };
     let found = match mapping.node(*target) {
-        Ok(target) => again(table, mapping, sources, target),
+        Ok(target) => find_join(table, mapping, sources, target),
         Err(name) if arrived.count() == sources.len() => {
             return mapping.note_lost(*target, name.clone(), Incompatibility::Node { node: name });
         }
@@ -215,7 +215,7 @@ fn arrive(table: &Table, mapping: &Mapping, control: &mut Control<Packet>, at: u
 }
 
 /// Returns the join of these sources into a node; or the sources that it waits for besides.
-fn again<'a>(
+fn find_join<'a>(
     table: &'a Table,
     mapping: &Mapping,
     sources: &[u32],

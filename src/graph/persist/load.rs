@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::channels::{LoadedChannels, Reading, channel};
+use super::channels::{LoadedChannels, ReadPolicy, channel};
 use super::control::by_edge;
 use super::save::log_name;
 use crate::checkpoint::{
@@ -11,12 +11,12 @@ use crate::checkpoint::{
     TaskStatus, WriteRecord,
 };
 use crate::graph::build::Table;
-use crate::graph::context::{Answers, EarlierQuestion, Known};
+use crate::graph::context::{Answers, EarlierQuestion, KnownAnswers};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{AnyQuestion, DeclaredQuestion, InterruptId, Question, Shows, Terms};
+use crate::graph::interrupt::{AnyQuestion, DeclaredQuestion, InterruptId, Question, QuestionFormat, Terms};
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{AnyWrites, Channel, Mask, Stored};
-use crate::graph::superstep::{Finished, Position, Routing, Start, StoredChannels, StoredWrites, Task, TaskState};
+use crate::graph::superstep::{Finished, Position, Routing, StartInput, StoredChannels, StoredWrites, Task, TaskState};
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -26,7 +26,7 @@ impl Reader {
         id: CheckpointId,
         record: CheckpointRecord,
     ) -> Result<(Position, Mapping), RunError> {
-        self.position_by(table, id, record, Reading::Whole).await
+        self.position_by(table, id, record, ReadPolicy::Whole).await
     }
 
     /// Loads a checkpoint only to show it: channels that cannot be read are noted as incompatibilities, and the others
@@ -37,7 +37,7 @@ impl Reader {
         id: CheckpointId,
         record: CheckpointRecord,
     ) -> Result<(Position, Mapping), RunError> {
-        self.position_by(table, id, record, Reading::Shown).await
+        self.position_by(table, id, record, ReadPolicy::Shown).await
     }
 
     async fn position_by(
@@ -45,7 +45,7 @@ impl Reader {
         table: &Table,
         id: CheckpointId,
         record: CheckpointRecord,
-        reading: Reading,
+        reading: ReadPolicy,
     ) -> Result<(Position, Mapping), RunError> {
         let mapping = self.mapping(table, id, &record).await?;
         let (slots, carried) = self.slots(&record, &mapping).await?;
@@ -74,8 +74,8 @@ impl Reader {
             None => None,
         };
         // At rest nothing is half done: only the pin and channels can keep another version from continuing.
-        if start.is_none() && control.is_idle(&table.wiring) && mapping.lost().is_empty() {
-            mapping.is_at_rest();
+        if start.is_none() && control.is_idle(&table.wiring) && mapping.lost_tasks().is_empty() {
+            mapping.drop_pending_misfits();
         }
         // Values that are stored where another version looked for them move with the next checkpoint.
         owed.extend(mapping.take_rewrites());
@@ -132,7 +132,7 @@ impl Reader {
     }
 
     /// Returns the names of the tasks that a checkpoint plans, without reading its state and payloads.
-    pub(crate) async fn planned(
+    pub(crate) async fn planned_names(
         &self,
         table: &Table,
         id: CheckpointId,
@@ -146,7 +146,12 @@ impl Reader {
         let start = record.control.start.map(|_| "__start__".to_owned());
         let nodes = nodes.into_iter().map(|node| table.row(node).name.to_string());
         let sent = sends.iter().map(|send| mapping.name_now(table, send.node));
-        Ok(start.into_iter().chain(nodes).chain(sent).chain(mapping.lost().into_iter().map(|(_, name)| name)).collect())
+        Ok(start
+            .into_iter()
+            .chain(nodes)
+            .chain(sent)
+            .chain(mapping.lost_tasks().into_iter().map(|(_, name)| name))
+            .collect())
     }
 
     pub(crate) async fn start(
@@ -155,9 +160,9 @@ impl Reader {
         path: &str,
         rows: &[WriteRecord],
         mapping: &Mapping,
-    ) -> Result<Start, RunError> {
+    ) -> Result<StartInput, RunError> {
         let (writes, stored) = self.writes(table, path, rows, mapping).await?;
-        Ok(Start { writes, stored })
+        Ok(StartInput { writes, stored })
     }
 
     /// Reads a task's writes; those to channels that are gone, or never saved, are left out. Writes to unknown channels
@@ -186,7 +191,7 @@ impl Reader {
         let rows = self.rows(stored.clone()).await?;
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
             let at = write.channel as usize;
-            rows_now.push(*write, channels.get(at).map_or(Stored::Never, Channel::stored), &bytes);
+            rows_now.push(*write, channels.get(at).map_or(Stored::Never, Channel::storage), &bytes);
             if stored != present {
                 mapping.add_rewrite(present, bytes.clone());
             }
@@ -195,7 +200,7 @@ impl Reader {
             }
             match table.schema.decode_write(at, write.overwrite, &bytes) {
                 Ok(write) => writes.0.push(write),
-                Err(misread) => mapping.note(Incompatibility::Value(Box::new(self.unread(
+                Err(misread) => mapping.note(Incompatibility::Value(Box::new(self.unreadable_value(
                     &channel(table, at),
                     mapping.at,
                     misread,
@@ -206,7 +211,7 @@ impl Reader {
     }
 
     /// Reads the result of a task.
-    pub(crate) async fn finished(
+    pub(crate) async fn load_result(
         &self,
         table: &Table,
         path: &str,
@@ -221,7 +226,7 @@ impl Reader {
     pub(crate) async fn restore_start(
         &self,
         table: &Table,
-        start: &Start,
+        start: &StartInput,
         (task, record): (&mut Task, TaskRecord),
         mapping: &Mapping,
     ) -> Result<(), RunError> {
@@ -271,7 +276,7 @@ impl Reader {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
-            shows: declared(table, record).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
+            shows: declaration(table, record).map_or_else(QuestionFormat::of::<AnyQuestion>, |asks| asks.shows),
             answered: record.answered,
             asker: record.asker.clone().unwrap_or_default(),
             terms: Terms::of(of, record),
@@ -287,8 +292,8 @@ impl Reader {
         record: &TaskRecord,
         read: &[Question],
     ) -> Result<Answers, RunError> {
-        let questions = record.questions.iter().filter_map(|asked| earlier(task.0, asked));
-        let answered = record.answers.iter().map(|answer| answered(task, record, answer));
+        let questions = record.questions.iter().filter_map(|asked| earlier_question(task.0, asked));
+        let answered = record.answers.iter().map(|answer| answered_question(task, record, answer));
         let mut asked: BTreeMap<u32, (EarlierQuestion, RowId)> = answered.chain(questions).collect();
         if asked.is_empty() {
             return Ok(None);
@@ -307,7 +312,7 @@ impl Reader {
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
         let answers = record.answers.iter().map(|answer| answer.place).zip(rows).collect();
         let asked = asked.into_iter().map(|(place, (asked, _))| (place, asked)).collect();
-        Ok(Some(Arc::new(Known { asked, answers, ..Known::default() })))
+        Ok(Some(Arc::new(KnownAnswers { asked, answers, ..KnownAnswers::default() })))
     }
 
     /// Counts the effects of tasks that a killed process left without a record.
@@ -354,7 +359,7 @@ impl Reader {
             let place = (mapping.at, mapping.stored_task(task.key));
             task.answers = self.answers(place, &record, &task.asked).await?;
             task.state = match record.status {
-                TaskStatus::Done => TaskState::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
+                TaskStatus::Done => TaskState::Done(Box::new(self.load_result(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
                     let open = open_of(&task.asked);
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
@@ -378,7 +383,7 @@ fn open_of(asked: &Arc<[Question]>) -> Arc<[Question]> {
 }
 
 /// Returns the declaration of a question: that of the node that asked it, if it has one.
-fn declared(table: &Table, record: &QuestionRecord) -> Option<DeclaredQuestion> {
+fn declaration(table: &Table, record: &QuestionRecord) -> Option<DeclaredQuestion> {
     table.asked(&record.namespace, &record.node, &record.name).or_else(|| table.asks(&record.name))
 }
 
@@ -388,14 +393,14 @@ fn depth(path: &str) -> usize {
 }
 
 /// Returns a question of the task's last run, and the row of its payload.
-fn earlier(checkpoint: CheckpointId, asked: &QuestionRecord) -> Option<(u32, (EarlierQuestion, RowId))> {
+fn earlier_question(checkpoint: CheckpointId, asked: &QuestionRecord) -> Option<(u32, (EarlierQuestion, RowId))> {
     let (asker, name) = (asked.asker.clone()?, asked.name.clone());
     let here = asked.payload.checkpoint == checkpoint;
     Some((asked.place, (EarlierQuestion { asker, name, payload: None, here }, asked.payload)))
 }
 
 /// Returns an answered question of the task, and the row of its payload.
-fn answered(
+fn answered_question(
     (checkpoint, task): (CheckpointId, u32),
     record: &TaskRecord,
     answer: &AnswerRecord,

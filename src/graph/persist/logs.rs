@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use superstep_base::panics::catch_panic;
 
-use super::channels::{LoadedChannels, Reading, channel};
+use super::channels::{LoadedChannels, ReadPolicy, channel};
 use super::save::{log_name, log_with};
 use crate::checkpoint::{ChannelShape, CheckpointId, Chunk, Key, LogRange, RowId, Slot, chunk_key};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Mapping, Puts, Reader};
-use crate::graph::state::{AnyState, AnyWrite, Channel, Merge, Misread, Stored};
+use crate::graph::state::{AnyState, AnyWrite, Channel, DecodeError, Merge, Stored};
 use crate::graph::superstep::{ENTRIES, LogTail, is_chunked};
 
 /// Rules whose log entries are parts of one list.
@@ -23,7 +23,7 @@ impl Reader {
         table: &Table,
         path: &str,
         at: usize,
-        (mapping, how): (&Mapping, Reading),
+        (mapping, how): (&Mapping, ReadPolicy),
         settled: &mut LoadedChannels,
     ) -> Result<(), RunError> {
         let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
@@ -35,9 +35,9 @@ impl Reader {
         // This version stored the log. A run also chunks the entries that are in no chunk yet.
         let Some(source) = mapping.source(at as u32) else {
             for range in &ranges {
-                let read = self.added(table, path, (mapping.at, at), range, &mut settled.state).await?;
-                if how == Reading::Whole && range.log.is_none() {
-                    settled.chunk(at, read.chunks(&log_name(table, path, at), known.stored()));
+                let read = self.apply_range(table, path, (mapping.at, at), range, &mut settled.state).await?;
+                if how == ReadPolicy::Whole && range.log.is_none() {
+                    settled.chunk(at, read.chunks(&log_name(table, path, at), known.storage()));
                 }
             }
             return Ok(());
@@ -47,17 +47,17 @@ impl Reader {
             read.push(self.entries(&source.log_with(range), known, range).await?);
         }
         let entries = || read.iter().flat_map(LogEntries::iter);
-        let unreadable = |misread| self.unreadable(&channel(table, at), mapping.at, misread);
+        let unreadable = |misread| self.unreadable_error(&channel(table, at), mapping.at, misread);
         // Written under another rule, the entries are not writes of the present one but parts of a list.
-        if mapping.folds(at, known) {
+        if mapping.needs_fold(at, known) {
             settled.stale.insert(at);
             let entries = entries().map(|(_, bytes)| bytes.to_vec()).collect();
             // The list is read with its first value, and stored whole with the next checkpoint.
             let list = self.list(&source.channel, full, entries).await?.map_err(unreadable)?;
             return table.schema.take_list(&mut settled.state, at, &list).map_err(unreadable);
         }
-        let (writes, misread) = decoded(table, at, entries());
-        self.applied(table, known, &mut settled.state, writes.into_iter())?;
+        let (writes, misread) = decode_writes(table, at, entries());
+        self.apply_writes(table, known, &mut settled.state, writes.into_iter())?;
         // Only after the entries before it are applied: a reader shows the list up to there.
         misread.map_or(Ok(()), |misread| Err(unreadable(misread)))?;
         // The channel had another name: its entries are copied to the log of the present one.
@@ -72,7 +72,7 @@ impl Reader {
     }
 
     /// Applies the entries of a range to a state of the version that stored them. Returns the entries.
-    pub(super) async fn added(
+    pub(super) async fn apply_range(
         &self,
         table: &Table,
         path: &str,
@@ -82,13 +82,13 @@ impl Reader {
     ) -> Result<LogEntries, RunError> {
         let (log, known) = (log_with(table, path, at, range), &table.schema.channels()[at]);
         let read = self.entries(&log, known, range).await?;
-        let (writes, misread) = decoded(table, at, read.iter());
-        self.applied(table, known, state, writes.into_iter())?;
-        misread.map_or(Ok(read), |misread| Err(self.unreadable(&channel(table, at), id, misread)))
+        let (writes, misread) = decode_writes(table, at, read.iter());
+        self.apply_writes(table, known, state, writes.into_iter())?;
+        misread.map_or(Ok(read), |misread| Err(self.unreadable_error(&channel(table, at), id, misread)))
     }
 
     /// Sets a list to that of a newer state without the entries of these ranges. Returns false if it cannot.
-    pub(super) async fn shortened(
+    pub(super) async fn truncate_list(
         &self,
         table: &Table,
         path: &str,
@@ -101,11 +101,11 @@ impl Reader {
         for range in added {
             entries.push(self.entries(&log_with(table, path, at, range), known, range).await?);
         }
-        let (writes, misread) = decoded(table, at, entries.iter().flat_map(LogEntries::iter));
+        let (writes, misread) = decode_writes(table, at, entries.iter().flat_map(LogEntries::iter));
         Ok(misread.is_none() && table.schema.reset_without(state, at, newer, &writes))
     }
 
-    fn applied(
+    fn apply_writes(
         &self,
         table: &Table,
         known: &Channel,
@@ -120,7 +120,7 @@ impl Reader {
             })
         });
         let applied = applied.unwrap_or_else(|panic| Err(format!("its reducer panicked: {panic}")));
-        applied.map_err(|reason| self.damaged(known.name(), &reason))
+        applied.map_err(|reason| self.damaged_error(known.name(), &reason))
     }
 
     /// Returns the rows of a log that another rule wrote, if they are the parts of a list.
@@ -129,10 +129,10 @@ impl Reader {
         stored: &ChannelShape,
         full: Option<RowId>,
         entries: Vec<Vec<u8>>,
-    ) -> Result<Result<Vec<Vec<u8>>, Misread>, RunError> {
+    ) -> Result<Result<Vec<Vec<u8>>, DecodeError>, RunError> {
         if !LISTS.contains(&stored.rule.as_str()) {
             let reason = format!("it was kept as changes by the rule `{}`, which it no longer has", stored.rule);
-            return Ok(Err(Misread { stored: stored.type_name.clone(), ..Misread::unreadable(&reason) }));
+            return Ok(Err(DecodeError { stored: stored.type_name.clone(), ..DecodeError::unreadable(&reason) }));
         }
         let mut rows = self.rows(full.map(Key::Row).into_iter().collect()).await?;
         rows.extend(entries);
@@ -149,11 +149,11 @@ impl LoadedChannels {
 }
 
 /// Decodes the entries of a log as writes, up to the first that cannot be read.
-fn decoded<'a>(
+fn decode_writes<'a>(
     table: &Table,
     at: usize,
     entries: impl Iterator<Item = (RowId, &'a [u8])>,
-) -> (Vec<AnyWrite>, Option<Misread>) {
+) -> (Vec<AnyWrite>, Option<DecodeError>) {
     let mut writes = Vec::with_capacity(entries.size_hint().0);
     for (_, bytes) in entries {
         match table.schema.decode_write(at, false, bytes) {
@@ -225,7 +225,8 @@ impl Reader {
     pub(crate) async fn entries(&self, log: &str, channel: &Channel, range: &LogRange) -> Result<LogEntries, RunError> {
         let (mut read, mut from) = (LogEntries::default(), range.first);
         for (key, bytes) in self.chunks(log, range).await? {
-            let decoded = Chunk::decode(&bytes).ok_or_else(|| self.damaged(&key.to_string(), "it cannot be decoded"));
+            let decoded =
+                Chunk::decode(&bytes).ok_or_else(|| self.damaged_error(&key.to_string(), "it cannot be decoded"));
             let chunk = decoded?;
             let first = chunk.entries[0].0;
             if first < from {
@@ -233,21 +234,21 @@ impl Reader {
             }
             let follows = first == range.first || (chunk.previous.is_some() && chunk.previous == read.last());
             if !follows {
-                self.loose(log, from, first, &mut read).await?;
+                self.read_loose(log, from, first, &mut read).await?;
                 read.entries.pop_if(|(row, _)| *row == first);
             }
             read.push_chunk(&chunk);
             from = read.last().unwrap_or(first).after();
         }
         if read.len() < range.count as usize {
-            self.loose(log, from, range.last, &mut read).await?;
+            self.read_loose(log, from, range.last, &mut read).await?;
         }
         self.check_count(channel, range, read.len())?;
         Ok(read)
     }
 
     /// Reads entries that are in no chunk, or in one that is not used.
-    async fn loose(&self, log: &str, first: RowId, last: RowId, read: &mut LogEntries) -> Result<(), RunError> {
+    async fn read_loose(&self, log: &str, first: RowId, last: RowId, read: &mut LogEntries) -> Result<(), RunError> {
         if first > last {
             return Ok(());
         }
@@ -276,6 +277,6 @@ impl Reader {
             return Ok(());
         }
         let reason = format!("{found} entries of {} are there", range.count);
-        Err(self.damaged(&format!("log of channel `{}`", channel.name()), &reason))
+        Err(self.damaged_error(&format!("log of channel `{}`", channel.name()), &reason))
     }
 }

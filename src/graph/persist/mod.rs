@@ -18,5 +18,5 @@ pub(crate) mod load;
 mod logs;
 pub(crate) mod save;
 
-pub(crate) use channels::{LoadedChannels, Reading};
+pub(crate) use channels::{LoadedChannels, ReadPolicy};
 pub(crate) use logs::LogEntries;

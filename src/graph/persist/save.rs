@@ -15,7 +15,7 @@ use crate::graph::superstep::{Finished, Packet, Position, StoredWrites, Task};
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
 pub(crate) fn row_key(table: &Table, path: &str, channel: usize, overwrite: bool, row: RowId) -> Key {
-    match table.schema.channels()[channel].stored() {
+    match table.schema.channels()[channel].storage() {
         Stored::Log | Stored::Delta if !overwrite => Key::Log { channel: log_name(table, path, channel), row },
         _ => Key::Row(row),
     }
@@ -60,7 +60,7 @@ pub(crate) fn rows(
     for (slot, write) in (0u32..).zip(&writes.0) {
         let channel = write.channel();
         let overwrite = write.overwrites();
-        let stored = table.schema.channels()[channel].stored();
+        let stored = table.schema.channels()[channel].storage();
         let record = WriteRecord { channel: channel as u32, overwrite, row: None };
         if stored == Stored::Never {
             rows.push(record, stored, &[]);
@@ -107,7 +107,7 @@ pub(crate) fn checkpoint(
     if recorder.is_new_shape(identity.fingerprint) {
         puts.push((Key::Shape(identity.fingerprint), encode_record(&identity.shape)?));
     }
-    if let Some(graph) = recorder.introduction() {
+    if let Some(graph) = recorder.take_introduction() {
         let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());
         let about = AboutRecord { graph, created_at: pos.meta.created_at, foreign: None, stops };
         puts.push((Key::About, encode_record(&about)?));

@@ -25,10 +25,10 @@ pub trait NodeCache: Debug + Send + Sync + 'static {
 
 /// A node cache in memory, without a limit.
 #[derive(Debug, Default)]
-pub struct MemoryCache(Mutex<HashMap<Vec<u8>, Kept>>);
+pub struct MemoryCache(Mutex<HashMap<Vec<u8>, CachedEntry>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedEntry {
     result: Vec<u8>,
     expires: Option<u64>,
 }
@@ -45,7 +45,7 @@ impl NodeCache for MemoryCache {
     }
 
     fn put(&self, key: Vec<u8>, result: Vec<u8>, expires: Option<u64>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Kept { result, expires });
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, CachedEntry { result, expires });
     }
 
     fn clear(&self, node: Option<&str>) {
@@ -72,11 +72,11 @@ pub(crate) struct KnownState {
 }
 
 /// A namespace, and its [`KnownState`].
-type Known = (String, Arc<KnownState>);
+type NamedState = (String, Arc<KnownState>);
 
 /// The state that was read last, shared by the clones of a reader.
 #[derive(Clone, Default)]
-pub(crate) struct KnownValues(Arc<Mutex<Option<Known>>>);
+pub(crate) struct KnownValues(Arc<Mutex<Option<NamedState>>>);
 
 impl KnownValues {
     /// Starts with the state of a root graph.

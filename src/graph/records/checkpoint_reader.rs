@@ -51,7 +51,7 @@ const LISTED_SINCE: u8 = 5;
 impl Reader {
     /// Returns a checkpoint's record; root checkpoints and those of subgraphs share their numbers.
     pub(crate) async fn record(&self, id: CheckpointId) -> Result<Option<CheckpointRecord>, RunError> {
-        let Some((format, mut record)) = self.stored(id).await? else { return Ok(None) };
+        let Some((format, mut record)) = self.stored_record(id).await? else { return Ok(None) };
         if format < LISTED_SINCE {
             record.gotos = self.derived_gotos(&record).await?;
         }
@@ -68,7 +68,7 @@ impl Reader {
     }
 
     /// Returns a checkpoint's record as it is stored, and its format.
-    async fn stored(&self, id: CheckpointId) -> Result<Option<(u8, CheckpointRecord)>, RunError> {
+    async fn stored_record(&self, id: CheckpointId) -> Result<Option<(u8, CheckpointRecord)>, RunError> {
         let found = self.get(vec![Key::Checkpoint(id), Key::Nested(id)]).await?;
         let Some(bytes) = found.into_iter().flatten().next() else { return Ok(None) };
         let record = decode_record(&self.thread, "checkpoint", &bytes)?;
@@ -80,10 +80,10 @@ impl Reader {
         let mut record = of.clone();
         while !Pending::of(&record.control).is_empty() && record.source != Source::Update {
             let Some(at) = record.parent else { break };
-            let Some((_, before)) = self.stored(at).await? else { break };
+            let Some((_, before)) = self.stored_record(at).await? else { break };
             if !is_copy(&record, &before) {
                 let gotos = gotos_of(&self.tasks(at).await?, &before.control, &Pending::of(&record.control));
-                return self.renumbered(gotos, &record, of).await;
+                return self.renumber(gotos, &record, of).await;
             }
             record = before;
         }
@@ -91,7 +91,7 @@ impl Reader {
     }
 
     /// Converts node indexes of one checkpoint to those of another, which a later version of the graph may have stored.
-    async fn renumbered(
+    async fn renumber(
         &self,
         gotos: Vec<GotoRecord>,
         from: &CheckpointRecord,
@@ -169,7 +169,7 @@ fn has_equal_tasks(one: &ControlRecord, other: &ControlRecord) -> bool {
 
 impl ControlRecord {
     /// Returns the nodes that edges start, deferred ones included, without the targets of joins.
-    pub(crate) fn triggered(&self) -> BTreeSet<u32> {
+    pub(crate) fn triggered_nodes(&self) -> BTreeSet<u32> {
         let ready = self.ready.iter().map(|(node, _)| *node);
         ready
             .chain(self.deferred.iter().map(|(node, ..)| *node))
@@ -179,14 +179,14 @@ impl ControlRecord {
 
     /// Returns true if something has arrived at a join.
     pub(crate) fn has_arrivals(&self) -> bool {
-        self.joins.iter().any(|(_, join)| arrived(join) > 0)
+        self.joins.iter().any(|(_, join)| arrival_count(join) > 0)
     }
 
     /// Returns the targets of complete joins; `known`: the number of sources of each join of the graph, and its target.
     pub(crate) fn complete_joins(&self, known: impl Fn(usize) -> Option<(usize, u32)>) -> Vec<u32> {
         let complete = self.joins.iter().filter_map(|(at, join)| {
             let (sources, target) = known(*at as usize)?;
-            (arrived(join) == sources).then_some(target)
+            (arrival_count(join) == sources).then_some(target)
         });
         complete.collect()
     }
@@ -206,12 +206,12 @@ impl ControlRecord {
     }
 }
 
-fn arrived(join: &JoinRecord) -> usize {
+fn arrival_count(join: &JoinRecord) -> usize {
     join.arrived.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 /// A checkpoint as it is stored.
-pub(crate) type Listed = (CheckpointId, CheckpointRecord);
+pub(crate) type ListedCheckpoint = (CheckpointId, CheckpointRecord);
 
 /// The number of checkpoints scanned at once.
 const PAGE: usize = 64;
@@ -235,7 +235,7 @@ impl Ancestors<'_> {
 
 impl Reader {
     /// The checkpoints of the root graph that led to `tip`, which is the last of them.
-    pub(crate) async fn line(&self, tip: CheckpointId) -> Result<Vec<Listed>, RunError> {
+    pub(crate) async fn line(&self, tip: CheckpointId) -> Result<Vec<ListedCheckpoint>, RunError> {
         let (mut line, mut wanted) = (vec![], Some(tip));
         while let Some(newest) = wanted {
             let range = Key::Checkpoint(CheckpointId(0))..=Key::Checkpoint(newest);
@@ -261,13 +261,17 @@ impl Reader {
     }
 
     /// The checkpoints of a subgraph that led to `tip`, as far as they were made after `since`.
-    pub(crate) async fn nested_line(&self, tip: CheckpointId, since: CheckpointId) -> Result<Vec<Listed>, RunError> {
+    pub(crate) async fn nested_line(
+        &self,
+        tip: CheckpointId,
+        since: CheckpointId,
+    ) -> Result<Vec<ListedCheckpoint>, RunError> {
         let (mut line, mut ancestors) = (vec![], self.ancestors(tip, since));
         while let Some((id, record)) = ancestors.next().await? {
             match record {
                 Some(record) => line.push((id, record)),
                 None if line.is_empty() => {
-                    return Err(self.damaged(&format!("checkpoint {id:?} of a subgraph"), "it is missing"));
+                    return Err(self.damaged_error(&format!("checkpoint {id:?} of a subgraph"), "it is missing"));
                 }
                 None => {} // it was removed
             }

@@ -47,7 +47,7 @@ impl Host {
     pub(crate) fn random(&self) -> u64 {
         self.seed.as_ref().map_or_else(random, |seed| {
             let step = 0x9e37_79b9_7f4a_7c15_u64;
-            mixed(seed.fetch_add(step, Ordering::Relaxed).wrapping_add(step))
+            mix(seed.fetch_add(step, Ordering::Relaxed).wrapping_add(step))
         })
     }
 }
@@ -56,14 +56,14 @@ impl Host {
     /// A number that is the same at one place for one seed, whatever was drawn before.
     pub(crate) fn random_at(&self, place: impl FnOnce() -> String) -> u64 {
         let Some(first) = self.first else { return random() };
-        let mut hash = Fnv::seeded(first);
+        let mut hash = Fnv::with_seed(first);
         hash.mix(place().as_bytes());
-        mixed(hash.finish())
+        mix(hash.finish())
     }
 }
 
 /// SplitMix64.
-fn mixed(seed: u64) -> u64 {
+fn mix(seed: u64) -> u64 {
     let z = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -46,7 +46,7 @@ pub(crate) fn copy_children<'a>(
     puts: &'a mut Puts,
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
-        for (_, call, child) in reader.called(from.0, from.1).await? {
+        for (_, call, child) in reader.children_of(from.0, from.1).await? {
             let by = Caller { checkpoint: to.0, task: to.1, call };
             copy_child(reader, recorder, stamp, child, by, puts).await?;
         }
@@ -64,7 +64,7 @@ pub(crate) async fn copy_child(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let record = reader.known_record(child).await?;
-    let copy = forked(recorder, stamp, child, record, false, puts)?;
+    let copy = fork_checkpoint(recorder, stamp, child, record, false, puts)?;
     puts.push(pointer(by, copy)?);
     for (task, record) in reader.tasks(child).await? {
         puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
@@ -74,7 +74,7 @@ pub(crate) async fn copy_child(
 }
 
 /// Copies a checkpoint as the first of a new line.
-pub(crate) fn forked(
+pub(crate) fn fork_checkpoint(
     recorder: &Recorder,
     stamp: Stamp<'_>,
     from: CheckpointId,
@@ -104,7 +104,7 @@ pub(crate) struct ForkPoint<'a> {
 impl ForkPoint<'_> {
     /// The tasks that came to rest before the branches part: what they do from here on is the branch's. One that failed, or
     /// that has no record, may have started effects that it will start again: it keeps its name.
-    fn parted(&self) -> BTreeSet<u32> {
+    fn parted_tasks(&self) -> BTreeSet<u32> {
         let tasks = self.parts.into_iter().flatten();
         let rests = tasks.filter(|(_, task)| matches!(task.status, TaskStatus::Interrupted | TaskStatus::Waiting));
         rests.filter_map(|(key, _)| self.mapping.task(*key).ok()).collect()
@@ -117,10 +117,10 @@ pub(crate) async fn journals(
     fork: ForkPoint<'_>,
     planned: impl IntoIterator<Item = u32>,
 ) -> Result<Puts, RunError> {
-    let (parted, ForkPoint { from, to, mapping, .. }) = (fork.parted(), fork);
+    let (parted, ForkPoint { from, to, mapping, .. }) = (fork.parted_tasks(), fork);
     let (mut puts, mut unnamed) = (vec![], planned.into_iter().collect::<BTreeSet<u32>>());
     for (task, key, bytes) in reader.effects(from).await? {
-        let task = mapping.task(task).map_err(|reason| reader.incompatible(reason))?;
+        let task = mapping.task(task).map_err(|reason| reader.migration_error(reason))?;
         if key == ORIGIN {
             if parted.contains(&task) {
                 continue;
@@ -135,12 +135,12 @@ pub(crate) async fn journals(
             false => name(from, mapping.stored_task(task)),
         };
         let key = Key::Effect { checkpoint: to, task, key: ORIGIN.to_owned() };
-        puts.push((key, encode_record(&named(origin))?));
+        puts.push((key, encode_record(&origin_record(origin))?));
     }
     Ok(puts)
 }
 
-fn named(idempotency: String) -> EffectRecord {
+fn origin_record(idempotency: String) -> EffectRecord {
     let (shown, value) = (String::new(), vec![]);
     EffectRecord { kind: EffectKind::Value, order: 0, arguments: 0, shown, idempotency, value, at: 0, runs: vec![] }
 }
@@ -152,7 +152,7 @@ impl Reader {
         checkpoint: CheckpointId,
         mapping: &Mapping,
     ) -> Result<BTreeMap<u32, Arc<Journal>>, RunError> {
-        let journal = |(task, records)| (task, Arc::new(Journal::stored(checkpoint, task, records)));
+        let journal = |(task, records)| (task, Arc::new(Journal::from_records(checkpoint, task, records)));
         Ok(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal).collect())
     }
 
@@ -164,8 +164,8 @@ impl Reader {
         mapping: &Mapping,
     ) -> Result<Option<Arc<Journal>>, RunError> {
         let rows = self.effects_in(checkpoint, task..=task).await?;
-        let mut journals = self.decoded(rows, mapping)?.into_iter();
-        Ok(journals.next().map(|(task, records)| Arc::new(Journal::stored(checkpoint, task, records))))
+        let mut journals = self.decode_entries(rows, mapping)?.into_iter();
+        Ok(journals.next().map(|(task, records)| Arc::new(Journal::from_records(checkpoint, task, records))))
     }
 
     /// The same as records.
@@ -174,10 +174,10 @@ impl Reader {
         checkpoint: CheckpointId,
         mapping: &Mapping,
     ) -> Result<BTreeMap<u32, Vec<(String, EffectRecord)>>, RunError> {
-        self.decoded(self.effects(checkpoint).await?, mapping)
+        self.decode_entries(self.effects(checkpoint).await?, mapping)
     }
 
-    fn decoded(
+    fn decode_entries(
         &self,
         rows: Vec<(u32, String, Vec<u8>)>,
         mapping: &Mapping,
@@ -185,7 +185,7 @@ impl Reader {
         let mut entries = BTreeMap::<u32, Vec<(String, EffectRecord)>>::new();
         for (task, key, bytes) in rows {
             let record = decode_record(&self.thread, format!("effect `{key}`"), &bytes)?;
-            let task = mapping.task(task).map_err(|reason| self.incompatible(reason))?;
+            let task = mapping.task(task).map_err(|reason| self.migration_error(reason))?;
             entries.entry(task).or_default().push((key, record));
         }
         Ok(entries)

@@ -48,7 +48,7 @@ struct Entry {
 }
 
 /// The journal's result for a key.
-pub(crate) enum Found {
+pub(crate) enum LookupResult {
     /// Nothing yet.
     New,
     /// It is recorded; `safe`: and on disk.
@@ -71,7 +71,7 @@ impl Journal {
     }
 
     /// Returns the journal of stored records.
-    pub(crate) fn stored(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
+    pub(crate) fn from_records(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
         let entry = |(key, record)| (key, Entry { record, safe: true });
         let inner = Inner { entries: records.into_iter().map(entry).collect(), ..Inner::default() };
         let began = AtomicBool::new(true);
@@ -87,8 +87,8 @@ impl Journal {
     }
 
     /// The same, to be read again: nothing may be added.
-    pub(crate) fn replayed(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
-        Self { replays: true, ..Self::stored(checkpoint, task, records) }
+    pub(crate) fn for_replay(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
+        Self { replays: true, ..Self::from_records(checkpoint, task, records) }
     }
 
     /// The task runs again: effects without an entry may have started.
@@ -122,15 +122,15 @@ impl Journal {
         Ok(())
     }
 
-    pub(crate) fn find(&self, key: &str) -> Found {
+    pub(crate) fn find(&self, key: &str) -> LookupResult {
         let mut inner = self.lock();
         if self.replays {
             inner.taken.insert(key.to_owned());
         }
         match inner.entries.get(key) {
-            Some(entry) => Found::Recorded(entry.record.clone(), entry.safe),
-            None if self.replays => Found::Missing,
-            None => Found::New,
+            Some(entry) => LookupResult::Recorded(entry.record.clone(), entry.safe),
+            None if self.replays => LookupResult::Missing,
+            None => LookupResult::New,
         }
     }
 
@@ -247,10 +247,10 @@ impl Journal {
 
     /// Takes the records that ride on a commit of the task's.
     pub(crate) fn take_riders(&self) -> Result<Puts, CheckpointError> {
-        self.riders(&mut self.lock())
+        self.encode_riders(&mut self.lock())
     }
 
-    fn riders(&self, inner: &mut Inner) -> Result<Puts, CheckpointError> {
+    fn encode_riders(&self, inner: &mut Inner) -> Result<Puts, CheckpointError> {
         let keys = std::mem::take(&mut inner.riding);
         let record = |key: &String| {
             let entry = inner.entries.get(key)?;

@@ -61,7 +61,7 @@ impl JournalPath {
 
     /// Returns the key of an entry.
     pub(crate) fn entry(mut self, kind: EffectKind, key: &str) -> String {
-        self.0.extend([letter(kind), ":", key]);
+        self.0.extend([kind_letter(kind), ":", key]);
         self.0
     }
 
@@ -85,7 +85,7 @@ impl JournalPath {
     }
 }
 
-fn letter(kind: EffectKind) -> &'static str {
+fn kind_letter(kind: EffectKind) -> &'static str {
     match kind {
         EffectKind::Effect => "e",
         EffectKind::Value => "v",
@@ -136,7 +136,7 @@ pub(crate) struct EntryKey {
 
 impl EntryKey {
     /// Reads a key; none if it is not one of an entry.
-    pub(crate) fn read(full: &str) -> Option<Self> {
+    pub(crate) fn parse(full: &str) -> Option<Self> {
         let (mut found, mut rest) = (Self::default(), full);
         loop {
             rest = match rest.strip_prefix('!') {
@@ -150,13 +150,13 @@ impl EntryKey {
                 '0'..='9' => {
                     let mut parts = rest.splitn(4, '/').skip(2);
                     let (node, inner) = (parts.next()?, parts.next()?);
-                    let node = plain(node.split('.').next().unwrap_or_default());
+                    let node = unescape(node.split('.').next().unwrap_or_default());
                     found.path.push(node.strip_prefix(HANDLER).map_or_else(|| node.clone(), str::to_owned));
                     (found.by_handler, rest) = (false, inner);
                 }
                 '@' => {
                     let (key, inner) = rest[1..].split_once('/')?;
-                    found.within.push(plain(key.strip_suffix('?').unwrap_or(key)));
+                    found.within.push(unescape(key.strip_suffix('?').unwrap_or(key)));
                     rest = inner;
                 }
                 _ => {
@@ -175,7 +175,7 @@ impl EntryKey {
 }
 
 /// A name without its escapes.
-fn plain(name: &str) -> String {
+fn unescape(name: &str) -> String {
     let mut parts = name.split('%');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -225,7 +225,7 @@ mod tests {
             let full = own.clone().within(&inside).entry(EffectKind::Value, &key);
             prop_assert!(own.holds(&full));
             let path = steps.into_iter().map(|step| step.2).collect();
-            prop_assert_eq!(EntryKey::read(&full), Some(EntryKey { path, by_handler, within: effects, key }));
+            prop_assert_eq!(EntryKey::parse(&full), Some(EntryKey { path, by_handler, within: effects, key }));
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
     #[case("0/2/__error_handler__a/!@x%40/f:y", "!a x@ y")]
     #[case("0/1/100%/e:k", "100%  k")]
     fn the_place_of_an_entry_is_read(#[case] full: &str, #[case] expected: &str) {
-        let EntryKey { path, by_handler, within, key } = EntryKey::read(full).unwrap();
+        let EntryKey { path, by_handler, within, key } = EntryKey::parse(full).unwrap();
         let mark = if by_handler { "!" } else { "" };
         assert_eq!(format!("{mark}{} {} {key}", path.join(","), within.join(",")), expected);
     }
@@ -251,6 +251,6 @@ mod tests {
     #[case("@x")]
     #[case("!")]
     fn what_is_no_entry_is_none(#[case] full: &str) {
-        assert_eq!(EntryKey::read(full), None);
+        assert_eq!(EntryKey::parse(full), None);
     }
 }

@@ -23,11 +23,11 @@ pub(crate) struct Mapping {
     pub nodes: usize,
     /// Values of unknown channels, in the order of the present checkpoint.
     pub carried: Vec<CarriedRecord>,
-    pub noted: Mutex<Noted>,
+    pub noted: Mutex<MappingNotes>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Noted {
+pub(crate) struct MappingNotes {
     misfits: Vec<Incompatibility>,
     /// Tasks that cannot be planned: their stored keys, and the names of their nodes.
     lost: Vec<(u32, String)>,
@@ -117,7 +117,7 @@ impl Mapping {
             return self.node(key);
         }
         let Some(place) = key.checked_sub(SENT).filter(|place| *place < SENT) else { return Ok(key) };
-        let noted = self.noted();
+        let noted = self.lock();
         let Some(sends) = &noted.sends else { return Ok(key) };
         let found = sends.iter().position(|at| *at == place).map(|at| SENT + at as u32);
         found.ok_or_else(|| "a node that is gone".into())
@@ -125,7 +125,7 @@ impl Mapping {
 
     /// Records of tasks under the keys that the present graph plans them with; without those that it does not plan.
     pub(crate) fn by_present_key(&self, records: Tasks) -> Tasks {
-        if self.is_same() && self.noted().sends.is_none() {
+        if self.is_same() && self.lock().sends.is_none() {
             return records;
         }
         records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))).collect()
@@ -144,28 +144,28 @@ impl Mapping {
     }
 
     pub(crate) fn note(&self, misfit: Incompatibility) {
-        self.noted().misfits.push(misfit);
+        self.lock().misfits.push(misfit);
     }
 
     /// Notes a task that cannot be planned.
     pub(crate) fn note_lost(&self, key: u32, node: String, misfit: Incompatibility) {
-        let mut noted = self.noted();
+        let mut noted = self.lock();
         noted.misfits.push(misfit);
         noted.lost.push((key, node));
     }
 
     pub(crate) fn note_sends(&self, left: Vec<u32>) {
-        self.noted().sends = Some(left);
+        self.lock().sends = Some(left);
     }
 
     /// Returns the incompatibilities found so far.
     pub(crate) fn misfits(&self) -> Vec<Incompatibility> {
-        self.noted().misfits.clone()
+        self.lock().misfits.clone()
     }
 
     /// The tasks that cannot be planned: their stored keys, and the names of their nodes.
-    pub(crate) fn lost(&self) -> Vec<(u32, String)> {
-        self.noted().lost.clone()
+    pub(crate) fn lost_tasks(&self) -> Vec<(u32, String)> {
+        self.lock().lost.clone()
     }
 
     /// Fails if anything does not fit.
@@ -192,32 +192,32 @@ impl Mapping {
         if let (Some(other), true) = (&self.other, key < COMMAND_KEY) {
             return other.nodes.iter().position(|now| *now == Some(key)).map_or(key, |at| at as u32);
         }
-        let place = key.checked_sub(SENT).and_then(|at| self.noted().sends.as_ref()?.get(at as usize).copied());
+        let place = key.checked_sub(SENT).and_then(|at| self.lock().sends.as_ref()?.get(at as usize).copied());
         place.map_or(key, |place| SENT + place)
     }
 
     /// Notes a value that is stored under another key than the present graph looks for.
     pub(crate) fn add_rewrite(&self, key: Key, value: Vec<u8>) {
-        self.noted().owed.push((key, value));
+        self.lock().owed.push((key, value));
     }
 
     pub(crate) fn take_rewrites(&self) -> Puts {
-        std::mem::take(&mut self.noted().owed)
+        std::mem::take(&mut self.lock().owed)
     }
 
     /// A thread at rest needs nothing of what is half done; only its pin and its values count.
-    pub(crate) fn is_at_rest(&self) {
-        self.noted()
+    pub(crate) fn drop_pending_misfits(&self) {
+        self.lock()
             .misfits
             .retain(|misfit| matches!(misfit, Incompatibility::Pinned { .. } | Incompatibility::Channel { .. }));
     }
 
-    fn noted(&self) -> std::sync::MutexGuard<'_, Noted> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, MappingNotes> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(crate) fn logged(channel: &ChannelShape, log: &str, overwrite: bool, row: RowId) -> Key {
+pub(crate) fn write_key(channel: &ChannelShape, log: &str, overwrite: bool, row: RowId) -> Key {
     if channel.logged && !overwrite { Key::Log { channel: log.to_owned(), row } } else { Key::Row(row) }
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn refuse(reader: &Reader, misfits: Vec<Incompatibility>) -> Result<(
 }
 
 impl Reader {
-    pub(crate) fn incompatible(&self, node: String) -> RunError {
+    pub(crate) fn migration_error(&self, node: String) -> RunError {
         RunError::NeedsMigration { thread: self.thread.clone(), misfits: vec![Incompatibility::Node { node }] }
     }
 }
@@ -293,7 +293,7 @@ impl Mapping {
         let Some(other) = &self.other else { return };
         let is_new = |at: usize, channel: &Channel| {
             !channel.is_added()
-                && channel.stored() != Stored::Never
+                && channel.storage() != Stored::Never
                 && !other.claims.contains(&Claim::Channel(at as u32))
         };
         let channels = schema.channels().iter().enumerate();
@@ -306,13 +306,13 @@ impl Mapping {
             let Claim::Carried(at) = claim else { continue };
             let carried = &along[*at as usize];
             if carried.slot != Slot::Absent {
-                self.note(unclaimed(&carried.channel, &new));
+                self.note(unclaimed_channel(&carried.channel, &new));
             }
         }
     }
 }
 
-fn unclaimed(stored: &ChannelShape, new: &[&Channel]) -> Incompatibility {
+fn unclaimed_channel(stored: &ChannelShape, new: &[&Channel]) -> Incompatibility {
     let likeness = |name: &str| similar::TextDiff::from_chars(stored.name.as_str(), name).ratio();
     let alike = |channel: &&&Channel| channel.type_name() == stored.type_name && likeness(channel.name()) > ALIKE;
     let same_type = new.iter().filter(alike);
@@ -334,8 +334,8 @@ mod tests {
 
     fn known(names: &[&str]) -> Vec<Channel> {
         let channel = |name: &&str| match name.split_once('<') {
-            Some((name, was)) => Channel::named(name, "T", Stored::Value).formerly(was),
-            None => Channel::named(*name, "T", Stored::Value),
+            Some((name, was)) => Channel::from_name(name, "T", Stored::Value).formerly(was),
+            None => Channel::from_name(*name, "T", Stored::Value),
         };
         names.iter().map(channel).collect()
     }

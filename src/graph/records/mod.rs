@@ -32,13 +32,13 @@ pub use clock::Clock;
 pub use recorder::Durability;
 
 pub(crate) use cache::{KnownState, KnownValues, LastEnds};
-pub(crate) use checkpoint_reader::{Listed, growth};
+pub(crate) use checkpoint_reader::{ListedCheckpoint, growth};
 pub(crate) use clock::Host;
 pub(crate) use fork::{Caller, Stamp};
 pub(crate) use ids::{BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NODE, UPDATE_KEY};
-pub(crate) use journal::{EFFECTS_LIMIT, Found, Journal, ORIGIN};
+pub(crate) use journal::{EFFECTS_LIMIT, Journal, LookupResult, ORIGIN};
 pub(crate) use journal_path::{EntryKey, JournalPath, PathTask, escaped_key, handler_of};
 pub(crate) use mailbox::{KeyedSignal, PendingSignal, SIGNAL_BYTES, SIGNALS_LIMIT};
 pub(crate) use mapping::{Claim, Mapping, Other, StoredChannel};
-pub(crate) use reader::{Called, Reader, Tasks};
+pub(crate) use reader::{ChildPointer, Reader, Tasks};
 pub(crate) use recorder::{Puts, Recorder, ThreadGuard};

@@ -17,7 +17,7 @@ use crate::graph::error::RunError;
 pub(crate) type Tasks = BTreeMap<u32, TaskRecord>;
 
 /// A subgraph's newest checkpoint: by task and call.
-pub(crate) type Called = (u32, u32, CheckpointId);
+pub(crate) type ChildPointer = (u32, u32, CheckpointId);
 
 /// Reads one thread's records.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl Reader {
     pub(crate) async fn get(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, RunError> {
         let Some(recorder) = &self.recorder else { return Ok(self.store.get(&self.thread, keys).await?) };
         recorder.catch_up().await?;
-        let held = recorder.held(&keys);
+        let held = recorder.held_records(&keys);
         let mut found = self.store.get(&self.thread, keys).await?;
         for (found, held) in found.iter_mut().zip(held) {
             *found = held.or(found.take());
@@ -82,7 +82,7 @@ impl Reader {
         Ok(held.iter().chain(&found).any(|(key, _)| key > range.start()))
     }
 
-    pub(crate) async fn one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
+    pub(crate) async fn get_one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
         Ok(self.get(vec![key]).await?.pop().flatten())
     }
 
@@ -92,23 +92,23 @@ impl Reader {
         task: u32,
         call: u32,
     ) -> Result<Option<CheckpointId>, RunError> {
-        let bytes = self.one(Key::Child { checkpoint, task, call }).await?;
+        let bytes = self.get_one(Key::Child { checkpoint, task, call }).await?;
         Ok(bytes.map(|bytes| decode_record(&self.thread, "child pointer", &bytes)).transpose()?)
     }
 
     /// The newest checkpoints of the subgraphs that the tasks of a checkpoint run: by task and call.
-    pub(crate) async fn children(&self, checkpoint: CheckpointId) -> Result<Vec<Called>, RunError> {
+    pub(crate) async fn children(&self, checkpoint: CheckpointId) -> Result<Vec<ChildPointer>, RunError> {
         let key = |end| Key::Child { checkpoint, task: end, call: end };
         self.pointers(key(0)..=key(u32::MAX)).await
     }
 
     /// Those of one task.
-    pub(crate) async fn called(&self, checkpoint: CheckpointId, task: u32) -> Result<Vec<Called>, RunError> {
+    pub(crate) async fn children_of(&self, checkpoint: CheckpointId, task: u32) -> Result<Vec<ChildPointer>, RunError> {
         let key = |call| Key::Child { checkpoint, task, call };
         self.pointers(key(0)..=key(u32::MAX)).await
     }
 
-    async fn pointers(&self, range: RangeInclusive<Key>) -> Result<Vec<Called>, RunError> {
+    async fn pointers(&self, range: RangeInclusive<Key>) -> Result<Vec<ChildPointer>, RunError> {
         let mut children = vec![];
         for (key, bytes) in self.scan(range).await? {
             if let Key::Child { task, call, .. } = key {
@@ -131,7 +131,7 @@ impl Reader {
     }
 
     pub(crate) async fn task(&self, checkpoint: CheckpointId, task: u32) -> Result<Option<TaskRecord>, RunError> {
-        let bytes = self.one(Key::Task { checkpoint, task }).await?;
+        let bytes = self.get_one(Key::Task { checkpoint, task }).await?;
         Ok(bytes.map(|bytes| decode_record(&self.thread, "task", &bytes)).transpose()?)
     }
 
@@ -160,15 +160,15 @@ impl Reader {
             return Ok(vec![]);
         }
         let found = self.get(keys.clone()).await?;
-        let missing = |key: &Key| self.damaged(&format!("{key:?}"), "it is missing");
+        let missing = |key: &Key| self.damaged_error(&format!("{key:?}"), "it is missing");
         found.into_iter().zip(&keys).map(|(row, key)| row.ok_or_else(|| missing(key))).collect()
     }
 
     pub(crate) fn missing_subgraph(&self) -> RunError {
-        self.damaged("checkpoint of a subgraph", "it is missing")
+        self.damaged_error("checkpoint of a subgraph", "it is missing")
     }
 
-    pub(crate) fn damaged(&self, what: &str, reason: &str) -> RunError {
+    pub(crate) fn damaged_error(&self, what: &str, reason: &str) -> RunError {
         let (thread, what, reason) = (self.thread.to_string(), what.to_owned(), reason.to_owned());
         crate::checkpoint::CheckpointError::Damaged { thread, what, reason }.into()
     }
@@ -176,7 +176,7 @@ impl Reader {
 
 /// The progress of a subgraph, in the order in which a reader prefers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Progress {
+enum ChildProgress {
     Asking,
     Unfinished,
     AtItsEnd,
@@ -186,8 +186,12 @@ impl Reader {
     /// Returns the active one of the subgraphs that tasks run: of a task that has not ended, one with a pending
     /// question before one that is not over; else the first. For a task whose error handler took over, among those that
     /// the handler called.
-    pub(crate) async fn active_child(&self, tasks: &Tasks, called: Vec<Called>) -> Result<Option<Called>, RunError> {
-        let mut ranked: Vec<(u32, Called)> =
+    pub(crate) async fn active_child(
+        &self,
+        tasks: &Tasks,
+        called: Vec<ChildPointer>,
+    ) -> Result<Option<ChildPointer>, RunError> {
+        let mut ranked: Vec<(u32, ChildPointer)> =
             called.into_iter().filter_map(|at| Some((rank(tasks.get(&at.0), at.1)?, at))).collect();
         ranked.sort_by_key(|(rank, _)| *rank);
         let Some(least) = ranked.first().map(|(rank, _)| *rank) else { return Ok(None) };
@@ -195,35 +199,35 @@ impl Reader {
         if let [(_, only)] = ranked[..] {
             return Ok(Some(only));
         }
-        let mut best: Option<(Progress, Called)> = None;
+        let mut best: Option<(ChildProgress, ChildPointer)> = None;
         for (_, at) in ranked {
             let progress = self.progress(at.2).await?;
             if best.is_none_or(|(before, _)| progress < before) {
                 best = Some((progress, at));
             }
-            if progress == Progress::Asking {
+            if progress == ChildProgress::Asking {
                 break;
             }
         }
         Ok(best.map(|(_, at)| at))
     }
 
-    async fn progress(&self, id: CheckpointId) -> Result<Progress, RunError> {
+    async fn progress(&self, id: CheckpointId) -> Result<ChildProgress, RunError> {
         let asks = |task: &TaskRecord| {
             task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
         };
         if self.tasks(id).await?.values().any(asks) {
-            return Ok(Progress::Asking);
+            return Ok(ChildProgress::Asking);
         }
-        let Some(record) = self.record(id).await? else { return Ok(Progress::AtItsEnd) };
+        let Some(record) = self.record(id).await? else { return Ok(ChildProgress::AtItsEnd) };
         let over = record.control.is_over(&self.shape(&record).await?);
-        Ok(if over { Progress::AtItsEnd } else { Progress::Unfinished })
+        Ok(if over { ChildProgress::AtItsEnd } else { ChildProgress::Unfinished })
     }
 
     /// The names behind the indexes of a checkpoint.
     pub(crate) async fn shape(&self, record: &CheckpointRecord) -> Result<Shape, RunError> {
-        let bytes = self.one(Key::Shape(record.shape)).await?;
-        let bytes = bytes.ok_or_else(|| self.damaged("shape", "it is missing"))?;
+        let bytes = self.get_one(Key::Shape(record.shape)).await?;
+        let bytes = bytes.ok_or_else(|| self.damaged_error("shape", "it is missing"))?;
         Ok(decode_record(&self.thread, "shape", &bytes)?)
     }
 }

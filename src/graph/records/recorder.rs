@@ -56,11 +56,11 @@ pub(crate) struct Inner {
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
     pub(super) held: BTreeMap<Key, Vec<u8>>,
-    pub(super) replaced: Replaced,
-    known: Known,
+    pub(super) replaced: ReplacedCheckpoints,
+    known: KnownRecords,
     staging: Staging,
     /// Events that the next commit takes along.
-    pub(super) noted: Noted,
+    pub(super) noted: PendingEvents,
     /// Checkpoints of subgraphs that the next commit takes along.
     pub(super) riders: Puts,
     pub(super) mail: Mail,
@@ -68,7 +68,7 @@ pub(crate) struct Inner {
 
 /// Durability `exit` only: the checkpoints that later ones of the same run replace.
 #[derive(Debug, Default)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedCheckpoints {
     pub(super) checkpoints: HashSet<CheckpointId>,
     pub(super) newest: HashMap<String, CheckpointId>,
     /// Checkpoints that the run has left: their records are dropped, except those in `kept`.
@@ -78,7 +78,7 @@ pub(super) struct Replaced {
 
 /// The records of the thread as a whole that the store has.
 #[derive(Debug)]
-struct Known {
+struct KnownRecords {
     shapes: HashSet<u64>,
     /// Set once the thread's own record is stored.
     introduced: bool,
@@ -112,7 +112,7 @@ impl Inner {
     }
 
     /// Takes records into the commit that is being gathered; gives them back if there is none.
-    fn gathers(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
+    fn gather_puts(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
         if !self.staging.gathering {
             return Some(puts);
         }
@@ -135,10 +135,10 @@ impl Recorder {
             expected: head.checkpoint,
             in_flight: VecDeque::new(),
             held: BTreeMap::new(),
-            replaced: Replaced::default(),
-            known: Known { shapes: HashSet::new(), introduced: head.checkpoint.is_some() },
+            replaced: ReplacedCheckpoints::default(),
+            known: KnownRecords { shapes: HashSet::new(), introduced: head.checkpoint.is_some() },
             staging: Staging::default(),
-            noted: Noted::default(),
+            noted: PendingEvents::default(),
             riders: vec![],
             mail: Mail::default(),
         };
@@ -197,7 +197,7 @@ impl Recorder {
     }
 
     /// The graph's name, if the store does not have it yet; returned once.
-    pub(crate) fn introduction(&self) -> Option<&str> {
+    pub(crate) fn take_introduction(&self) -> Option<&str> {
         let known = std::mem::replace(&mut self.lock().known.introduced, true);
         (!known).then_some(&*self.graph)
     }
@@ -233,7 +233,7 @@ impl Recorder {
     /// Queues records, in order, without waiting. `head`: the root graph's new head.
     pub(crate) fn queue(&self, puts: Puts, head: Option<CheckpointId>) {
         let mut inner = self.lock();
-        let Some(puts) = inner.gathers(puts, head) else { return };
+        let Some(puts) = inner.gather_puts(puts, head) else { return };
         inner.head.checkpoint = head.or(inner.head.checkpoint);
         if self.durability == Durability::Exit {
             let Inner { held, replaced, .. } = &mut *inner;
@@ -266,14 +266,14 @@ impl Recorder {
         if self.durability == Durability::Sync {
             let (receipt, behind) = {
                 let mut inner = self.lock();
-                let Some(puts) = inner.gathers(puts, head) else { return Ok(()) };
+                let Some(puts) = inner.gather_puts(puts, head) else { return Ok(()) };
                 inner.head.checkpoint = head.or(inner.head.checkpoint);
                 (self.send(&mut inner, puts), !inner.in_flight.is_empty())
             };
             if behind {
                 self.drain(0).await?;
             }
-            return receipt.await.inspect_err(|error| self.lament(error));
+            return receipt.await.inspect_err(|error| self.log_failure(error));
         }
         self.queue(puts, head);
         match self.durability {
@@ -315,7 +315,7 @@ impl Recorder {
             let mut inner = self.lock();
             self.sent_now(&mut inner, puts, vec![])
         };
-        receipt.await.inspect_err(|error| self.lament(error))
+        receipt.await.inspect_err(|error| self.log_failure(error))
     }
 
     /// Sends what does not wait for the end of the run.
@@ -344,7 +344,7 @@ impl Recorder {
                 inner.in_flight.pop_front()
             };
             if let Some(receipt) = receipt {
-                receipt.await.inspect_err(|error| self.lament(error))?;
+                receipt.await.inspect_err(|error| self.log_failure(error))?;
             }
         }
     }
@@ -371,8 +371,8 @@ impl Recorder {
         self.drain(0).await
     }
 
-    fn lament(&self, error: &CheckpointError) {
-        commit_failed(self.lease.thread(), error);
+    fn log_failure(&self, error: &CheckpointError) {
+        log_commit_failure(self.lease.thread(), error);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -380,11 +380,11 @@ impl Recorder {
     }
 }
 
-fn commit_failed(thread: &ThreadId, error: &CheckpointError) {
+fn log_commit_failure(thread: &ThreadId, error: &CheckpointError) {
     tracing::error!(thread = thread.as_str(), %error, "a commit failed");
 }
 
-impl Replaced {
+impl ReplacedCheckpoints {
     /// Returns true if a record belongs to a checkpoint that the run has replaced or left.
     fn drops(&self, key: &Key) -> bool {
         match key {
@@ -401,14 +401,14 @@ const BYTES: usize = 256 << 10;
 
 /// Events that wait for the next commit.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
+pub(super) struct PendingEvents {
     puts: Puts,
     bytes: usize,
     /// The superstep that emits now, and the number of its next event.
     next: Option<(CheckpointId, u64)>,
 }
 
-impl Noted {
+impl PendingEvents {
     pub(super) fn take(&mut self) -> Puts {
         self.bytes = 0;
         std::mem::take(&mut self.puts)

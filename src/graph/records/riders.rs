@@ -13,7 +13,7 @@ const LARGEST: usize = 1 << 20;
 impl Recorder {
     /// Takes records along with the next commit. Whoever lets time pass before that sends them on their way
     /// ([`send_riders`](Self::send_riders)).
-    pub(crate) fn ride(&self, puts: Puts) {
+    pub(crate) fn add_riders(&self, puts: Puts) {
         let mut inner = self.lock();
         if self.durability() == Durability::Exit || inner.is_gathering() {
             drop(inner);
@@ -110,7 +110,7 @@ impl Recorder {
     }
 
     /// With durability `exit`: where a subgraph with state of its own ended is kept, whatever its next activation comes to.
-    pub(crate) fn ended(&self, namespace: &str) {
+    pub(crate) fn keep_child_end(&self, namespace: &str) {
         self.lock().replaced.newest.remove(namespace);
     }
 
@@ -149,7 +149,7 @@ impl Recorder {
     }
 
     /// Returns the records held back under these keys.
-    pub(crate) fn held(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
+    pub(crate) fn held_records(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
         let inner = self.lock();
         keys.iter().map(|key| inner.held.get(key).cloned()).collect()
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use super::compare::{self, Unsaved};
-use super::walk::{StepRecord, Walk, unsaved};
+use super::compare::{self, UnsavedValues};
+use super::walk::{StepRecord, Walk, channels_without_row};
 use crate::checkpoint::{Source, TaskRecord};
 use crate::graph::build::GraphCore;
 use crate::graph::context::{Comparison, Difference, GraphScope, Spot, TaskCtx};
@@ -28,11 +28,11 @@ pub(crate) type Abort = Option<RunError>;
 #[derive(Clone, Copy)]
 pub(crate) struct Evidence<'a> {
     pub comparison: &'a Comparison,
-    pub unsaved: &'a Unsaved,
+    pub unsaved: &'a UnsavedValues,
 }
 
 /// The result of a task in a replay.
-pub(crate) struct Replayed {
+pub(crate) struct ReplayedTask {
     pub now: Box<Finished>,
     /// Set if its body has run; else the writes are the recorded ones.
     pub has_run: bool,
@@ -46,7 +46,7 @@ impl Run {
         let mut journals = reader.entries_of(self.pos.meta.id, &step.mapping).await?;
         for task in &mut self.step.tasks {
             let entries = journals.remove(&task.key).unwrap_or_default();
-            task.journal = Some(Arc::new(Journal::replayed(self.pos.meta.id, task.key, entries)));
+            task.journal = Some(Arc::new(Journal::for_replay(self.pos.meta.id, task.key, entries)));
         }
         Ok(())
     }
@@ -59,18 +59,18 @@ impl Run {
         recorded: &Finished,
         step: &StepRecord,
         replay: Evidence<'_>,
-    ) -> Result<Replayed, Abort> {
+    ) -> Result<ReplayedTask, Abort> {
         let (node, comparison) = (self.step.tasks[at].node, replay.comparison);
         let ended_before = step.ended_before.contains(&self.step.tasks[at].key);
         if node != START_NODE {
             let why = match self.skip_reason(at, recorded, ended_before) {
                 Some(why) => why.to_owned(),
                 None => match self.replay_body(at, recorded, step, replay).await? {
-                    Ok(now) => return Ok(Replayed { now, has_run: true }),
+                    Ok(now) => return Ok(ReplayedTask { now, has_run: true }),
                     Err(why) => why,
                 },
             };
-            comparison.skips(self.spot(), &self.node_name(node), &why);
+            comparison.note_skip(self.spot(), &self.node_name(node), &why);
         }
         let mut now = without_routes(recorded);
         // Routers of data-defined graphs may read the object that a node returned, which is not recorded.
@@ -80,7 +80,7 @@ impl Run {
         } else if self.step.tasks.len() > 1 {
             self.route_with_siblings(at, recorded, &mut now, replay)?;
         }
-        Ok(Replayed { now, has_run: false })
+        Ok(ReplayedTask { now, has_run: false })
     }
 
     fn skip_reason(&self, at: usize, recorded: &Finished, ended_before: bool) -> Option<&'static str> {
@@ -111,7 +111,11 @@ impl Run {
         let routed = self.route(at, now);
         let same = routed.is_ok() && compare::routes(&self.table, recorded, now).map_err(Some)?.is_none();
         if !same && unsaved.is_unknown(None) {
-            comparison.skips(self.spot(), &name, &unknown("its routers may read", unsaved, &self.table.schema));
+            comparison.note_skip(
+                self.spot(),
+                &name,
+                &unknown_reason("its routers may read", unsaved, &self.table.schema),
+            );
             copy_routes(now, recorded);
             return Ok(());
         }
@@ -139,7 +143,7 @@ impl Run {
             true => unsaved.states(&self.table.schema, &saved, reads.as_ref()),
             false => vec![saved.clone()],
         };
-        comparison.doubted(); // of a body before
+        comparison.take_doubt(); // of a body before
         let (before, mut first) = (comparison.mark(), None);
         for state in states {
             comparison.go_back_to(&before);
@@ -155,8 +159,8 @@ impl Run {
         let Some(first) = first else { return Err(None) };
         comparison.go_back_to(&first);
         let why = if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
-            unknown("it came out otherwise, but may have read", unsaved, &self.table.schema)
-        } else if let Some(doubt) = comparison.doubted() {
+            unknown_reason("it came out otherwise, but may have read", unsaved, &self.table.schema)
+        } else if let Some(doubt) = comparison.take_doubt() {
             format!("it came out otherwise, but {doubt}")
         } else {
             return Err(None);
@@ -174,7 +178,7 @@ impl Run {
     ) -> Result<Result<Box<Finished>, String>, Abort> {
         let reads = self.table.row(self.step.tasks[at].node).reads.as_ref();
         if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads) {
-            return Ok(Err(unknown("it may read", unsaved, &self.table.schema)));
+            return Ok(Err(unknown_reason("it may read", unsaved, &self.table.schema)));
         }
         let now = self.body_result(at, step, comparison).await?;
         Ok(now.ok_or_else(|| "nothing is kept of its subgraph".into()))
@@ -199,7 +203,7 @@ impl Run {
         }
         if step.stale.contains(&self.step.tasks[at].key) {
             let why = "it was asked its questions before the state was updated: they are not compared";
-            comparison.skips(self.spot(), &self.node_name(self.step.tasks[at].node), why);
+            comparison.note_skip(self.spot(), &self.node_name(self.step.tasks[at].node), why);
         }
         if routes_too && now.routing.fires {
             comparison.ran_routers(self.table.row(self.step.tasks[at].node).exits.routers.len());
@@ -218,7 +222,7 @@ impl Run {
         let (mut ctx, ended) = self.run_body(at, step).await;
         let mut judged = self.body_outcome(at, &ctx, ended, false);
         if let Ok(BodyOutcome::Asked(questions, _)) = &judged
-            && let Some(rematched) = ctx.rematched(questions)
+            && let Some(rematched) = ctx.rematch_answers(questions)
         {
             self.step.tasks[at].answers = Some(rematched);
             let (again, ended) = self.run_body(at, step).await;
@@ -228,7 +232,7 @@ impl Run {
         if comparison.has_lost() {
             return Ok(None);
         }
-        if comparison.diverged() {
+        if comparison.has_diverged() {
             return Err(None); // inside a subgraph
         }
         self.replayed_result(at, &ctx, judged, step, comparison)
@@ -269,7 +273,7 @@ impl Run {
                     if ctx.journal().is_copy() { vec![] } else { ctx.journal().left_out(&ctx.own_effects()) };
                 for (key, _) in left_out {
                     let why = format!("effect `{key}` was recorded by an attempt that failed, and did not happen now");
-                    comparison.skips(self.spot(), &self.node_name(self.step.tasks[at].node), &why);
+                    comparison.note_skip(self.spot(), &self.node_name(self.step.tasks[at].node), &why);
                 }
                 Ok(Some(now))
             }
@@ -284,7 +288,7 @@ impl Run {
     }
 
     fn note(&self, at: usize, comparison: &Comparison, difference: Difference) -> Abort {
-        comparison.differs(self.spot(), &self.node_name(self.step.tasks[at].node), difference);
+        comparison.set_divergence(self.spot(), &self.node_name(self.step.tasks[at].node), difference);
         None
     }
 }
@@ -311,8 +315,8 @@ pub(crate) fn copy_routes(now: &mut Finished, recorded: &Finished) {
 }
 
 /// Returns why a task is not compared: it may read channels whose values are unknown.
-pub(super) fn unknown(what: &str, unsaved: &Unsaved, schema: &AnySchema) -> String {
-    format!("{what} {}, {}: declare what it reads with `.reads(..)`", unsaved.names(schema), unsaved.why(schema))
+pub(super) fn unknown_reason(what: &str, unsaved: &UnsavedValues, schema: &AnySchema) -> String {
+    format!("{what} {}, {}: declare what it reads with `.reads(..)`", unsaved.names(schema), unsaved.reason(schema))
 }
 
 /// Returns the first recorded effect or question that the body did not use. `stale`: the state was updated after asking.
@@ -325,7 +329,7 @@ fn unused_record(ctx: &TaskCtx, record: Option<&TaskRecord>, stale: bool) -> Opt
     if stale {
         return None;
     }
-    let name = ctx.unasked()?;
+    let name = ctx.unasked_question()?;
     Some(Difference::new(format!("question `{name}`"), name, ()))
 }
 
@@ -349,7 +353,7 @@ fn parse_json(text: String) -> Value {
 }
 
 /// Compares the recorded run of the subgraph that the task called, and returns the subgraph's result.
-pub(crate) async fn recorded(
+pub(crate) async fn replay_child(
     child: &GraphCore,
     begin: ChildInput,
     mode: StateMode,
@@ -361,7 +365,7 @@ pub(crate) async fn recorded(
     let stored = task.state().journal.stored.unwrap_or(task.at.task);
     let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointer_number(ctx, call) };
     let no_records = || {
-        comparison.lose();
+        comparison.note_lost();
         diverged_error(ctx)
     };
     // The record of the call points at the subgraph's newest checkpoint, and its parents lead to the first.
@@ -374,27 +378,30 @@ pub(crate) async fn recorded(
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), scope, Position::empty(&child.table));
     run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
-    let mut unsaved = Unsaved::fresh();
+    let mut unsaved = UnsavedValues::defaults();
     // What the subgraph starts with is compared before its supersteps.
     match begin {
-        ChildInput::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
+        ChildInput::Input(input) => compare_input(&run, &walk, &run.input_writes(input), comparison).await?,
         ChildInput::State(state, _) => {
             // Channels that are never saved start with the parent's values, or with the defaults.
-            unsaved = Unsaved::of(&child.table.schema, &state);
+            unsaved = UnsavedValues::of(&child.table.schema, &state);
             if comparison.goes_on {
                 compare_initial_state(&run, &walk, &state, ctx, comparison).await?;
             }
         }
     }
-    let ended =
-        if comparison.diverged() { None } else { run.compare_line(&mut walk, unsaved, comparison, u64::MAX).await? };
+    let ended = if comparison.has_diverged() {
+        None
+    } else {
+        run.compare_line(&mut walk, unsaved, comparison, u64::MAX).await?
+    };
     let Some(end) = ended else { return Err(diverged_error(ctx)) };
     if end.unfinished {
         return Err(no_records()); // it ended with a command for its parent
     }
     // A resumed subgraph returns its current state instead of the last one that was shown.
     if !run.child.has_shown || run.child.last_shown.is_some() {
-        comparison.doubts("whether its subgraph was resumed is not recorded");
+        comparison.note_doubt("whether its subgraph was resumed is not recorded");
     }
     // Only a subgraph over its parent's state returns its writes.
     let delta = match mode {
@@ -418,7 +425,7 @@ async fn compare_initial_state(
     if !other.is_empty() {
         let spot = Spot { checkpoint: ctx.at.checkpoint, step: ctx.at.step, namespace: &ctx.scope.names };
         let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
-        comparison.skips(spot, &ctx.facts.name, &why);
+        comparison.note_skip(spot, &ctx.facts.name, &why);
     }
     Ok(())
 }
@@ -427,12 +434,12 @@ async fn compare_input(run: &Run, walk: &Walk, input: &AnyWrites, comparison: &C
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };
     let Some(start) = &record.control.start else { return Ok(()) };
     let mapping = comparison.reader.mapping(&run.table, *id, record).await?;
-    let lost = unsaved(start, &mapping);
+    let lost = channels_without_row(start, &mapping);
     let start = comparison.reader.start(&run.table, &record.namespace, start, &mapping).await?;
     if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0, &lost)? {
         difference.what = format!("input, {}", difference.what);
         let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.scope.names };
-        comparison.differs(spot, "__start__", difference);
+        comparison.set_divergence(spot, "__start__", difference);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::graph::context::Difference;
 use crate::graph::error::RunError;
 use crate::graph::records::START_NODE;
 use crate::graph::state::{AnySchema, AnyState, AnyWrite, Canon, Codec, Mask, Merge, Stored, ValueError, value};
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Finished, Packet, Position};
 
 const SECRET: &str = "(secret)";
@@ -48,7 +48,7 @@ pub(crate) fn writes(
 ) -> Result<Option<Difference>, RunError> {
     let saved = |write: &&AnyWrite| {
         let at = write.channel();
-        !lost.contains(&at) && table.schema.channels()[at].stored() != Stored::Never
+        !lost.contains(&at) && table.schema.channels()[at].storage() != Stored::Never
     };
     let recorded: Vec<&AnyWrite> = recorded.iter().filter(saved).collect();
     let now: Vec<&AnyWrite> = now.iter().filter(saved).collect();
@@ -78,7 +78,7 @@ pub(crate) fn writes(
 }
 
 /// A value as it is stored; an error if it cannot be.
-type Encoded = Result<Vec<u8>, ValueError>;
+type EncodeResult = Result<Vec<u8>, ValueError>;
 
 /// Compares two values of a channel: as bytes, and only if these differ in their canonical `forms`, which take many times
 /// as much memory.
@@ -86,7 +86,7 @@ fn values(
     table: &Table,
     channel: usize,
     what: impl Fn() -> String,
-    encoded: (Encoded, Encoded),
+    encoded: (EncodeResult, EncodeResult),
     forms: impl FnOnce() -> Result<[Canon; 2], ValueError>,
 ) -> Result<Option<Difference>, RunError> {
     let channel = &table.schema.channels()[channel];
@@ -96,7 +96,7 @@ fn values(
         }
         // Numbers, and lists of them, have one encoding.
         if channel.value_codec() == Codec::Bincode && was.len().max(is.len()) > SHOWN && !channel.is_secret() {
-            return Ok(Some(Difference::new(what(), described(was, is), described(is, was))));
+            return Ok(Some(Difference::new(what(), describe_bytes(was, is), describe_bytes(is, was))));
         }
     }
     drop(encoded);
@@ -111,7 +111,7 @@ fn values(
 }
 
 /// Describes a value that is too large to be shown.
-fn described(value: &[u8], other: &[u8]) -> String {
+fn describe_bytes(value: &[u8], other: &[u8]) -> String {
     let same = value.iter().zip(other).take_while(|(one, other)| one == other).count();
     format!("{} bytes as stored, others from byte {same} on", value.len())
 }
@@ -164,7 +164,7 @@ pub(crate) fn states(
 ) -> Result<Option<Difference>, RunError> {
     for (at, channel) in table.schema.channels().iter().enumerate() {
         let was_left_out = channel.is_secret() && recorded.channels.slots.get(at) == Some(&Slot::Absent);
-        if was_left_out || same(at) || !matches!(channel.stored(), Stored::Value | Stored::Full) {
+        if was_left_out || same(at) || !matches!(channel.storage(), Stored::Value | Stored::Full) {
             continue;
         }
         if let Some(difference) = channels(table, at, &recorded.state, &now.state)? {
@@ -201,7 +201,7 @@ fn channels(table: &Table, at: usize, recorded: &AnyState, now: &AnyState) -> Re
 pub(crate) fn changed_channels(table: &Table, recorded: &AnyState, now: &AnyState) -> Result<Vec<String>, RunError> {
     let mut names = vec![];
     for (at, channel) in table.schema.channels().iter().enumerate() {
-        if channel.stored() != Stored::Never && channels(table, at, recorded, now)?.is_some() {
+        if channel.storage() != Stored::Never && channels(table, at, recorded, now)?.is_some() {
             names.push(format!("`{}`", channel.name()));
         }
     }
@@ -210,7 +210,7 @@ pub(crate) fn changed_channels(table: &Table, recorded: &AnyState, now: &AnyStat
 
 pub(crate) fn next(table: &Table, recorded: &Position, now: &Position) -> Result<Option<Difference>, RunError> {
     let names = |pos: &Position| -> Vec<Value> {
-        let tasks = planned(table, pos).into_iter().filter(|task| task.node != START_NODE && task.is_edge());
+        let tasks = planned_tasks(table, pos).into_iter().filter(|task| task.node != START_NODE && task.is_edge());
         tasks.map(|task| (*table.row(task.node).name).into()).collect()
     };
     let (was, is) = (names(recorded), names(now));
@@ -224,27 +224,27 @@ pub(crate) fn next(table: &Table, recorded: &Position, now: &Position) -> Result
 const MAX_COMBINATIONS: usize = 8;
 
 /// The values that unsaved channels may have at a superstep.
-pub(crate) struct Unsaved {
+pub(crate) struct UnsavedValues {
     /// For each combination the writes that lead to it from the defaults. The first is the defaults.
     possible: Vec<Vec<AnyWrite>>,
     /// Channels that may have a value in none of the combinations.
     unknown: Mask,
 }
 
-impl Unsaved {
+impl UnsavedValues {
     /// Returns the defaults, which every run starts with.
-    pub(crate) fn fresh() -> Self {
+    pub(crate) fn defaults() -> Self {
         Self { possible: vec![vec![]], unknown: Mask::default() }
     }
 
     /// Returns a set in which every unsaved channel is unknown.
-    pub(crate) fn unknown(schema: &AnySchema) -> Self {
-        Self { unknown: unsaved(schema).collect(), ..Self::fresh() }
+    pub(crate) fn all_unknown(schema: &AnySchema) -> Self {
+        Self { unknown: unsaved_channels(schema).collect(), ..Self::defaults() }
     }
 
     /// Returns two combinations: the defaults, and the values in this state.
     pub(crate) fn of(schema: &AnySchema, state: &AnyState) -> Self {
-        let mut all = Self::fresh();
+        let mut all = Self::defaults();
         all.add(schema, state);
         all
     }
@@ -259,15 +259,15 @@ impl Unsaved {
         self.unknown.iter().map(|at| format!("`{}`", channels[at].name())).collect::<Vec<_>>().join(" and ")
     }
 
-    pub(crate) fn why(&self, schema: &AnySchema) -> &'static str {
-        let never = unsaved(schema).any(|at| self.unknown.contains(at));
+    pub(crate) fn reason(&self, schema: &AnySchema) -> &'static str {
+        let never = unsaved_channels(schema).any(|at| self.unknown.contains(at));
         if never { "never saved" } else { "left out of the export" }
     }
 
     /// Returns the states that a task may have started with; `saved` holds the saved channels.
     pub(crate) fn states(&self, schema: &AnySchema, saved: &AnyState, reads: Option<&Mask>) -> Vec<AnyState> {
         let is_read = |at: usize| reads.is_none_or(|reads| reads.contains(at));
-        if !unsaved(schema).any(is_read) {
+        if !unsaved_channels(schema).any(is_read) {
             return vec![saved.clone()];
         }
         self.possible.iter().filter_map(|writes| with(schema, saved, writes)).collect()
@@ -288,7 +288,7 @@ impl Unsaved {
     }
 
     fn add(&mut self, schema: &AnySchema, state: &AnyState) {
-        let writes: Vec<AnyWrite> = unsaved(schema).filter_map(|at| schema.write_of(state, at)).collect();
+        let writes: Vec<AnyWrite> = unsaved_channels(schema).filter_map(|at| schema.write_of(state, at)).collect();
         if self.possible.len() == MAX_COMBINATIONS {
             self.unknown.extend(writes.iter().map(AnyWrite::channel));
             return;
@@ -304,9 +304,9 @@ impl Unsaved {
     }
 }
 
-pub(crate) fn unsaved(schema: &AnySchema) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn unsaved_channels(schema: &AnySchema) -> impl Iterator<Item = usize> + '_ {
     let channels = schema.channels().iter().enumerate();
-    channels.filter(|(_, channel)| channel.stored() == Stored::Never).map(|(at, _)| at)
+    channels.filter(|(_, channel)| channel.storage() == Stored::Never).map(|(at, _)| at)
 }
 
 /// Returns the state after writes; `None` if a reducer rejects them.

@@ -20,4 +20,4 @@ mod verify;
 mod walk;
 mod what_if;
 
-pub use replaying::{Replay, ReplayStream, Replayed, Replaying};
+pub use replaying::{Replay, ReplayResult, ReplayStream, Replaying};

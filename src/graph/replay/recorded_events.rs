@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{AnswerRecord, BoxFuture, CheckpointId, Key, QuestionRecord, RowId, Source, TaskStatus};
 use crate::graph::build::Table;
-use crate::graph::diff::outline::called;
+use crate::graph::diff::outline::child_graph;
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, Shows, Terms};
+use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, QuestionFormat, Terms};
 use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
-use crate::graph::run::apply::shows;
+use crate::graph::run::apply::shows_output;
 use crate::graph::run::{Emitter, EventOrigin};
 use crate::graph::state::{AnyWrite, Mask};
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::thread::journal::answer_info;
 use crate::graph::thread::snapshot::with_results;
@@ -40,17 +40,17 @@ impl RecordedEvents<'_> {
             && let Some(step) = walk.next().await?
         {
             if std::mem::take(&mut first) && step.made.meta.parent.is_none() && step.made.meta.source == Source::Loop {
-                self.gap(CheckpointId(0), step.made.meta.id).await?;
+                self.emit_gap(CheckpointId(0), step.made.meta.id).await?;
             }
             self.checkpoint(&step.made, &ran).await;
             if includes_tasks(&step) {
                 self.load(step.made.meta.id, step.made.meta.id).await?;
                 self.tasks(&step).await?;
-                self.rest().await;
+                self.emit_rest().await;
             }
             let gap_before = |after: &&Position| after.meta.source == Source::Loop && !step.is_applied();
             if let Some(after) = step.after.as_ref().filter(gap_before) {
-                self.gap(step.made.meta.id, after.meta.id).await?;
+                self.emit_gap(step.made.meta.id, after.meta.id).await?;
             }
             self.end(&step).await;
             let nodes = step.tasks.iter().map(|task| self.table.node_name(task.node).to_string());
@@ -68,15 +68,15 @@ impl RecordedEvents<'_> {
     }
 
     /// Emits the custom events of supersteps that durability `exit` left out before a checkpoint.
-    async fn gap(&self, from: CheckpointId, to: CheckpointId) -> Result<(), RunError> {
+    async fn emit_gap(&self, from: CheckpointId, to: CheckpointId) -> Result<(), RunError> {
         let newest = self.reader.made_before(to).await?;
         let first = if newest == from { from } else { CheckpointId(newest.0 + 1) };
         self.load(first, CheckpointId(to.0.saturating_sub(1))).await?;
-        self.rest().await;
+        self.emit_rest().await;
         Ok(())
     }
 
-    async fn rest(&self) {
+    async fn emit_rest(&self) {
         if self.names.is_empty() {
             self.pass_on(self.listener.events.rest()).await;
         }
@@ -86,7 +86,7 @@ impl RecordedEvents<'_> {
         if !self.emitter().wants(Mode::Checkpoints) {
             return;
         }
-        let tasks = planned(self.table, made);
+        let tasks = planned_tasks(self.table, made);
         let view = |task: &Task| TaskView {
             name: self.table.node_name(task.node).to_string(),
             error: None,
@@ -104,14 +104,14 @@ impl RecordedEvents<'_> {
             self.start(step, task).await;
         }
         for task in step.tasks.iter().filter(started) {
-            self.emitted(step, task).await;
+            self.emit_custom(step, task).await;
             self.journal(step, task).await?;
-            self.inside(step, task).await?;
-            let answered = self.asked(step, task).await?;
+            self.emit_subgraphs(step, task).await?;
+            let answered = self.emit_questions(step, task).await?;
             if answered && !matches!(task.state, TaskState::Asked { .. }) {
                 self.start(step, task).await;
             }
-            self.ended(step, task).await;
+            self.emit_end(step, task).await;
         }
         Ok(())
     }
@@ -121,17 +121,17 @@ impl RecordedEvents<'_> {
     }
 
     fn origin(&self, step: &StepRecord, task: &Task) -> EventOrigin {
-        let (node, id) = (self.table.node_name(task.node), task_id(step.made.meta.id, stored(step, task)));
+        let (node, id) = (self.table.node_name(task.node), task_id(step.made.meta.id, stored_key(step, task)));
         EventOrigin { step: step.made.meta.step + 1, task: EventTask::below(&self.places, node, id) }
     }
 
     async fn start(&self, step: &StepRecord, task: &Task) {
-        self.emitter().started(|| self.origin(step, task), task, &step.before.state, 0).await;
+        self.emitter().emit_start(|| self.origin(step, task), task, &step.before.state, 0).await;
     }
 
     /// Emits the custom events of a node, those of its unsaved subgraphs included.
-    async fn emitted(&self, step: &StepRecord, task: &Task) {
-        self.pass_on(self.listener.events.of(step.made.meta.id, stored(step, task))).await;
+    async fn emit_custom(&self, step: &StepRecord, task: &Task) {
+        self.pass_on(self.listener.events.of(step.made.meta.id, stored_key(step, task))).await;
     }
 
     /// Emits the journal of a task of the root graph, entries of its subgraphs included.
@@ -139,7 +139,7 @@ impl RecordedEvents<'_> {
         if !self.names.is_empty() || !self.listener.sink.wants(Mode::Journal, true) {
             return Ok(());
         }
-        let own = (step.made.meta.id, stored(step, task));
+        let own = (step.made.meta.id, stored_key(step, task));
         let ledger = Ledger::of(self.table, self.reader, &step.before, own, task, true);
         for entry in ledger.entries().await? {
             self.emitter().send_of(self.origin(step, task), EventKind::Journal { entry: Box::new(entry) }).await;
@@ -154,37 +154,38 @@ impl RecordedEvents<'_> {
         }
     }
 
-    async fn inside(&self, step: &StepRecord, task: &Task) -> Result<(), RunError> {
+    async fn emit_subgraphs(&self, step: &StepRecord, task: &Task) -> Result<(), RunError> {
         let children = self.table.children_of(task.node);
         if children.is_empty() || !self.listener.sink.is_deep() {
             return Ok(());
         }
-        for (_, call, tip) in self.reader.called(step.made.meta.id, stored(step, task)).await? {
+        for (_, call, tip) in self.reader.children_of(step.made.meta.id, stored_key(step, task)).await? {
             let handler = call >= BY_HANDLER;
             let call = call & !BY_HANDLER;
             if call < task.record.first_call && !handler {
                 continue;
             }
-            let Some(child) = called(self.reader, children, tip).await? else { continue };
-            let way = self.below(step, task, handler, call);
+            let Some(child) = child_graph(self.reader, children, tip).await? else { continue };
+            let way = self.child_names(step, task, handler, call);
             child.0.emit_recorded(self.reader, (step.made.meta.id, tip), self.listener, way).await?;
         }
         Ok(())
     }
 
     /// Returns the names and places of a subgraph that a task, or its error handler, called.
-    fn below(&self, step: &StepRecord, task: &Task, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
+    fn child_names(&self, step: &StepRecord, task: &Task, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
         let row = self.table.row(task.node);
         let name = if handler { &row.handler.name } else { &row.name };
-        let own = EventTask::below(&self.places, Arc::clone(name), task_id(step.made.meta.id, stored(step, task)));
+        let own = EventTask::below(&self.places, Arc::clone(name), task_id(step.made.meta.id, stored_key(step, task)));
         let again = || (call > 0).then(|| format!("#{call}"));
         let names = self.names.iter().cloned().chain([name.to_string()]).chain(again()).collect();
         (names, own.path.iter().cloned().chain(again()).collect())
     }
 
     /// Emits the questions and answers of a task. Returns true if it was answered.
-    async fn asked(&self, step: &StepRecord, task: &Task) -> Result<bool, RunError> {
-        let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.meta.id, stored(step, task));
+    async fn emit_questions(&self, step: &StepRecord, task: &Task) -> Result<bool, RunError> {
+        let own =
+            |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.meta.id, stored_key(step, task));
         let last =
             |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
         let values = answer_info(self.table, task);
@@ -208,10 +209,10 @@ impl RecordedEvents<'_> {
         task: &Task,
         answer: &AnswerRecord,
     ) -> Result<Option<Question>, RunError> {
-        let (checkpoint, key) = (step.made.meta.id, stored(step, task));
+        let (checkpoint, key) = (step.made.meta.id, stored_key(step, task));
         let row = RowId { checkpoint, task: key, slot: RowId::QUESTIONS + answer.place };
-        let Some(payload) = self.reader.one(Key::Row(row)).await? else { return Ok(None) };
-        let shows = self.table.asks(&answer.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
+        let Some(payload) = self.reader.get_one(Key::Row(row)).await? else { return Ok(None) };
+        let shows = self.table.asks(&answer.name).map_or_else(QuestionFormat::of::<AnyQuestion>, |asks| asks.shows);
         Ok(Some(Question {
             id: InterruptId { birth: self.reader.birth, checkpoint, task: key, place: answer.place },
             name: answer.name.clone(),
@@ -227,14 +228,14 @@ impl RecordedEvents<'_> {
 
     async fn questions(&self, step: &StepRecord, task: &Task, questions: Vec<Question>) {
         let at = step.made.meta.step + 1;
-        self.emitter().interrupted(at, || self.origin(step, task), questions, &step.before.state).await;
+        self.emitter().emit_interrupt(at, || self.origin(step, task), questions, &step.before.state).await;
     }
 
     async fn answer(&self, step: &StepRecord, task: &Task, answer: AnswerInfo) {
         self.emitter().send_of(self.origin(step, task), EventKind::Answered { answer }).await;
     }
 
-    async fn ended(&self, step: &StepRecord, task: &Task) {
+    async fn emit_end(&self, step: &StepRecord, task: &Task) {
         let emitter = self.emitter();
         if let Some(handled) = &task.record.handled {
             emitter.failed(|| self.origin(step, task), Some(handled.error.clone())).await;
@@ -244,7 +245,7 @@ impl RecordedEvents<'_> {
             None => self.origin(step, task),
         };
         if let TaskState::Done(done) = &task.state {
-            emitter.done(origin, &done.writes, false).await;
+            emitter.emit_done(origin, &done.writes, false).await;
         } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
             emitter.failed(origin, task.record.error.clone()).await;
         }
@@ -263,7 +264,7 @@ impl RecordedEvents<'_> {
             None => None,
         };
         let Some(state) = state else { return };
-        if !step.is_applied() && step.after.is_some() || shows(self.table, self.output, &written, &state) {
+        if !step.is_applied() && step.after.is_some() || shows_output(self.table, self.output, &written, &state) {
             let at = step.after.as_ref().map_or(step.made.meta.step, |after| after.meta.step);
             self.emitter().values(at, || state, vec![]).await;
         }
@@ -282,7 +283,7 @@ fn includes_tasks(step: &StepRecord) -> bool {
 }
 
 /// Returns the key that the task had in the graph which recorded it.
-fn stored(step: &StepRecord, task: &Task) -> u32 {
+fn stored_key(step: &StepRecord, task: &Task) -> u32 {
     step.mapping.stored_task(task.key)
 }
 

@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 
 use futures::Stream;
 
-use super::compare::Unsaved;
+use super::compare::UnsavedValues;
 use super::recorded_events::RecordedEvents;
 use super::walk::Walk;
 use crate::checkpoint::{CheckpointId, ThreadId, about_thread};
 use crate::graph::context::{Comparison, GraphScope, Spot, Verified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Listed, Reader};
+use crate::graph::records::{ListedCheckpoint, Reader};
 use crate::graph::run::Run;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, State};
@@ -153,27 +153,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
         })
     }
 
-    async fn perform(self, sink: Option<Sink>) -> Result<Replayed<S>, RunError> {
+    async fn perform(self, sink: Option<Sink>) -> Result<ReplayResult<S>, RunError> {
         match self.mode {
             Replay::Recorded => {
                 let sink = sink.unwrap_or_else(Sink::deaf);
-                Ok(Replayed::Recorded { supersteps: self.thread.emit_recorded(sink, self.limit).await? })
+                Ok(ReplayResult::Recorded { supersteps: self.thread.emit_recorded(sink, self.limit).await? })
             }
-            Replay::Verify => Ok(Replayed::Verified(self.thread.verify_up_to(self.limit).await?)),
-            Replay::WhatIf => Ok(Replayed::WhatIf(Box::new(self.thread.what_if_up_to(self.limit).await?))),
+            Replay::Verify => Ok(ReplayResult::Verified(self.thread.verify_up_to(self.limit).await?)),
+            Replay::WhatIf => Ok(ReplayResult::WhatIf(Box::new(self.thread.what_if_up_to(self.limit).await?))),
             Replay::Live => {
                 let mut thread = self.thread;
                 if self.limit < u64::MAX {
                     thread.settings.supersteps = Some(self.limit);
                 }
-                Ok(Replayed::Live(thread.replay_live(sink).await?.typed()))
+                Ok(ReplayResult::Live(thread.replay_live(sink).await?.typed()))
             }
         }
     }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, N, C> {
-    type Output = Result<Replayed<S>, RunError>;
+    type Output = Result<ReplayResult<S>, RunError>;
     type IntoFuture = Boxed<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -185,7 +185,7 @@ impl ThreadCore {
     fn replay_live(&self, sink: Option<Sink>) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
         Box::pin(async move {
             self.known("a replay").await?;
-            self.perform(Box::new(AnyRequest::proceed()), sink).await
+            self.run_traced(Box::new(AnyRequest::proceed()), sink).await
         })
     }
 
@@ -193,7 +193,9 @@ impl ThreadCore {
         Box::pin(async move {
             let (reader, head) = self.known("a replay").await?;
             self.check_at(&reader).await?;
-            let Some((newest, _)) = self.newest(&reader, Some(head)).await? else { return Err(self.unknown()) };
+            let Some((newest, _)) = self.newest(&reader, Some(head)).await? else {
+                return Err(self.empty_input_error());
+            };
             let names: Arc<[String]> = self.scope.nodes.clone().into();
             let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
             let listens = wanted && reader.has_events().await?;
@@ -212,7 +214,7 @@ impl ThreadCore {
 
     /// Returns the checkpoints to replay: the ancestors of the newest one, from the handle's checkpoint on. If that is
     /// on an abandoned branch, the line ends at the newest checkpoint descended from it.
-    async fn recorded_line(&self, reader: &Reader, newest: CheckpointId) -> Result<Vec<Listed>, RunError> {
+    async fn recorded_line(&self, reader: &Reader, newest: CheckpointId) -> Result<Vec<ListedCheckpoint>, RunError> {
         let line = async |tip| match self.scope.nodes.is_empty() {
             true => reader.line(tip).await,
             false => reader.nested_line(tip, CheckpointId(0)).await,
@@ -233,7 +235,7 @@ impl ThreadCore {
     fn verify_up_to(&self, supersteps: u64) -> Boxed<'_, Result<Verified, RunError>> {
         Box::pin(async move {
             let (mut run, mut walk, comparison) = self.replay_run(false).await?;
-            run.compare_line(&mut walk, Unsaved::fresh(), &comparison, supersteps).await?;
+            run.compare_line(&mut walk, UnsavedValues::defaults(), &comparison, supersteps).await?;
             Ok(comparison.report())
         })
     }
@@ -253,7 +255,7 @@ impl ThreadCore {
         self.check_whole("a replay")?;
         self.check_trusted().await?;
         let (reader, head) = self.known("a replay").await?;
-        let Some(head) = head.checkpoint else { return Err(self.unknown()) };
+        let Some(head) = head.checkpoint else { return Err(self.empty_input_error()) };
         self.check_at(&reader).await?;
         let line = self.recorded_line(&reader, head).await?;
         let table = Arc::clone(&self.graph.table);
@@ -265,7 +267,11 @@ impl ThreadCore {
             && let Some((id, first)) = line_begins.filter(|(_, first)| first.parent.is_some())
         {
             let spot = Spot { checkpoint: id, step: first.step, namespace: &[] };
-            comparison.skips(spot, "", "the checkpoint that led here was removed, or is lost, and so is all before it");
+            comparison.note_skip(
+                spot,
+                "",
+                "the checkpoint that led here was removed, or is lost, and so is all before it",
+            );
         }
         let mut shared = self.own_shared();
         shared.limits.may_ask = true;
@@ -278,7 +284,7 @@ impl ThreadCore {
 /// The result of a replay.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Replayed<S: State> {
+pub enum ReplayResult<S: State> {
     /// The recorded events were emitted.
     Recorded {
         /// Number of supersteps.
@@ -294,7 +300,7 @@ pub enum Replayed<S: State> {
 
 /// The events of a replay, in order, and its result. Dropping it ends the replay.
 #[must_use = "a replay advances only while its stream is read"]
-pub struct ReplayStream<S: State>(EventStream<Replayed<S>>);
+pub struct ReplayStream<S: State>(EventStream<ReplayResult<S>>);
 
 impl<S: State> std::fmt::Debug for ReplayStream<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -307,7 +313,7 @@ impl<S: State> ReplayStream<S> {
         modes: Vec<Mode>,
         subgraphs: bool,
         thread: Option<ThreadId>,
-        run: impl FnOnce(Sink) -> Boxed<'static, Result<Replayed<S>, RunError>>,
+        run: impl FnOnce(Sink) -> Boxed<'static, Result<ReplayResult<S>, RunError>>,
     ) -> Self {
         Self(EventStream::new(modes, subgraphs, thread, run))
     }
@@ -321,7 +327,7 @@ impl<S: State> ReplayStream<S> {
     ///
     /// # Errors
     /// If there is no store, it cannot be read, or a value in it does not fit its channel; any error of a live replay.
-    pub async fn finish(self) -> Result<Replayed<S>, RunError> {
+    pub async fn finish(self) -> Result<ReplayResult<S>, RunError> {
         self.0.finish().await
     }
 }

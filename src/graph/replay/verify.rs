@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::body::{Evidence, Replayed, copy_routes, without_routes};
-use super::compare::{self, Unsaved, unsaved};
+use super::body::{Evidence, ReplayedTask, copy_routes, without_routes};
+use super::compare::{self, UnsavedValues, unsaved_channels};
 use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{Source, TaskRecord, TaskStatus};
 use crate::graph::context::{Comparison, Difference, Spot};
@@ -17,7 +17,7 @@ use crate::graph::state::{AnyState, AnyWrite, Mask, Stored};
 use crate::graph::superstep::writes::with_returned;
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
 
-pub(crate) struct End {
+pub(crate) struct LineEnd {
     pub pos: Position,
     /// True if tasks are still pending there.
     pub unfinished: bool,
@@ -29,19 +29,20 @@ impl Run {
     pub(crate) async fn compare_line(
         &mut self,
         walk: &mut Walk,
-        inherited: Unsaved,
+        inherited: UnsavedValues,
         comparison: &Comparison,
         limit: u64,
-    ) -> Result<Option<End>, RunError> {
-        let (mut end, mut inherited, mut unsaved) = (None, Some(inherited), Unsaved::unknown(&self.table.schema));
+    ) -> Result<Option<LineEnd>, RunError> {
+        let (mut end, mut inherited, mut unsaved) =
+            (None, Some(inherited), UnsavedValues::all_unknown(&self.table.schema));
         for _ in 0..limit {
             let Some(step) = walk.next().await? else { break };
             let unfinished = !step.tasks.is_empty();
             let made = step.made.clone();
             match made.meta.source {
-                Source::Input => unsaved = inherited.take().unwrap_or_else(Unsaved::fresh),
-                Source::Fork => unsaved = Unsaved::fresh(),
-                Source::Update => unsaved = Unsaved::unknown(&self.table.schema),
+                Source::Input => unsaved = inherited.take().unwrap_or_else(UnsavedValues::defaults),
+                Source::Fork => unsaved = UnsavedValues::defaults(),
+                Source::Update => unsaved = UnsavedValues::all_unknown(&self.table.schema),
                 Source::Loop => {}
             }
             if end.is_none() && made.meta.source != Source::Input {
@@ -51,12 +52,12 @@ impl Run {
                 self.superstep(step, comparison, &mut unsaved).await?;
             } else {
                 self.skip(&step, comparison);
-                unsaved = Unsaved::unknown(&self.table.schema);
+                unsaved = UnsavedValues::all_unknown(&self.table.schema);
             }
-            if comparison.diverged() {
+            if comparison.has_diverged() {
                 return Ok(None);
             }
-            end = Some(End { pos: made, unfinished });
+            end = Some(LineEnd { pos: made, unfinished });
         }
         Ok(end)
     }
@@ -84,9 +85,9 @@ impl Run {
         };
         let done = step.tasks.iter().filter(|task| task.is_done() && task.node != START_NODE);
         let names: Vec<_> = done.map(|task| self.node_name(task.node)).collect();
-        names.iter().for_each(|name| comparison.skips(self.spot(), name, why));
+        names.iter().for_each(|name| comparison.note_skip(self.spot(), name, why));
         if names.is_empty() && has_next {
-            comparison.skips(self.spot(), "", why);
+            comparison.note_skip(self.spot(), "", why);
         }
     }
 
@@ -94,13 +95,13 @@ impl Run {
         &mut self,
         mut step: StepRecord,
         comparison: &Comparison,
-        unsaved: &mut Unsaved,
+        unsaved: &mut UnsavedValues,
     ) -> Result<(), RunError> {
         self.pos = step.before.clone();
         let recorded = self.take_results(&mut step);
         self.step.tasks = std::mem::take(&mut step.tasks);
         if let Some((node, difference)) = self.plan_difference(&step, &recorded) {
-            comparison.differs(self.spot(), &node, difference);
+            comparison.set_divergence(self.spot(), &node, difference);
             return Ok(());
         }
         self.replay_tasks(&step, &recorded, comparison, unsaved).await
@@ -111,17 +112,17 @@ impl Run {
         step: &StepRecord,
         recorded: &[Option<Box<Finished>>],
         comparison: &Comparison,
-        unsaved: &mut Unsaved,
+        unsaved: &mut UnsavedValues,
     ) -> Result<(), RunError> {
         let saved = self.pos.state.clone();
-        comparison.begins(step.after.as_ref().map(|after| after.meta.created_at));
+        comparison.begin_step(step.after.as_ref().map(|after| after.meta.created_at));
         self.limit();
         (self.step.planned, self.step.open_questions, self.step.has_failed) = (true, None, false);
         self.load_journals(step, &comparison.reader).await?;
         for (at, recorded) in recorded.iter().enumerate() {
             let Some(recorded) = recorded else { continue };
             let replayed = self.replay_task(at, recorded, step, Evidence { comparison, unsaved }).await;
-            let Replayed { now, has_run } = match replayed {
+            let ReplayedTask { now, has_run } = match replayed {
                 Ok(replayed) => replayed,
                 Err(stopped) => return stopped.map_or(Ok(()), Err),
             };
@@ -139,7 +140,7 @@ impl Run {
                 false => None, // it is the recorded result
             };
             if let Some(difference) = difference
-                && comparison.parts(self.spot(), &self.node_name(self.step.tasks[at].node), difference)
+                && comparison.note_difference(self.spot(), &self.node_name(self.step.tasks[at].node), difference)
             {
                 return Ok(());
             }
@@ -159,7 +160,7 @@ impl Run {
     /// unsaved ones, or secret ones that an export left out.
     fn unsaved_writes(&self, step: &StepRecord) -> (Vec<AnyWrite>, Mask) {
         let (mut written, mut unknown) = (vec![], Mask::default());
-        let never: Mask = unsaved(&self.table.schema).collect();
+        let never: Mask = unsaved_channels(&self.table.schema).collect();
         for task in &self.step.tasks {
             let TaskState::Done(now) = &task.state else { continue };
             let own = now.writes.0.iter().filter(|write| never.contains(write.channel()));
@@ -268,11 +269,11 @@ impl Run {
             Ok(changed) => changed,
             Err(error) if self.is_of_unsaved(&error) => {
                 let why = "several of its tasks write a channel that is never saved, and may have run in several runs";
-                comparison.skips(spot, &nodes, why);
+                comparison.note_skip(spot, &nodes, why);
                 return Ok(());
             }
             Err(error) => {
-                comparison.differs(spot, &nodes, Difference::new("results", "applied", error.to_string()));
+                comparison.set_divergence(spot, &nodes, Difference::new("results", "applied", error.to_string()));
                 return Ok(());
             }
         };
@@ -281,28 +282,28 @@ impl Run {
             && let TaskState::Done(now) = &task.state
             && (task.node != START_NODE || step.records.contains_key(&task.key))
             && let Some(difference) = compare::targets(&self.table, recorded, now)
-            && comparison.parts(spot, &nodes, difference)
+            && comparison.note_difference(spot, &nodes, difference)
         {
             return Ok(());
         }
         // A channel is the same if a recorded write is its value, or if neither run moved it.
         let before = &step.before.channels;
         let is_same = |at: usize| {
-            let is_written = !comparison.goes_on && step.wrote(&self.table, at); // the writes agree
+            let is_written = !comparison.goes_on && step.is_written(&self.table, at); // the writes agree
             is_written || (!changed.contains(at) && before.slots.get(at) == after.channels.slots.get(at))
         };
         if let Some(difference) = compare::states(&self.table, after, &self.pos, is_same)?
-            && comparison.parts(spot, &nodes, difference)
+            && comparison.note_difference(spot, &nodes, difference)
         {
             return Ok(());
         }
         // Unknown values may have led the routers another way: the next tasks are not compared then.
         if in_doubt {
-            comparison.skips(spot, &nodes, "its routers may have read a channel that is never saved");
+            comparison.note_skip(spot, &nodes, "its routers may have read a channel that is never saved");
         }
         if let Some(difference) = compare::next(&self.table, after, &self.pos)?
             && !in_doubt
-            && comparison.parts(spot, &nodes, difference)
+            && comparison.note_difference(spot, &nodes, difference)
         {
             return Ok(());
         }
@@ -314,6 +315,6 @@ impl Run {
     fn is_of_unsaved(&self, error: &RunError) -> bool {
         let RunError::ConcurrentUpdate { channel, .. } = error else { return false };
         let mut channels = self.table.schema.channels().iter();
-        channels.any(|known| known.name() == channel && known.stored() == Stored::Never)
+        channels.any(|known| known.name() == channel && known.storage() == Stored::Never)
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::checkpoint::{CheckpointId, Slot, Source, TaskRecord, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::persist::{LoadedChannels, Reading};
-use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_KEY, START_NODE, Tasks};
+use crate::graph::persist::{LoadedChannels, ReadPolicy};
+use crate::graph::records::{COMMAND_KEY, ListedCheckpoint, Mapping, Reader, START_KEY, START_NODE, Tasks};
 use crate::graph::state::Stored;
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Finished, Position, Task};
 use crate::graph::thread::snapshot::add_command;
 
@@ -59,15 +59,15 @@ impl StepRecord {
     pub(crate) fn unsaved_writes(&self, task: &Task) -> Vec<usize> {
         match self.records.get(&task.key) {
             _ if task.node == START_NODE => self.unsaved_input.clone(),
-            Some(record) => unsaved(&record.writes, &self.mapping),
+            Some(record) => channels_without_row(&record.writes, &self.mapping),
             None => vec![],
         }
     }
 
     /// Returns true if the next checkpoint has the value of a channel in the row of a write of this superstep.
-    pub(crate) fn wrote(&self, table: &Table, channel: usize) -> bool {
+    pub(crate) fn is_written(&self, table: &Table, channel: usize) -> bool {
         let slot = self.after.as_ref().and_then(|after| after.channels.slots.get(channel));
-        let Some(Slot::Row(row)) = slot.filter(|_| table.schema.channels()[channel].stored() == Stored::Value) else {
+        let Some(Slot::Row(row)) = slot.filter(|_| table.schema.channels()[channel].storage() == Stored::Value) else {
             return false;
         };
         let input = self.before.start.iter().flat_map(|start| &start.stored.rows);
@@ -86,13 +86,13 @@ impl StepRecord {
 pub(crate) struct Walk {
     table: Arc<Table>,
     reader: Reader,
-    line: VecDeque<Listed>,
+    line: VecDeque<ListedCheckpoint>,
     /// Set to read states; otherwise each state is the graph's empty one.
     states: bool,
-    next: Option<Current>,
+    next: Option<LoadedCheckpoint>,
 }
 
-struct Current {
+struct LoadedCheckpoint {
     made: Position,
     mapping: Mapping,
     path: String,
@@ -100,11 +100,11 @@ struct Current {
 }
 
 impl Walk {
-    pub(crate) fn new(table: Arc<Table>, reader: Reader, line: Vec<Listed>, states: bool) -> Self {
+    pub(crate) fn new(table: Arc<Table>, reader: Reader, line: Vec<ListedCheckpoint>, states: bool) -> Self {
         Self { table, reader: reader.keeping_values(), line: line.into(), states, next: None }
     }
 
-    pub(crate) fn first(&self) -> Option<&Listed> {
+    pub(crate) fn first(&self) -> Option<&ListedCheckpoint> {
         self.line.front()
     }
 
@@ -117,17 +117,17 @@ impl Walk {
                 None => return Ok(None),
             },
         };
-        let Current { made, mapping, path, unsaved_input } = loaded;
+        let LoadedCheckpoint { made, mapping, path, unsaved_input } = loaded;
         let (table, reader) = (&self.table, &self.reader);
         let mut records = reader.tasks(made.meta.id).await?;
         // `made` is the checkpoint as written, `before` what the superstep saw: with the commands stored since.
         let mut before = made.clone();
         let command = match records.remove(&COMMAND_KEY) {
-            Some(record) => Some(reader.finished(table, &path, &record, &mapping).await?),
+            Some(record) => Some(reader.load_result(table, &path, &record, &mapping).await?),
             None => None,
         };
         command.iter().for_each(|command| add_command(table, &mut before, command));
-        let mut tasks = planned(table, &before);
+        let mut tasks = planned_tasks(table, &before);
         // The input was read with the checkpoint, so START's record need not be read again.
         let mut unread = records.clone();
         let input = take_input(&before, &mut unread, &mapping);
@@ -139,7 +139,7 @@ impl Walk {
         // Present task keys from here on: the results are compared with the current graph.
         let records = mapping.by_present_key(records);
         // Questions and results from a checkpoint with another state are not compared.
-        let stale = self.stale(&made, &records, &mapping).await?;
+        let stale = self.stale_tasks(&made, &records, &mapping).await?;
         let ended_before = self.ended_before(&made, &records, &mapping).await?;
         // The next checkpoint is loaded once: as the result of this superstep, and as the start of the next.
         if let Some(listed) = self.line.pop_front() {
@@ -189,7 +189,12 @@ impl Walk {
     }
 
     /// Returns the tasks whose questions were recorded at a checkpoint with a different state.
-    async fn stale(&self, made: &Position, records: &Tasks, mapping: &Mapping) -> Result<BTreeSet<u32>, RunError> {
+    async fn stale_tasks(
+        &self,
+        made: &Position,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<BTreeSet<u32>, RunError> {
         let mut found = BTreeSet::new();
         for (&key, record) in records.iter().filter(|(_, record)| !record.answers.is_empty()) {
             let stored = mapping.stored_task(key);
@@ -211,19 +216,19 @@ impl Walk {
     }
 
     /// Reads a checkpoint; of its state only the channels that changed since the last one.
-    async fn load(&self, (id, record): Listed) -> Result<Current, RunError> {
+    async fn load(&self, (id, record): ListedCheckpoint) -> Result<LoadedCheckpoint, RunError> {
         let (table, reader) = (&self.table, &self.reader);
         let mapping = reader.mapping(table, id, &record).await?;
         let (slots, carried) = reader.slots(&record, &mapping).await?;
         let path = record.namespace.clone();
         let settled = if self.states {
-            reader.shared(table, &path, slots, &mapping, Reading::Whole).await?
+            reader.shared(table, &path, slots, &mapping, ReadPolicy::Whole).await?
         } else {
             LoadedChannels::of(slots, table.schema.empty())
         };
-        let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));
+        let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| channels_without_row(start, &mapping));
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
-        Ok(Current { made, mapping, path, unsaved_input })
+        Ok(LoadedCheckpoint { made, mapping, path, unsaved_input })
     }
 }
 
@@ -251,7 +256,7 @@ fn may_be_copied(record: &TaskRecord, made: &Position) -> bool {
 }
 
 /// Returns the channels of writes without a row: never saved, or left out of an export.
-pub(crate) fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
+pub(crate) fn channels_without_row(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
     let unsaved = writes.iter().filter(|write| write.row.is_none());
     unsaved.filter_map(|write| mapping.channel(write.channel)).map(|channel| channel as usize).collect()
 }

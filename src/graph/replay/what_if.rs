@@ -1,14 +1,14 @@
 //! Runs recorded supersteps again with a changed graph, over recorded answers, effects, times, and the writes of nodes
 //! that may not run. Ends at the first task without a record.
 
-use super::compare::Unsaved;
+use super::compare::UnsavedValues;
 use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::context::{Comparison, Divergence, NotVerified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::records::START_NODE;
 use crate::graph::run::Run;
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Finished, Task};
 use crate::graph::thread::snapshot::add_command;
 use crate::graph::view::untyped::state_json;
@@ -21,7 +21,7 @@ impl Run {
         limit: u64,
     ) -> Result<WhatIf, RunError> {
         let (mut supersteps, mut stopped, mut started) = (0, None, false);
-        let mut unsaved = Unsaved::unknown(&self.table.schema);
+        let mut unsaved = UnsavedValues::all_unknown(&self.table.schema);
         while let Some(mut step) = walk.next().await? {
             let command = step.command.take();
             // The first superstep starts from the record, each later one from the computed state.
@@ -36,7 +36,7 @@ impl Run {
                 stopped = self.ends_here(&step, supersteps == limit);
                 break;
             }
-            stopped = self.unrecorded(&step, &recorded);
+            stopped = self.first_unrecorded(&step, &recorded);
             // A task without a recorded result would have to run for real.
             if stopped.is_some() {
                 break;
@@ -44,7 +44,7 @@ impl Run {
             // A difference that ends the run leaves it before the superstep that differs.
             let before = self.pos.clone();
             self.replay_tasks(&step, &recorded, comparison, &mut unsaved).await?;
-            if comparison.diverged() {
+            if comparison.has_diverged() {
                 self.pos = before;
                 break;
             }
@@ -52,9 +52,10 @@ impl Run {
             // The recorded id, under which the journals of the next superstep are stored.
             self.next_step(step.after.as_ref().map_or(CheckpointId(0), |after| after.meta.id));
         }
-        let (differences, hard) = comparison.passed();
-        let stopped = stopped.or_else(|| hard.map(|hard| NotVerified { why: why(&hard), ..not_verified_at(&hard) }));
-        let tasks = planned(&self.table, &self.pos);
+        let (differences, hard) = comparison.differences();
+        let stopped =
+            stopped.or_else(|| hard.map(|hard| NotVerified { why: divergence_text(&hard), ..not_verified_at(&hard) }));
+        let tasks = planned_tasks(&self.table, &self.pos);
         Ok(WhatIf {
             supersteps,
             differences,
@@ -81,7 +82,7 @@ impl Run {
                 None => (planned, None),
             }
         };
-        let pairs: Vec<_> = planned(&self.table, &self.pos).into_iter().map(&mut take).collect();
+        let pairs: Vec<_> = planned_tasks(&self.table, &self.pos).into_iter().map(&mut take).collect();
         let (tasks, recorded) = pairs.into_iter().unzip();
         self.step.tasks = tasks;
         recorded
@@ -100,7 +101,7 @@ impl Run {
     }
 
     /// Returns the first task that has no result.
-    fn unrecorded(&self, step: &StepRecord, recorded: &[Option<Box<Finished>>]) -> Option<NotVerified> {
+    fn first_unrecorded(&self, step: &StepRecord, recorded: &[Option<Box<Finished>>]) -> Option<NotVerified> {
         let new = recorded.iter().position(Option::is_none);
         let why = match (new, step.is_applied()) {
             (Some(_), _) => "nothing is recorded of it",
@@ -130,7 +131,7 @@ fn has_same_payload(recorded: &Task, planned: &Task) -> bool {
     payload(recorded) == payload(planned)
 }
 
-fn why(hard: &Divergence) -> String {
+fn divergence_text(hard: &Divergence) -> String {
     format!("{} was recorded with {} and is {} now", hard.what, hard.recorded, hard.now)
 }
 

@@ -11,9 +11,11 @@ use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::Puts;
 use crate::graph::state::{AnyState, AnyWrites, ApplyError, Mask, Merge};
-use crate::graph::superstep::position::merged;
-use crate::graph::superstep::writes::{apply_writes, fresh_read, named, with_returned};
-use crate::graph::superstep::{Applying, Control, Finished, Packet, Resolve, RouterView, SENDS_LIMIT, Task, TaskState};
+use crate::graph::superstep::position::merge_results;
+use crate::graph::superstep::writes::{apply_run_error, apply_writes, fresh_read, with_returned};
+use crate::graph::superstep::{
+    ApplyPass, Control, Finished, Packet, Resolve, RouterView, SENDS_LIMIT, Task, TaskState,
+};
 
 impl Run {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
@@ -23,7 +25,7 @@ impl Run {
         self.step.left = None;
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let before = puts.len();
-        let applied = catch_panic(|| self.applied(&mut tasks, &mut puts));
+        let applied = catch_panic(|| self.apply_and_encode(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
             return Err(Box::pin(self.not_applied(&tasks, puts, error)).await);
@@ -38,7 +40,7 @@ impl Run {
     }
 
     /// Applies the results and encodes what they changed.
-    fn applied(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<(), RunError> {
+    fn apply_and_encode(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<(), RunError> {
         let changed = self.apply(tasks, puts)?;
         if self.recorder().is_none() {
             return Ok(());
@@ -74,7 +76,7 @@ impl Run {
         // The caller of a subgraph gets the state as of the last superstep that wrote an output channel.
         let unseen = self.child.caller.is_some()
             && self.child.delta.is_none() // which is all that its caller gets
-            && !shows(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
+            && !shows_output(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
             self.child.last_shown.get_or_insert_with(|| state.clone());
         }
@@ -117,7 +119,7 @@ impl Run {
 
     /// Ends applying: if no task was triggered, releases the nodes and channels deferred until then; marks written
     /// channels as changed.
-    pub(crate) fn end_apply(&mut self, applying: &Applying, changed: &mut Mask) {
+    pub(crate) fn end_apply(&mut self, applying: &ApplyPass, changed: &mut Mask) {
         if self.pos.control.end(&self.table.wiring, applying, true) {
             self.table.schema.finish(&mut self.pos.state, changed);
         }
@@ -130,14 +132,14 @@ impl Run {
     /// wrote an output channel.
     fn note_shown(&mut self, shows: bool) {
         let Some(output) = self.child.caller.map(|_| self.table.channels.output.as_ref()) else { return };
-        if shows || self::shows(&self.table, output, self.reusable.merge.written(), &self.pos.state) {
+        if shows || self::shows_output(&self.table, output, self.reusable.merge.written(), &self.pos.state) {
             (self.child.last_shown, self.child.has_shown) = (None, true);
         }
     }
 
     fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
         let nodes = nodes.iter().map(|&node| format!("`{}`", self.node_name(node))).collect();
-        named(&self.table, self.pos.meta.step + 1, error, nodes)
+        apply_run_error(&self.table, self.pos.meta.step + 1, error, nodes)
     }
 
     /// Routes a lone task: its routers see the new state itself.
@@ -156,8 +158,8 @@ impl Run {
     }
 
     /// Returns the state with the results of finished siblings applied.
-    pub(crate) fn live(&self) -> AnyState {
-        let ended: Vec<(u32, &Finished)> = self.ended().collect();
+    pub(crate) fn live_state(&self) -> AnyState {
+        let ended: Vec<(u32, &Finished)> = self.results().collect();
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
         state_after(&self.table, (&self.pos.state, &self.pos.control), &pulls, &ended)
     }
@@ -165,7 +167,7 @@ impl Run {
     /// Returns the state with the results so far, if there are any. Fails if they cannot be applied.
     pub(super) fn checked_results(&self) -> Result<Option<(AnyState, Merge)>, RunError> {
         let (mut applied, mut writers) = (None, vec![]);
-        for (node, done) in self.ended() {
+        for (node, done) in self.results() {
             let (state, merge) = applied.get_or_insert_with(|| (self.pos.state.clone(), Merge::default()));
             writers.extend(done.writes.0.iter().map(|write| (write.channel(), node)));
             let writes = done.writes.0.iter().cloned();
@@ -179,7 +181,7 @@ impl Run {
     }
 
     /// Returns the results of finished tasks.
-    fn ended(&self) -> impl Iterator<Item = (u32, &Finished)> {
+    fn results(&self) -> impl Iterator<Item = (u32, &Finished)> {
         self.step.tasks.iter().filter_map(|task| Some((task.node, task.result()?)))
     }
 
@@ -220,7 +222,7 @@ impl Run {
             let mut routers = exits.routers.iter();
             routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
         };
-        catch_panic_as(choose, |panic| self.panicked(Arc::clone(&from), format!("its router: {panic}")))
+        catch_panic_as(choose, |panic| self.panic_error(Arc::clone(&from), format!("its router: {panic}")))
     }
 
     pub(crate) fn own_view(&self, at: usize, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, RunError> {
@@ -229,7 +231,7 @@ impl Run {
 
     fn not_seen(&self, at: usize, error: ApplyError) -> RunError {
         let node = vec![self.node_name(self.step.tasks[at].node).to_string()];
-        named(&self.table, self.pos.meta.step + 1, error, node)
+        apply_run_error(&self.table, self.pos.meta.step + 1, error, node)
     }
 }
 
@@ -242,7 +244,7 @@ pub(super) fn state_after(
     ended: &[(u32, &Finished)],
 ) -> AnyState {
     let done: Vec<&Finished> = ended.iter().map(|(_, done)| *done).collect();
-    let Some((mut after, merge)) = merged(table, state, &done) else { return state.clone() };
+    let Some((mut after, merge)) = merge_results(table, state, &done) else { return state.clone() };
     let mut changed = Mask::default();
     table.schema.end_step(&mut after, merge.written(), &mut changed);
     if goes_quiet(table, control.without_sends(), pulls, ended) {
@@ -260,7 +262,7 @@ fn goes_quiet(table: &Table, mut control: Control<Packet>, pulls: &[u32], ended:
 }
 
 /// Fires the edges of a node, and the targets that its routers and gotos chose. Its sends are added by the caller.
-pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut Applying, node: u32, done: &Finished) {
+pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut ApplyPass, node: u32, done: &Finished) {
     let exits = table.exits(node);
     if done.routing.fires {
         exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
@@ -306,7 +308,7 @@ fn write(
 }
 
 /// Returns true if a superstep wrote an output channel that can be read. LangGraph: `updated_channels`.
-pub(crate) fn shows(table: &Table, output: Option<&Mask>, written: &Mask, state: &AnyState) -> bool {
+pub(crate) fn shows_output(table: &Table, output: Option<&Mask>, written: &Mask, state: &AnyState) -> bool {
     let shown = |channel| output.is_none_or(|only| only.contains(channel)) && table.schema.is_set(state, channel);
     written.iter().any(shown)
 }

@@ -11,19 +11,19 @@ use crate::graph::persist::save;
 use crate::graph::records::fork::{self, copy_children};
 use crate::graph::records::{COMMAND_KEY, Mapping, Puts, Reader, START_KEY, START_NODE, Stamp, Tasks, UPDATE_KEY};
 use crate::graph::state::{AnyWrites, Mask, Merge, Stored};
-use crate::graph::superstep::task::finished;
-use crate::graph::superstep::writes::{apply_writes, named};
-use crate::graph::superstep::{Finished, Resolve, Start};
+use crate::graph::superstep::task::command_result;
+use crate::graph::superstep::writes::{apply_run_error, apply_writes};
+use crate::graph::superstep::{Finished, Resolve, StartInput};
 
 impl Run {
     /// Plans START with new input and drops unfinished tasks.
     pub(crate) fn begin_input(&mut self, writes: AnyWrites) -> Result<(), RunError> {
-        let writes = self.taken(writes);
+        let writes = self.input_writes(writes);
         let dropped = self.discard();
         self.pos.meta.step += 1;
         self.pos.meta.source = Source::Input;
         let mut puts = vec![];
-        let mut start = Box::new(Start { writes, ..Start::default() });
+        let mut start = Box::new(StartInput { writes, ..StartInput::default() });
         if let Some(recorder) = self.recorder().cloned() {
             self.enter(&recorder);
             if dropped {
@@ -44,7 +44,7 @@ impl Run {
     }
 
     /// Returns the writes to the graph's input channels.
-    pub(crate) fn taken(&self, mut writes: AnyWrites) -> AnyWrites {
+    pub(crate) fn input_writes(&self, mut writes: AnyWrites) -> AnyWrites {
         if let Some(only) = &self.table.channels.input {
             writes.0.retain(|write| only.contains(write.channel()));
         }
@@ -87,7 +87,7 @@ impl Run {
         self.pos.channels.pending_rewrites.clear();
         let mut gone = Mask::default();
         for (at, channel) in channels.iter().enumerate() {
-            if channel.stored() == Stored::Never {
+            if channel.storage() == Stored::Never {
                 continue;
             }
             if !self.table.schema.is_kept(&self.pos.state, at) {
@@ -109,7 +109,7 @@ impl Run {
             self.pos.channels.moved.insert(at);
             self.pos.weigh(at, bytes.len() as u64);
             // For a log that value is the start, to which later writes are added.
-            self.pos.channels.slots[at] = match channel.stored() {
+            self.pos.channels.slots[at] = match channel.storage() {
                 Stored::Log | Stored::Delta => {
                     let ranges: Vec<LogRange> = vec![];
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges }
@@ -150,7 +150,7 @@ impl Run {
         let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
-        let finished: Finished = finished(&resolve, command, START_NODE)?;
+        let finished: Finished = command_result(&resolve, command, START_NODE)?;
         self.apply_command(&finished)?;
         let mut record = before.unwrap_or_default();
         record.status = TaskStatus::Done;
@@ -174,7 +174,7 @@ impl Run {
         let mut merge = Merge::default();
         let state = &mut self.pos.state;
         apply_writes(&table, state, finished.writes.0.iter().cloned(), &mut merge)
-            .map_err(|error| named(&table, self.pos.meta.step + 1, error, vec!["the command".into()]))?;
+            .map_err(|error| apply_run_error(&table, self.pos.meta.step + 1, error, vec!["the command".into()]))?;
         let control = &mut self.pos.control;
         let mut applying = control.begin(&table.wiring, &[]);
         finished.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
@@ -202,13 +202,13 @@ impl Run {
         self.pos.channels.pending_rewrites.extend(mapping.take_rewrites());
         let parts = (!self.is_at_head()).then(|| records.clone());
         self.fork(Source::Fork, vec![]).await?;
-        self.does_not_count();
+        self.allow_extra_step();
         let (mut puts, mut moved) = (vec![], Tasks::new());
         let shared = Arc::clone(&self.shared);
         let stamp = Stamp { words: &shared.metadata, now: shared.now() };
         for (key, record) in records.into_iter().filter(|(key, _)| ![COMMAND_KEY, UPDATE_KEY].contains(key)) {
             let Ok(task) = mapping.task(key) else { continue };
-            let record = mapping.translated(&table, &record);
+            let record = mapping.translate(&table, &record);
             puts.push((Key::Task { checkpoint: self.pos.meta.id, task }, encode_record(&record)?));
             copy_children(reader, &recorder, stamp, (origin, key), (self.pos.meta.id, task), &mut puts).await?;
             moved.insert(task, record);
@@ -230,7 +230,7 @@ impl Run {
 
     /// Returns the mapping of records that the run itself stores.
     pub(crate) fn own_mapping(&self) -> Mapping {
-        Mapping::same(&self.table, self.pos.meta.id, self.pos.channels.unknown.clone())
+        Mapping::identity(&self.table, self.pos.meta.id, self.pos.channels.unknown.clone())
     }
 }
 

@@ -60,13 +60,13 @@ fn lasting_children<'a>(
             found.push((name, id));
             return Ok(());
         }
-        found.extend(record.children.iter().map(|(inner, at)| (below(&name, inner), *at)));
+        found.extend(record.children.iter().map(|(inner, at)| (nested_name(&name, inner), *at)));
         let shape = reader.shape(&record).await?;
         for (task, call, at) in reader.children(id).await? {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
             let node = sent.map_or(task, |send| send.node);
             if let Some(node) = shape.nodes.get(node as usize) {
-                lasting_children(reader, below(&name, &called_name(node, call)), at, found).await?;
+                lasting_children(reader, nested_name(&name, &called_name(node, call)), at, found).await?;
             }
         }
         Ok(())
@@ -97,7 +97,7 @@ pub(crate) async fn load_kept(
 
 /// Returns the last checkpoint of a subgraph with state of its own before this activation.
 pub(crate) fn last_checkpoint(ctx: &Arc<TaskCtx>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
-    (persistence == Persistence::PerThread).then(|| ctx.kept(&own_name(ctx, call))).flatten()
+    (persistence == Persistence::PerThread).then(|| ctx.child_checkpoint(&own_name(ctx, call))).flatten()
 }
 
 /// Returns the control version at which an activation of a subgraph starts.
@@ -135,23 +135,23 @@ pub(crate) fn pointer_number(ctx: &Arc<TaskCtx>, call: u32) -> u32 {
 
 /// Returns the name that the state is stored under; calls after the first of one task are numbered.
 pub(crate) fn own_name(ctx: &Arc<TaskCtx>, call: u32) -> String {
-    numbered(&ctx.facts.name, call)
+    numbered_name(&ctx.facts.name, call)
 }
 
 /// Returns the name that the state of a subgraph inside another is stored under.
-pub(crate) fn below(outer: &str, inner: &str) -> String {
+pub(crate) fn nested_name(outer: &str, inner: &str) -> String {
     format!("{outer}/{inner}")
 }
 
 /// Returns the same for a call that a task's record points at.
 fn called_name(node: &str, call: u32) -> String {
     match call.checked_sub(BY_HANDLER) {
-        Some(call) => numbered(&format!("{HANDLER}{node}"), call),
-        None => numbered(node, call),
+        Some(call) => numbered_name(&format!("{HANDLER}{node}"), call),
+        None => numbered_name(node, call),
     }
 }
 
-fn numbered(name: &str, call: u32) -> String {
+fn numbered_name(name: &str, call: u32) -> String {
     if call == 0 { name.to_string() } else { format!("{name}#{call}") }
 }
 

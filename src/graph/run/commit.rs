@@ -24,8 +24,8 @@ enum When {
 impl Run {
     /// Makes the next checkpoint and waits for it as the durability requires.
     pub(crate) async fn commit(&mut self, puts: Puts, starts: bool) -> Result<(), RunError> {
-        match self.commits(starts) {
-            When::WithNext => self.queue_checkpoint(puts, Recorder::ride)?,
+        match self.commit_time(starts) {
+            When::WithNext => self.queue_checkpoint(puts, Recorder::add_riders)?,
             When::Soon => self.queue_checkpoint(puts, |recorder, puts| recorder.queue(puts, None))?,
             When::AsAsked => self.checkpoint(Source::Loop, puts).await?,
         }
@@ -39,7 +39,7 @@ impl Run {
     /// Returns when the present checkpoint is committed. The first and the last one of a subgraph need not be on disk before the
     /// run goes on: no node has run since the one before, or the enclosing task ends next. Commits are stored in order, so the
     /// next one that is waited for covers it; a listener may wait for each.
-    fn commits(&self, starts: bool) -> When {
+    fn commit_time(&self, starts: bool) -> When {
         if self.is_root() || self.has_listeners() {
             return When::AsAsked;
         }

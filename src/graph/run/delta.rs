@@ -16,7 +16,7 @@ pub(crate) struct Delta {
 impl Delta {
     pub(crate) fn record(&mut self, schema: &AnySchema, write: &AnyWrite) {
         let channel = write.channel();
-        let whole = matches!(schema.channels()[channel].stored(), Stored::Value | Stored::Never);
+        let whole = matches!(schema.channels()[channel].storage(), Stored::Value | Stored::Never);
         if whole || write.overwrites() {
             self.touched.insert(channel);
         } else if !self.touched.contains(channel) {
@@ -56,7 +56,7 @@ impl Delta {
                 **key != UPDATE_KEY && counts(**key) && applied && task.status == TaskStatus::Done
             });
             for task in made.external_update().into_iter().chain(results.map(|(_, task)| task)) {
-                let done = reader.finished(table, &made.record.namespace, task, &mapping).await?;
+                let done = reader.load_result(table, &made.record.namespace, task, &mapping).await?;
                 done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
             }
             mapping.check_results(reader)?;
@@ -85,7 +85,7 @@ impl LineEntry {
     }
 
     /// Returns true if the activation started with it; input of `update_state` does not start one.
-    fn begins(&self) -> bool {
+    fn is_start(&self) -> bool {
         self.record.source == Source::Input && self.external_update().is_none()
     }
 
@@ -102,7 +102,7 @@ async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<LineEntry>, RunEr
     while let Some((id, record)) = ancestors.next().await? {
         let record = record.ok_or_else(|| reader.missing_subgraph())?;
         line.push(LineEntry { id, record, tasks: reader.tasks(id).await? });
-        if line.last().is_some_and(LineEntry::begins) {
+        if line.last().is_some_and(LineEntry::is_start) {
             break;
         }
     }

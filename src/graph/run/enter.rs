@@ -10,14 +10,14 @@ use superstep_base::panics::catch_panic;
 
 use super::children::{base_version, last_checkpoint, lasting_path, load_kept, own_name, pointer_number};
 use super::delta::Delta;
-use super::state::{Run, TakenState};
+use super::state::{ParentState, Run};
 use crate::checkpoint::{CheckpointId, Slot};
 use crate::graph::build::{GraphCore, Persistence};
-use crate::graph::context::{GraphScope, JournalScope, MovedState, QuestionScope, TaskCtx};
+use crate::graph::context::{GraphScope, JournalScope, QuestionScope, StateCell, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::records::reader::reader;
 use crate::graph::records::{Caller, Reader, SENT};
-use crate::graph::state::{AnyState, AnyWrites, Undo};
+use crate::graph::state::{AnyState, AnyWrites, UndoLog};
 use crate::graph::superstep::Position;
 
 /// The state that a child runs over.
@@ -33,7 +33,7 @@ pub(crate) enum StateMode {
 /// The input of a child.
 pub(crate) enum ChildInput {
     /// The parent's state; only changes are returned (V8). It came from there if nobody else has it.
-    State(AnyState, Option<Arc<MovedState>>),
+    State(AnyState, Option<Arc<StateCell>>),
     Input(AnyWrites),
 }
 
@@ -78,13 +78,13 @@ pub(crate) async fn open(
     mode: StateMode,
     ctx: &Arc<TaskCtx>,
     call: u32,
-) -> Result<ChildRun, RunError> {
+) -> Result<ChildRunGuard, RunError> {
     let task = ctx;
     let scope = Arc::new(graph_scope(ctx, child.persistence, call));
     let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointer_number(ctx, call) };
     let recorder = if scope.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
-        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller);
+        return new_child_run(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller);
     };
     let reader = reader(&recorder);
     let paused =
@@ -99,16 +99,16 @@ pub(crate) async fn open(
             emptied.for_each(|channel| delta.forget(channel));
             run.child.delta = Some(delta);
         }
-        return Ok(ChildRun(run));
+        return Ok(ChildRunGuard(run));
     }
     let Some(id) = last_checkpoint(ctx, child.persistence, call) else {
         let mut pos = Position::empty(&child.table);
         pos.children = child.table.children_now(ctx.kept_below(&own_name(ctx, call)));
-        return fresh(child, (pos, false), begin(), ctx, scope, caller);
+        return new_child_run(child, (pos, false), begin(), ctx, scope, caller);
     };
     let (pos, scope, apart) = load_kept(child, &reader, id, scope, task.at.task >= SENT).await?;
     let scope = Arc::new(GraphScope::clone(&scope).since_version(pos.control.version));
-    fresh(child, (pos, apart), begin(), ctx, scope, caller)
+    new_child_run(child, (pos, apart), begin(), ctx, scope, caller)
 }
 
 /// Resumes the child from its checkpoint.
@@ -144,15 +144,15 @@ async fn resume(
     Ok(run)
 }
 
-fn fresh(
+fn new_child_run(
     child: &GraphCore,
     (pos, apart): (Position, bool),
     begin: ChildInput,
     ctx: &Arc<TaskCtx>,
     scope: Arc<GraphScope>,
     caller: Caller,
-) -> Result<ChildRun, RunError> {
-    let mut run = ChildRun(Run::new(Arc::clone(&child.table), Arc::clone(&ctx.shared), scope, pos));
+) -> Result<ChildRunGuard, RunError> {
+    let mut run = ChildRunGuard(Run::new(Arc::clone(&child.table), Arc::clone(&ctx.shared), scope, pos));
     run.child.caller = Some(caller);
     run.limit();
     run.input.adopted = run.pos.is_stored() && apart;
@@ -167,7 +167,8 @@ fn fresh(
             if let Some(from) = from.as_ref().filter(|_| !can_undo) {
                 from.put(run.pos.state.clone());
             }
-            run.child.taken_state = from.filter(|_| can_undo).map(|from| TakenState { from, undo: Undo::default() });
+            run.child.taken_state =
+                from.filter(|_| can_undo).map(|from| ParentState { from, undo: UndoLog::default() });
             run.input.adopted = true;
             AnyWrites::default()
         }
@@ -184,7 +185,7 @@ impl Run {
     }
 
     /// Gives the state to the lone task, which has a copy of it.
-    pub(super) fn move_state(&mut self, to: Option<Arc<MovedState>>) {
+    pub(super) fn move_state(&mut self, to: Option<Arc<StateCell>>) {
         if let Some(to) = to {
             to.put(std::mem::replace(&mut self.pos.state, AnyState::nothing()));
             self.step.moved_state = Some(to);
@@ -201,7 +202,7 @@ impl Run {
     /// Returns the state of the graph around as it was.
     pub(crate) fn return_state(&mut self) {
         self.take_state_back();
-        let Some(TakenState { from, undo }) = self.child.taken_state.take() else { return };
+        let Some(ParentState { from, undo }) = self.child.taken_state.take() else { return };
         let mut state = std::mem::replace(&mut self.pos.state, AnyState::nothing());
         // If the drop of a value panics, the state is gone, and the graph around fails when it looks at it.
         if catch_panic(|| undo.undo(&self.table.schema, &mut state)).is_ok() {
@@ -211,15 +212,15 @@ impl Run {
 }
 
 /// A run of a subgraph, which returns the state that it has taken even if it is dropped.
-pub(crate) struct ChildRun(pub Run);
+pub(crate) struct ChildRunGuard(pub Run);
 
-impl Drop for ChildRun {
+impl Drop for ChildRunGuard {
     fn drop(&mut self) {
         self.0.return_state();
     }
 }
 
-impl Deref for ChildRun {
+impl Deref for ChildRunGuard {
     type Target = Run;
 
     fn deref(&self) -> &Run {
@@ -227,7 +228,7 @@ impl Deref for ChildRun {
     }
 }
 
-impl DerefMut for ChildRun {
+impl DerefMut for ChildRunGuard {
     fn deref_mut(&mut self) -> &mut Run {
         &mut self.0
     }

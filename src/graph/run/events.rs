@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::shows;
+use super::apply::shows_output;
 use super::finish::{Ending, HandledFailure};
 use super::state::Run;
 use crate::graph::build::Table;
@@ -77,7 +77,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the output channels of a state.
-    pub(crate) fn shown(&self, state: AnyState) -> View {
+    pub(crate) fn output_view(&self, state: AnyState) -> View {
         match self.output {
             Some(only) => View::of_part(state, self.table.schema.clone(), only.clone()),
             None => View::of_state(state, self.table.schema.clone()),
@@ -93,7 +93,7 @@ impl Emitter<'_> {
         writes
     }
 
-    pub(crate) async fn started(
+    pub(crate) async fn emit_start(
         &self,
         origin: impl FnOnce() -> EventOrigin,
         task: &Task,
@@ -116,15 +116,15 @@ impl Emitter<'_> {
     }
 
     /// Emits the end of a task with a result. A cached result shows as an update alone.
-    pub(crate) async fn done(&self, origin: impl Fn() -> EventOrigin, writes: &AnyWrites, cached: bool) {
+    pub(crate) async fn emit_done(&self, origin: impl Fn() -> EventOrigin, writes: &AnyWrites, cached: bool) {
         self.update(&origin, writes, cached).await;
         if !cached {
-            self.ended(&origin, None, writes, vec![]).await;
+            self.emit_end(&origin, None, writes, vec![]).await;
         }
     }
 
     pub(crate) async fn failed(&self, origin: impl FnOnce() -> EventOrigin, error: Option<String>) {
-        self.ended(origin, error, &AnyWrites::default(), vec![]).await;
+        self.emit_end(origin, error, &AnyWrites::default(), vec![]).await;
     }
 
     /// Emits the end of a task that handed a command to the graph around its own.
@@ -137,7 +137,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the questions of a task, the state they were asked in, and the task's end.
-    pub(crate) async fn interrupted(
+    pub(crate) async fn emit_interrupt(
         &self,
         step: i64,
         origin: impl FnOnce() -> EventOrigin,
@@ -149,10 +149,10 @@ impl Emitter<'_> {
         }
         self.send(step, EventKind::Interrupt { questions: questions.clone() }).await;
         self.values(step, || state.clone(), questions.clone()).await;
-        self.ended(origin, None, &AnyWrites::default(), questions).await;
+        self.emit_end(origin, None, &AnyWrites::default(), questions).await;
     }
 
-    async fn ended(
+    async fn emit_end(
         &self,
         origin: impl FnOnce() -> EventOrigin,
         error: Option<String>,
@@ -169,7 +169,7 @@ impl Emitter<'_> {
     /// Emits a state; `state` is called only if a listener wants it.
     pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> AnyState, questions: Vec<Question>) {
         if self.wants(Mode::Values) {
-            self.send(step, EventKind::Values { values: self.shown(state()), questions }).await;
+            self.send(step, EventKind::Values { values: self.output_view(state()), questions }).await;
         }
     }
 }
@@ -246,7 +246,7 @@ impl Run {
         let shown = || self.step.tasks.iter().enumerate().filter(|(_, task)| task.node != START_NODE);
         for (at, task) in shown() {
             let remaining = self.stops.last_step - (self.pos.meta.step + 1);
-            emitter.started(|| self.origin(at), task, &self.pos.state, remaining).await;
+            emitter.emit_start(|| self.origin(at), task, &self.pos.state, remaining).await;
         }
         for (at, _) in shown() {
             self.emit_result(at, &self.node_name(self.step.tasks[at].node), true).await;
@@ -280,7 +280,7 @@ impl Run {
     }
 
     pub(crate) async fn emit_shown_values(&self) {
-        if shows(&self.table, self.output(), self.reusable.merge.written(), &self.pos.state) {
+        if shows_output(&self.table, self.output(), self.reusable.merge.written(), &self.pos.state) {
             self.emit_values().await;
         }
     }
@@ -290,7 +290,7 @@ impl Run {
         let Some(emitter) = self.emitter() else { return };
         let mut done = self.step.tasks.iter().filter_map(Task::result);
         if done.any(|done| !emitter.shown_writes(&done.writes).is_empty()) {
-            emitter.values(self.pos.meta.step, || self.live(), vec![]).await;
+            emitter.values(self.pos.meta.step, || self.live_state(), vec![]).await;
         }
     }
 
@@ -327,7 +327,7 @@ impl Run {
                 if let Some(emitter) = self.emitter() {
                     let questions = self.step.tasks[at].asked.to_vec();
                     let step = self.pos.meta.step + 1;
-                    emitter.interrupted(step, || self.origin(at), questions, &self.pos.state).await;
+                    emitter.emit_interrupt(step, || self.origin(at), questions, &self.pos.state).await;
                 }
             }
             Ending::Failed { handled_failure, answered } => {
@@ -362,7 +362,7 @@ impl Run {
     async fn emit_result(&self, at: usize, node: &Arc<str>, cached: bool) {
         let Some(emitter) = self.emitter() else { return };
         if let TaskState::Done(done) = &self.step.tasks[at].state {
-            emitter.done(|| self.origin(at).with_node(Arc::clone(node)), &done.writes, cached).await;
+            emitter.emit_done(|| self.origin(at).with_node(Arc::clone(node)), &done.writes, cached).await;
         }
     }
 }

@@ -11,10 +11,10 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
 use super::job::{AttemptRecords, Job, cached_result};
-use super::perform::{Performed, Running, start};
+use super::perform::{PerformedTask, Running, start};
 use super::state::Run;
 use crate::checkpoint::{Key, Slot, encode_record};
-use crate::graph::context::{Attempt, AttemptProgress, MovedState, Permits, StateLocations, TaskCtx, TaskPosition};
+use crate::graph::context::{Attempt, AttemptProgress, Permits, StateCell, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::writes::with_returned;
@@ -57,19 +57,19 @@ impl Run {
         }
         if let [only] = &self.step.tasks[..] {
             if only.runs(unanswered) {
-                return self.alone().await;
+                return self.run_single().await;
             }
             return Ok(true);
         }
         Box::pin(self.fan_out(unanswered)).await
     }
 
-    async fn alone(&mut self) -> Result<bool, RunError> {
+    async fn run_single(&mut self) -> Result<bool, RunError> {
         let mut running = self.begin(0);
         let Some(performed) = self.run_to_end(&mut running).await else {
             let panic = running.abandon().err().map(|panic| (0, panic));
             self.take_state_back();
-            return self.dropped(panic.into_iter().collect());
+            return self.fail_dropped(panic.into_iter().collect());
         };
         drop(running); // with what it holds of the context
         self.take_state_back();
@@ -78,7 +78,7 @@ impl Run {
     }
 
     /// Runs a lone task to its end; none if the run was cancelled.
-    async fn run_to_end(&mut self, running: &mut Running) -> Option<Performed> {
+    async fn run_to_end(&mut self, running: &mut Running) -> Option<PerformedTask> {
         match poll_once(running).await {
             Poll::Ready(performed) => Some(performed),
             Poll::Pending => {
@@ -86,7 +86,7 @@ impl Run {
                 tokio::select! {
                     biased;
                     performed = running => Some(performed),
-                    () = self.shared.cancelled() => None,
+                    () = self.shared.wait_for_cancel() => None,
                 }
             }
         }
@@ -122,10 +122,10 @@ impl Run {
         self.step.tasks[at].starts.all += 1;
         let node = self.step.tasks[at].node;
         if self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some() {
-            return Running::limited(self.job(at));
+            return Running::begin_with_permit(self.job(at));
         }
         if self.table.row(node).execution.simple {
-            let moved = self.may_move_state(node).then(Arc::<MovedState>::default);
+            let moved = self.may_move_state(node).then(Arc::<StateCell>::default);
             let ctx = self.context(at, moved.clone());
             let task = &self.step.tasks[at];
             let payload = task.packet.as_ref().map(|packet| &packet.payload);
@@ -165,7 +165,7 @@ impl Run {
         Ok(())
     }
 
-    pub(crate) fn context(&mut self, at: usize, moved_state: Option<Arc<MovedState>>) -> Arc<TaskCtx> {
+    pub(crate) fn context(&mut self, at: usize, moved_state: Option<Arc<StateCell>>) -> Arc<TaskCtx> {
         let task = &self.step.tasks[at];
         let row = self.table.row(task.node);
         let answers = task.answers.clone();
@@ -185,7 +185,8 @@ impl Run {
         {
             (ctx.at, ctx.attempt, ctx.answers, ctx.locations, ctx.moved_state) =
                 (at, attempt, answers, locations, moved_state);
-            (ctx.children, ctx.permits, ctx.journal) = (self.pos.kept(), permits, known(task.journal.clone()));
+            (ctx.children, ctx.permits, ctx.journal) =
+                (self.pos.child_checkpoints(), permits, once_lock(task.journal.clone()));
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
             }
@@ -199,11 +200,11 @@ impl Run {
             at,
             attempt,
             answers,
-            children: self.pos.kept(),
+            children: self.pos.child_checkpoints(),
             locations,
             moved_state,
             permits,
-            journal: known(task.journal.clone()),
+            journal: once_lock(task.journal.clone()),
             progress: AttemptProgress::default(),
         })
     }
@@ -255,7 +256,7 @@ impl Run {
                     return self.drop_pool(pool).await;
                 }
             }
-            if limits.fail_fast && self.failed() {
+            if limits.fail_fast && self.has_failed() {
                 break;
             }
             let mut running = self.begin(at);
@@ -270,7 +271,7 @@ impl Run {
                 }
             }
             // The others move to the pool, where a body that computes does not hold up its siblings.
-            let task = Pooled { at, running, panics: Arc::clone(&pool.panics) };
+            let task = PooledTask { at, running, panics: Arc::clone(&pool.panics) };
             let handle = match &self.step.span {
                 Some(span) => pool.set.spawn(task.instrument(span.clone())),
                 None => pool.set.spawn(task),
@@ -281,7 +282,7 @@ impl Run {
         self.flush_settled(!pool.set.is_empty()).await?;
         // All tasks have started: settle the rest as they end.
         while !pool.set.is_empty() {
-            if limits.fail_fast && self.failed() {
+            if limits.fail_fast && self.has_failed() {
                 break; // dropping the set cancels the siblings
             }
             if !self.join(&mut pool).await? {
@@ -296,7 +297,7 @@ impl Run {
     async fn drop_pool(&mut self, mut pool: Pool) -> Result<bool, RunError> {
         pool.set.shutdown().await;
         let panics = std::mem::take(&mut *pool.panics.lock().unwrap_or_else(PoisonError::into_inner));
-        let failed = self.dropped(panics)?;
+        let failed = self.fail_dropped(panics)?;
         if failed {
             self.keep_attempts().await?;
         }
@@ -307,19 +308,23 @@ impl Run {
         let joined = tokio::select! {
             biased;
             joined = pool.set.join_next() => joined,
-            () = self.shared.cancelled() => return Ok(false),
+            () = self.shared.wait_for_cancel() => return Ok(false),
         };
         let mut joined = joined;
         while let Some(ended) = joined.take() {
-            self.joined(pool, ended).await?;
-            if self.outbox.unacknowledged && !(self.shared.limits.fail_fast && self.failed()) {
+            self.settle_joined(pool, ended).await?;
+            if self.outbox.unacknowledged && !(self.shared.limits.fail_fast && self.has_failed()) {
                 joined = pool.set.try_join_next(); // those that ended meanwhile share a commit
             }
         }
         Ok(true)
     }
 
-    async fn joined(&mut self, pool: &Pool, ended: Result<(usize, Performed), JoinError>) -> Result<(), RunError> {
+    async fn settle_joined(
+        &mut self,
+        pool: &Pool,
+        ended: Result<(usize, PerformedTask), JoinError>,
+    ) -> Result<(), RunError> {
         let error = match ended {
             Ok((at, performed)) => return self.settle(at, performed).await,
             Err(error) => error,
@@ -328,7 +333,7 @@ impl Run {
         self.panicked_in(at, error.to_string()).map(drop)
     }
 
-    fn failed(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.step.has_failed
     }
 
@@ -360,7 +365,7 @@ impl Run {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
         let seen = with_returned(&seen, finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
-        self.done(at, Box::new(finished), None)
+        self.finish_task(at, Box::new(finished), None)
     }
 }
 
@@ -390,12 +395,12 @@ impl FirstPolls {
     }
 }
 
-fn known<T>(value: Option<T>) -> OnceLock<T> {
+fn once_lock<T>(value: Option<T>) -> OnceLock<T> {
     value.map_or_else(OnceLock::new, OnceLock::from)
 }
 
 struct Pool {
-    set: JoinSet<(usize, Performed)>,
+    set: JoinSet<(usize, PerformedTask)>,
     places: Vec<(Id, usize)>,
     panics: Panics,
 }
@@ -403,14 +408,14 @@ struct Pool {
 /// Panics of tasks that were dropped before their end, by task index.
 type Panics = Arc<Mutex<Vec<(usize, String)>>>;
 
-struct Pooled {
+struct PooledTask {
     at: usize,
     running: Running,
     panics: Panics,
 }
 
-impl Future for Pooled {
-    type Output = (usize, Performed);
+impl Future for PooledTask {
+    type Output = (usize, PerformedTask);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let at = self.at;
@@ -418,7 +423,7 @@ impl Future for Pooled {
     }
 }
 
-impl Drop for Pooled {
+impl Drop for PooledTask {
     fn drop(&mut self) {
         if let Err(panic) = self.running.abandon() {
             self.panics.lock().unwrap_or_else(PoisonError::into_inner).push((self.at, panic));

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use superstep_base::panics::catch_panic;
 
 use super::job::CachedResult;
-use super::perform::{BodyResult, Details, Performed};
+use super::perform::{BodyResult, PerformedTask, TaskDetails};
 use super::state::Run;
 use super::trace;
 use super::waiting::Waits;
 use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::rows::may_wait;
-use crate::graph::context::{Exit, Known, Raised, SubgraphCalls, TaskCtx};
-use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
+use crate::graph::context::{AttemptStop, Exit, KnownAnswers, SubgraphCalls, TaskCtx};
+use crate::graph::error::{NodeError, ParentCommand, RunError, SharedNodeError};
 use crate::graph::interrupt::Question;
 use crate::graph::node::AnyCommand;
-use crate::graph::superstep::task::finished;
+use crate::graph::superstep::task::command_result;
 use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
 impl Run {
     /// Finishes a task: updates the run, queues records, and emits events.
-    pub(crate) async fn settle(&mut self, at: usize, performed: Performed) -> Result<(), RunError> {
+    pub(crate) async fn settle(&mut self, at: usize, performed: PerformedTask) -> Result<(), RunError> {
         let is_held = Arc::strong_count(&performed.ctx) > 1 || self.shared.stragglers.are_noted();
         if is_held && matches!(performed.ended, Ok(Ok(_))) {
             Box::pin(self.outlast_holders(at, &performed.ctx)).await;
@@ -43,21 +43,21 @@ impl Run {
         let (stragglers, row) = (&self.shared.stragglers, self.table.row(self.step.tasks[at].node));
         let id = ctx.id();
         let is_left = || Arc::strong_count(ctx) > 1 || stragglers.are_left(|task| task == id);
-        let is_held = || ctx.progress.raised().is_none() && is_left();
+        let is_held = || ctx.progress.attempt_stop().is_none() && is_left();
         stragglers.wait_while(is_held, || may_wait(row)).await;
         if let Some(error) = stragglers.error_of(&id) {
-            ctx.raise(Raised::Wrong(error));
+            ctx.raise(AttemptStop::Wrong(error));
         }
     }
 
     /// The synchronous part of `settle`: updates the run and queues records.
-    pub(crate) fn take(&mut self, at: usize, performed: Performed) -> Result<Ending, RunError> {
-        let Performed { ended, ctx, attempts, details } = performed;
+    pub(crate) fn take(&mut self, at: usize, performed: PerformedTask) -> Result<Ending, RunError> {
+        let PerformedTask { ended, ctx, attempts, details } = performed;
         match details {
             Some(_) => self.step.tasks[at].latest = None, // they say more
             None => self.step.tasks[at].catch_up(),
         }
-        let Details { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
+        let TaskDetails { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
         // The end of a task is a sign of life of the nodes whose subgraphs it is in.
         self.scope.beat();
         // From here on, a question that somebody who still holds the context asks fails the run.
@@ -78,7 +78,7 @@ impl Run {
                 if ctx.left_anything() {
                     result.children = self.leave(&ctx);
                 }
-                let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
+                let kept = self.finish_task(at, result, cache_key.filter(|_| handled.is_none()));
                 self.reuse(ctx);
                 match kept {
                     Ok(()) => Ok(Ending::Done { handled_failure, by_handler: handled.is_some() }),
@@ -90,7 +90,7 @@ impl Run {
                 self.step.halted = self.step.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
                 self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { handled_failure })
             }
-            Ok(BodyOutcome::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
+            Ok(BodyOutcome::Asked(questions, _)) if let Some(answers) = ctx.rematch_answers(&questions) => {
                 self.repeat(at, answers);
                 Ok(Ending::RunsAgain)
             }
@@ -117,7 +117,7 @@ impl Run {
     }
 
     /// Schedules the body once more, with rematched answers.
-    fn repeat(&mut self, at: usize, answers: Arc<Known>) {
+    fn repeat(&mut self, at: usize, answers: Arc<KnownAnswers>) {
         self.count_closed(at);
         let task = &mut self.step.tasks[at];
         (task.answers, task.again, task.state) = (Some(answers), true, TaskState::Ready);
@@ -141,7 +141,7 @@ impl Run {
         ended: BodyResult,
         by_handler: bool,
     ) -> Result<BodyOutcome, RunError> {
-        let command = match (ctx.progress.raised(), ended) {
+        let command = match (ctx.progress.attempt_stop(), ended) {
             (None, Ok(Ok(command))) => command,
             (raised, ended) => match self.raised_outcome(ctx, raised, ended)? {
                 RaisedOutcome::Command(command) => command,
@@ -155,7 +155,7 @@ impl Run {
         }
         let task = &self.step.tasks[at];
         let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.meta.id, task.key) };
-        let mut result = Box::new(finished(&resolve, command, task.node)?);
+        let mut result = Box::new(command_result(&resolve, command, task.node)?);
         result.routing.fires = !by_handler;
         if self.step.tasks.len() > 1 && result.routing.fires {
             self.route(at, &mut result)?;
@@ -168,16 +168,16 @@ impl Run {
     fn raised_outcome(
         &self,
         ctx: &TaskCtx,
-        raised: Option<&Raised>,
+        raised: Option<&AttemptStop>,
         ended: BodyResult,
     ) -> Result<RaisedOutcome, RunError> {
         let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.meta.step + 1);
         let ended = match ended {
             Ok(ended) => ended,
-            Err(message) => return Err(self.panicked(node, message)),
+            Err(message) => return Err(self.panic_error(node, message)),
         };
         // What is raised first decides how the task ends, but an invalid question or wait fails it in any case.
-        if !matches!(raised, Some(Raised::Wrong(_)))
+        if !matches!(raised, Some(AttemptStop::Wrong(_)))
             && let Some(error) = &ctx.state().waits.wrong
         {
             return Err(error.clone());
@@ -191,23 +191,23 @@ impl Run {
                 // The error of a subgraph that the body passed on with `?` keeps the node it is from.
                 Err(ctx.passed_on(&error).unwrap_or_else(|| failed(error)))
             }
-            (Some(Raised::Wrong(error)), _) => Err(error.clone()),
-            (Some(Raised::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),
-            (Some(Raised::Sleep(until)), Err(_)) => Ok(with_inside(ctx, None, Some(*until))),
-            (Some(Raised::Inside | Raised::Signal(_)), Err(_)) => Ok(with_inside(ctx, None, None)),
-            (Some(Raised::Stopped(exit)), Err(_)) => Ok(RaisedOutcome::Halted(*exit)),
-            (Some(Raised::Ask(question)), Ok(_)) => {
+            (Some(AttemptStop::Wrong(error)), _) => Err(error.clone()),
+            (Some(AttemptStop::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),
+            (Some(AttemptStop::Sleep(until)), Err(_)) => Ok(with_inside(ctx, None, Some(*until))),
+            (Some(AttemptStop::Inside | AttemptStop::Signal(_)), Err(_)) => Ok(with_inside(ctx, None, None)),
+            (Some(AttemptStop::Stopped(exit)), Err(_)) => Ok(RaisedOutcome::Halted(*exit)),
+            (Some(AttemptStop::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
             }
-            (Some(Raised::Sleep(_)), Ok(_)) => {
+            (Some(AttemptStop::Sleep(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of how long to sleep".into() })
             }
-            (Some(Raised::Signal(name)), Ok(_)) => Err(RunError::SignalIgnored { node, signal: name.clone() }),
-            (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
+            (Some(AttemptStop::Signal(name)), Ok(_)) => Err(RunError::SignalIgnored { node, signal: name.clone() }),
+            (Some(AttemptStop::Inside | AttemptStop::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
             // The type ids of state and nodes tell whether the command was made for this graph.
-            (Some(Raised::Parent(handed)), _) => match handed.command.downcast_ref::<AnyCommand>() {
+            (Some(AttemptStop::Parent(handed)), _) => match handed.command.downcast_ref::<AnyCommand>() {
                 Some(command) if handed.types == self.table.identity.types => {
                     Ok(RaisedOutcome::Command(command.clone()))
                 }
@@ -217,14 +217,14 @@ impl Run {
     }
 
     /// Returns the error that carries a command to the enclosing graph.
-    fn hand_up(&self, node: Arc<str>, handed: HandedUp) -> RunError {
+    fn hand_up(&self, node: Arc<str>, handed: ParentCommand) -> RunError {
         if self.scope.names.is_empty() {
             return RunError::NoParentGraph { node };
         }
         RunError::HandUp(handed)
     }
 
-    pub(crate) fn done(
+    pub(crate) fn finish_task(
         &mut self,
         at: usize,
         mut result: Box<Finished>,
@@ -255,7 +255,7 @@ impl Run {
             }
             result.routing.is_done = true;
         }
-        self.done(at, result, None).map(|()| Ending::Cached)
+        self.finish_task(at, result, None).map(|()| Ending::Cached)
     }
 
     /// Records that an error handler runs; returns the failure the first time.
@@ -304,18 +304,18 @@ impl Run {
         Ok(())
     }
 
-    pub(crate) fn panicked(&self, node: Arc<str>, message: String) -> RunError {
+    pub(crate) fn panic_error(&self, node: Arc<str>, message: String) -> RunError {
         RunError::Panicked { node, namespace: Arc::clone(&self.scope.names), step: self.pos.meta.step + 1, message }
     }
 
     pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {
         self.step.tasks[at].catch_up();
-        let error = self.panicked(self.node_name(self.step.tasks[at].node), message);
+        let error = self.panic_error(self.node_name(self.step.tasks[at].node), message);
         self.fail(at, error).map(|()| Ending::Failed { handled_failure: None, answered: false })
     }
 
     /// Records the failures of dropped tasks whose `Drop` panicked. Returns true if there are any.
-    pub(crate) fn dropped(&mut self, panics: Vec<(usize, String)>) -> Result<bool, RunError> {
+    pub(crate) fn fail_dropped(&mut self, panics: Vec<(usize, String)>) -> Result<bool, RunError> {
         let failed = !panics.is_empty();
         for (at, panic) in panics {
             self.panicked_in(at, format!("dropped by the cancelled run: {panic}"))?;
@@ -328,7 +328,7 @@ impl Run {
     pub(crate) fn panicked_applying(&self, tasks: &[Task], message: &str) -> RunError {
         let nodes: Vec<Arc<str>> = tasks.iter().map(|task| self.node_name(task.node)).collect();
         let message = format!("applying its results: {message}");
-        self.panicked(nodes.join("` and `").into(), message)
+        self.panic_error(nodes.join("` and `").into(), message)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::graph::records::cache::prefix;
 use crate::graph::records::{NodeCache, Recorder};
 use crate::graph::state::{AnyState, AnyWrite, AnyWrites, Mask, Payload};
 use crate::graph::superstep::task::note_failure;
-use crate::graph::superstep::{Finished, LatestRecord, Packet, Past, Routing, Starts, Task};
+use crate::graph::superstep::{Finished, LatestRecord, LazyRecord, Packet, Routing, Starts, Task};
 
 pub(crate) struct Job {
     pub table: Arc<Table>,
@@ -35,7 +35,7 @@ pub(crate) struct AttemptRecords {
     recorder: Arc<Recorder>,
     key: Key,
     /// The record and the starts of the task when its first attempt began.
-    before: Past,
+    before: LazyRecord,
     starts: Starts,
     /// The record that was stored last, for a run that drops the task.
     latest: LatestRecord,
@@ -139,7 +139,7 @@ pub(crate) fn cached_result(job: &Job) -> Option<Finished> {
     let bytes = job.ctx.shared.environment.cache.as_ref()?.get(&cache_key(job)?, job.ctx.shared.now())?;
     let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);
     let found: CachedResult = options.deserialize(&bytes).ok()?;
-    found.revive(&job.table, (job.ctx.at.checkpoint, job.ctx.at.task))
+    found.into_finished(&job.table, (job.ctx.at.checkpoint, job.ctx.at.task))
 }
 
 impl CachedResult {
@@ -176,17 +176,17 @@ impl CachedResult {
     }
 
     /// Decodes the result; none if the graph has changed too much.
-    fn revive(self, table: &Table, made_by: (CheckpointId, u32)) -> Option<Finished> {
+    fn into_finished(self, table: &Table, made_by: (CheckpointId, u32)) -> Option<Finished> {
         let channels = table.schema.channels();
         let mut writes = vec![];
         for (name, overwrite, bytes) in self.writes {
             let at = channels.iter().position(|channel| channel.name() == name)?;
             writes.push(table.schema.decode_write(at, overwrite, &bytes).ok()?);
         }
-        let targets: Vec<u32> = self.targets.iter().map(|name| table.named(name)).collect::<Option<_>>()?;
+        let targets: Vec<u32> = self.targets.iter().map(|name| table.node_index(name)).collect::<Option<_>>()?;
         let mut sends = vec![];
         for (name, bytes) in self.sends {
-            let node = table.named(&name)?;
+            let node = table.node_index(&name)?;
             let payload: Arc<dyn Payload> = table.row(node).body.payload(&bytes).ok()?;
             let slot = RowId::SENDS + sends.len() as u32;
             sends.push((node, Packet { payload, row: RowId { checkpoint: made_by.0, task: made_by.1, slot } }));

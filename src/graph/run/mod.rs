@@ -36,5 +36,5 @@ pub(crate) use enter::{ChildInput, StateMode};
 pub(crate) use events::{Emitter, EventOrigin, input};
 pub(crate) use finish::BodyOutcome;
 pub(crate) use perform::BodyResult;
-pub(crate) use state::{KeptStep, ParentPointer, Run};
+pub(crate) use state::{ParentPointer, Run, StoppedStep};
 pub(crate) use waiting::InterruptedStep;

@@ -16,24 +16,24 @@ use super::job::{Job, cache_key};
 use super::trace;
 use crate::checkpoint::FailureRecord;
 use crate::graph::build::Table;
-use crate::graph::context::{Raised, TaskCtx};
+use crate::graph::context::{AttemptStop, TaskCtx};
 use crate::graph::error::{NodeError, RunError};
-use crate::graph::node::{AnyEnded, Failure, RetryPolicy, TimedBody};
+use crate::graph::node::{AnyNodeResult, Failure, RetryPolicy, TimedBody};
 use crate::graph::state::{AnyState, Boxed, Payload};
 
 /// The end of a body: a result, an error, or a panic's message.
-pub(crate) type BodyResult = Result<AnyEnded, String>;
+pub(crate) type BodyResult = Result<AnyNodeResult, String>;
 
-pub(crate) struct Performed {
+pub(crate) struct PerformedTask {
     pub ended: BodyResult,
     pub ctx: Arc<TaskCtx>,
     pub attempts: u32,
-    pub details: Option<Box<Details>>,
+    pub details: Option<Box<TaskDetails>>,
 }
 
 /// The part of an end that only tasks with options have.
 #[derive(Default)]
-pub(crate) struct Details {
+pub(crate) struct TaskDetails {
     /// The error that a handler took, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
@@ -41,14 +41,14 @@ pub(crate) struct Details {
     pub failures: Vec<FailureRecord>,
 }
 
-impl Performed {
-    pub(crate) fn plain(ended: BodyResult, ctx: Arc<TaskCtx>, attempts: u32) -> Self {
+impl PerformedTask {
+    pub(crate) fn without_details(ended: BodyResult, ctx: Arc<TaskCtx>, attempts: u32) -> Self {
         Self { ended, ctx, attempts, details: None }
     }
 }
 
 /// A body's future that returns its panic as a value.
-pub(crate) type Guarded = panics::Caught<dyn Future<Output = AnyEnded> + Send>;
+pub(crate) type GuardedBody = panics::GuardedFuture<dyn Future<Output = AnyNodeResult> + Send>;
 
 /// Starts a body; a panic of the call itself is caught too.
 pub(crate) fn start(
@@ -57,14 +57,14 @@ pub(crate) fn start(
     state: &AnyState,
     payload: Option<&Arc<dyn Payload>>,
     ctx: Arc<TaskCtx>,
-) -> Guarded {
+) -> GuardedBody {
     let body = &table.row(node).body;
     let span = ctx.shared.events.traced.then(|| trace::task_span(&ctx));
     let entered = span.as_ref().map(Span::enter);
     let timed =
         ctx.shared.events.timed.then(|| (Arc::clone(&ctx.facts.name), Arc::clone(&table.row(node).execution.longest)));
     let started = catch_panic(|| body.start(state, payload, ctx));
-    let started = started.map(|body| -> Boxed<'static, AnyEnded> {
+    let started = started.map(|body| -> Boxed<'static, AnyNodeResult> {
         match timed {
             Some((node, longest)) => Box::pin(TimedBody { body, node, longest }),
             None => body,
@@ -72,16 +72,16 @@ pub(crate) fn start(
     });
     drop(entered);
     match (started, span) {
-        (Ok(future), None) => Guarded::new(future),
-        (Ok(future), Some(span)) => Guarded::new(Box::pin(future.instrument(span))),
-        (Err(panic), _) => Guarded::new(Box::pin(async move { std::panic::resume_unwind(Box::new(panic)) })),
+        (Ok(future), None) => GuardedBody::new(future),
+        (Ok(future), Some(span)) => GuardedBody::new(Box::pin(future.instrument(span))),
+        (Err(panic), _) => GuardedBody::new(Box::pin(async move { std::panic::resume_unwind(Box::new(panic)) })),
     }
 }
 
 pub(crate) enum Running {
     /// A body without options: usually done after one poll.
-    Simple(Guarded, Option<Arc<TaskCtx>>, u32),
-    Full(panics::Caught<dyn Future<Output = Performed> + Send>, Option<Arc<TaskCtx>>),
+    Simple(GuardedBody, Option<Arc<TaskCtx>>, u32),
+    Full(panics::GuardedFuture<dyn Future<Output = PerformedTask> + Send>, Option<Arc<TaskCtx>>),
 }
 
 impl Running {
@@ -97,12 +97,12 @@ impl Running {
         Self::full(perform(job), ctx)
     }
 
-    fn full(all: impl Future<Output = Performed> + Send + 'static, ctx: Arc<TaskCtx>) -> Self {
-        Self::Full(panics::Caught::new(Box::pin(all)), Some(ctx))
+    fn full(all: impl Future<Output = PerformedTask> + Send + 'static, ctx: Arc<TaskCtx>) -> Self {
+        Self::Full(panics::GuardedFuture::new(Box::pin(all)), Some(ctx))
     }
 
     /// Starts once the task has its permits.
-    pub(crate) fn limited(job: Job) -> Self {
+    pub(crate) fn begin_with_permit(job: Job) -> Self {
         match job.ctx.permits.clone() {
             Some(permits) => {
                 let ctx = Arc::clone(&job.ctx);
@@ -124,37 +124,39 @@ impl Running {
 }
 
 impl Future for Running {
-    type Output = Performed;
+    type Output = PerformedTask;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
             Self::Simple(body, ctx, attempts) => Pin::new(body).poll(cx).map(|ended| {
                 let ctx = ctx.take().unwrap_or_else(|| unreachable!("polled after its end"));
-                Performed::plain(ended, ctx, *attempts)
+                PerformedTask::without_details(ended, ctx, *attempts)
             }),
             Self::Full(all, ctx) => Pin::new(all).poll(cx).map(|ended| {
                 let ctx = ctx.take().unwrap_or_else(|| unreachable!("polled after its end"));
-                ended.unwrap_or_else(|panic| Performed::plain(Err(panic), ctx, 1))
+                ended.unwrap_or_else(|panic| PerformedTask::without_details(Err(panic), ctx, 1))
             }),
         }
     }
 }
 
 /// Runs a body with options.
-async fn perform(job: Job) -> Performed {
-    let mut details = Details { cache_key: cache_key(&job), ..Details::default() };
-    let performed = handled(job, &mut details).await;
-    Performed { details: Some(Box::new(details)), ..performed }
+async fn perform(job: Job) -> PerformedTask {
+    let mut details = TaskDetails { cache_key: cache_key(&job), ..TaskDetails::default() };
+    let performed = run_with_handler(job, &mut details).await;
+    PerformedTask { details: Some(Box::new(details)), ..performed }
 }
 
 /// Runs the attempts, then the error handler if they failed.
-async fn handled(job: Job, details: &mut Details) -> Performed {
+async fn run_with_handler(job: Job, details: &mut TaskDetails) -> PerformedTask {
     let performed = match &job.handled {
-        Some(before) => Performed::plain(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0),
+        Some(before) => {
+            PerformedTask::without_details(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0)
+        }
         None => attempts(&job, &mut details.failures).await,
     };
     let row = job.table.row(job.ctx.at.node);
-    let asked = performed.ctx.progress.raised().is_some();
+    let asked = performed.ctx.progress.attempt_stop().is_some();
     let failed = matches!(performed.ended, Ok(Err(_)) | Err(_)) && !asked;
     let Some(handler) = row.options.on_error.clone().filter(|_| failed) else { return performed };
     let error = match performed.ended {
@@ -171,17 +173,17 @@ async fn handled(job: Job, details: &mut Details) -> Performed {
         return not_stored(&performed.ctx, performed.attempts, refused);
     }
     let answered = performed.ctx.answered();
-    let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
+    let ctx = performed.ctx.for_attempt(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
     let (state, inner) = (job.state.clone(), Arc::clone(&ctx));
     let span = if ctx.shared.events.traced { trace::task_span(&ctx) } else { Span::none() };
-    let ended = Guarded::new(Box::pin(async move { handler(&state, failure, inner).await }.instrument(span))).await;
+    let ended = GuardedBody::new(Box::pin(async move { handler(&state, failure, inner).await }.instrument(span))).await;
     details.handled = Some((error, answered));
-    Performed::plain(ended, ctx, performed.attempts)
+    PerformedTask::without_details(ended, ctx, performed.attempts)
 }
 
 /// Runs attempts until one succeeds, interrupts, or no retry policy applies.
-async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
+async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> PerformedTask {
     let options = &job.table.row(job.ctx.at.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
     if let Some(left) = job.not_before.and_then(|time| time.checked_sub(ctx.shared.now())) {
@@ -191,28 +193,28 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
     loop {
         tried += 1;
         let beat = options.execution.idle_timeout.map(|_| Arc::new(Notify::new()));
-        ctx = ctx.retried(tried, None, beat.clone());
+        ctx = ctx.for_attempt(tried, None, beat.clone());
         ctx.progress.calls.store(called, Ordering::Relaxed);
         ctx.state().subgraphs.first_call = called;
         let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Arc::clone(&ctx));
-        let ended = limited(body, options.execution.timeout, options.execution.idle_timeout.zip(beat)).await;
-        let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
-        if ctx.progress.raised().is_some() {
-            return Performed::plain(ended, ctx, tried);
+        let ended = run_with_timeouts(body, options.execution.timeout, options.execution.idle_timeout.zip(beat)).await;
+        let Ok(Err(error)) = &ended else { return PerformedTask::without_details(ended, ctx, tried) };
+        if ctx.progress.attempt_stop().is_some() {
+            return PerformedTask::without_details(ended, ctx, tried);
         }
         let policy = match catch_panic(|| options.execution.retry.iter().find(|policy| policy.fits(error))) {
             Ok(policy) => policy,
             Err(panic) => {
                 let message = format!("its retry policy, asked about `{error}`: {panic}");
-                return Performed::plain(Err(message), ctx, tried);
+                return PerformedTask::without_details(Err(message), ctx, tried);
             }
         };
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
-            return Performed::plain(ended, ctx, tried);
+            return PerformedTask::without_details(ended, ctx, tried);
         };
         failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
         trace::retry(&ctx, error);
-        called = ctx.called();
+        called = ctx.call_count();
         ctx.end();
         let delay = policy.delay(tried + 1);
         if let Err(refused) = store_pause(job, &ctx, failures, delay).await {
@@ -224,10 +226,10 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
 
 /// The end of a task after an attempt whose failure the store refused. That attempt has ended, so the task needs another
 /// context.
-fn not_stored(ended: &TaskCtx, attempts: u32, refused: RunError) -> Performed {
-    let ctx = ended.retried(attempts, None, None);
-    ctx.raise(Raised::Wrong(refused));
-    Performed::plain(Ok(Err(NodeError::permanent("its failure could not be stored"))), ctx, attempts)
+fn not_stored(ended: &TaskCtx, attempts: u32, refused: RunError) -> PerformedTask {
+    let ctx = ended.for_attempt(attempts, None, None);
+    ctx.raise(AttemptStop::Wrong(refused));
+    PerformedTask::without_details(Ok(Err(NodeError::permanent("its failure could not be stored"))), ctx, attempts)
 }
 
 /// Stores when the next attempt starts. A pause of less than a millisecond has no such time.
@@ -235,7 +237,7 @@ async fn store_pause(job: &Job, ctx: &TaskCtx, failures: &[FailureRecord], delay
     let length = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     let Some(records) = job.records.as_ref().filter(|_| length > 0) else { return Ok(()) };
     let not_before = ctx.shared.now().saturating_add(length);
-    records.before_attempt(failures, not_before, ctx.called()).await
+    records.before_attempt(failures, not_before, ctx.call_count()).await
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -244,9 +246,13 @@ struct TimedOut(Duration);
 
 #[derive(Debug, thiserror::Error)]
 #[error("no sign of life within its `.idle_timeout(..)` of {} ms", .0.as_millis())]
-struct Silent(Duration);
+struct IdleTimeoutError(Duration);
 
-async fn limited(mut body: Guarded, run: Option<Duration>, idle: Option<(Duration, Arc<Notify>)>) -> BodyResult {
+async fn run_with_timeouts(
+    mut body: GuardedBody,
+    run: Option<Duration>,
+    idle: Option<(Duration, Arc<Notify>)>,
+) -> BodyResult {
     let began = Instant::now();
     loop {
         let beat = async {
@@ -278,7 +284,7 @@ async fn limited(mut body: Guarded, run: Option<Duration>, idle: Option<(Duratio
             () = silence => {
                 let limit = idle.map(|(limit, _)| limit).unwrap_or_default();
                 body.abandon()?;
-                return Ok(Err(NodeError::transient(Silent(limit))));
+                return Ok(Err(NodeError::transient(IdleTimeoutError(limit))));
             }
         }
     }

@@ -9,11 +9,11 @@ use tracing::Span;
 use super::delta::Delta;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
-use crate::graph::context::{Exit, GraphScope, MovedState, Shared, StateLocations, TaskCtx};
+use crate::graph::context::{Exit, GraphScope, Shared, StateCell, StateLocations, TaskCtx};
 use crate::graph::interrupt::Question;
 use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
-use crate::graph::state::{AnyState, Mask, Merge, Undo};
+use crate::graph::state::{AnyState, Mask, Merge, UndoLog};
 use crate::graph::superstep::writes::apply_writes;
 use crate::graph::superstep::{Finished, Position, RouterView, Task, TaskState};
 
@@ -28,7 +28,7 @@ pub(crate) struct Run {
     pub input: FirstInput,
     pub outbox: Outbox,
     pub child: ChildState,
-    pub reusable: Reusable,
+    pub reusable: StepBuffers,
 }
 
 #[derive(Default)]
@@ -39,14 +39,14 @@ pub(crate) struct StepState {
     /// The number of pending questions, counted from the first task that interrupts.
     pub open_questions: Option<usize>,
     /// Set if an earlier run left the superstep interrupted, and at the end of a run that leaves it.
-    pub left: Option<LeftStep>,
+    pub left: Option<StepNotes>,
     pub has_failed: bool,
     /// Set if a task runs once more because its answers were rematched.
     pub runs_again: bool,
     /// The reason why a subgraph stopped before its end, other than a question.
     pub halted: Option<Exit>,
     /// The state, while a lone task may have it.
-    pub moved_state: Option<Arc<MovedState>>,
+    pub moved_state: Option<Arc<StateCell>>,
     /// The nodes of the superstep before, for the stream.
     pub just_ran: Vec<u32>,
     pub span: Option<Span>,
@@ -120,7 +120,7 @@ pub(crate) struct ChildState {
     /// The changes of a subgraph over its parent's state.
     pub delta: Option<Delta>,
     /// Set if that state itself was taken, not a copy.
-    pub taken_state: Option<TakenState>,
+    pub taken_state: Option<ParentState>,
     /// The last state that wrote an output channel, once later supersteps did not; returned to the caller.
     pub last_shown: Option<AnyState>,
     /// Set once a superstep wrote an output channel.
@@ -134,10 +134,10 @@ pub(crate) struct ChildState {
 }
 
 /// The state of the graph around, which a subgraph over it has taken.
-pub(crate) struct TakenState {
-    pub from: Arc<MovedState>,
+pub(crate) struct ParentState {
+    pub from: Arc<StateCell>,
     /// The subgraph's writes, to be undone.
-    pub undo: Undo,
+    pub undo: UndoLog,
 }
 
 /// The checkpoint that holds the pointer to a subgraph with state of its own, and the name of that pointer.
@@ -150,7 +150,7 @@ pub(crate) struct ParentPointer {
 
 /// Buffers that one superstep leaves to the next.
 #[derive(Default)]
-pub(crate) struct Reusable {
+pub(crate) struct StepBuffers {
     pub merge: Merge,
     pub context: Option<Arc<TaskCtx>>,
     pub pulls: Vec<u32>,
@@ -169,7 +169,7 @@ impl Run {
             stops: StopConditions::default(),
             input: FirstInput::default(),
             child: ChildState::default(),
-            reusable: Reusable::default(),
+            reusable: StepBuffers::default(),
         }
     }
 
@@ -185,7 +185,7 @@ impl Run {
     }
 
     /// Keeps a checkpoint that LangGraph does not make (V7) from counting towards the recursion limit.
-    pub(crate) fn does_not_count(&mut self) {
+    pub(crate) fn allow_extra_step(&mut self) {
         self.stops.last_step = self.stops.last_step.saturating_add(1);
     }
 
@@ -195,7 +195,7 @@ impl Run {
 }
 
 /// Notes of a run on the superstep that it leaves, so that the next run looks only at the tasks that it changes.
-pub(crate) struct LeftStep {
+pub(crate) struct StepNotes {
     pub(super) ends: TaskEnds,
     /// The state with the results so far, in the order in which the tasks finished; none without results.
     pub(super) checked: Option<(AnyState, Merge)>,
@@ -205,7 +205,7 @@ pub(crate) struct LeftStep {
     pub changed: Vec<usize>,
 }
 
-impl LeftStep {
+impl StepNotes {
     /// Returns true if a question has expired by this time.
     pub(crate) fn has_expired(&self, now: u64) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
@@ -230,13 +230,13 @@ impl LeftStep {
 }
 
 /// A superstep that a run left, with its tasks.
-pub(crate) struct KeptStep {
+pub(crate) struct StoppedStep {
     pub(super) tasks: Vec<Task>,
     pub(super) open: usize,
-    pub left: LeftStep,
+    pub left: StepNotes,
 }
 
-impl KeptStep {
+impl StoppedStep {
     /// Returns the number of its tasks.
     pub(crate) fn len(&self) -> usize {
         self.tasks.len()
@@ -255,11 +255,11 @@ pub(crate) struct TaskEnds(Vec<Arc<Vec<TaskEnd>>>);
 pub(crate) struct TaskEnd {
     pub node: u32,
     pub is_edge: bool,
-    pub end: End,
+    pub end: EndKind,
 }
 
 #[derive(Clone)]
-pub(crate) enum End {
+pub(crate) enum EndKind {
     /// Its pending questions.
     Asked(Arc<[Question]>),
     /// Its result: writes, and the nodes it leads to.
@@ -289,24 +289,24 @@ impl TaskEnds {
 impl TaskEnd {
     fn of(task: &Task) -> Self {
         let end = match &task.state {
-            TaskState::Asked { questions, .. } => End::Asked(Arc::clone(questions)),
-            TaskState::Done(done) => End::Done(Arc::new(done.result())),
-            TaskState::Ready | TaskState::Failed(_) => End::Open,
+            TaskState::Asked { questions, .. } => EndKind::Asked(Arc::clone(questions)),
+            TaskState::Done(done) => EndKind::Done(Arc::new(done.result())),
+            TaskState::Ready | TaskState::Failed(_) => EndKind::Open,
         };
         Self { node: task.node, is_edge: task.is_edge(), end }
     }
 
-    pub(crate) fn done(&self) -> Option<(u32, &Finished)> {
+    pub(crate) fn result(&self) -> Option<(u32, &Finished)> {
         match &self.end {
-            End::Done(done) => Some((self.node, done)),
-            End::Asked(_) | End::Open => None,
+            EndKind::Done(done) => Some((self.node, done)),
+            EndKind::Asked(_) | EndKind::Open => None,
         }
     }
 
     pub(crate) fn asks(&self) -> &[Question] {
         match &self.end {
-            End::Asked(questions) => questions,
-            End::Done(_) | End::Open => &[],
+            EndKind::Asked(questions) => questions,
+            EndKind::Done(_) | EndKind::Open => &[],
         }
     }
 }

@@ -129,7 +129,7 @@ impl Run {
                 Box::pin(self.keep_attempts()).await?;
                 return Ok(Some(Exit::Cancelled));
             }
-            let Some(exit) = self.unfinished()? else { return Ok(None) };
+            let Some(exit) = self.failure_or_exit()? else { return Ok(None) };
             if !exit.may_receive() || !Box::pin(self.wake_signalled()).await? {
                 return Ok(Some(exit));
             }

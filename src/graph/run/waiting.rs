@@ -9,7 +9,7 @@ use std::sync::Arc;
 use superstep_base::panics::catch_panic;
 
 use super::apply::state_after;
-use super::state::{KeptStep, LeftStep, Run, StepState, TaskEnd, TaskEnds};
+use super::state::{Run, StepNotes, StepState, StoppedStep, TaskEnd, TaskEnds};
 use super::trace;
 use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
@@ -62,7 +62,7 @@ impl InterruptedStep {
 
     /// Returns the state with the results of the tasks that have finished.
     pub(crate) fn state(&self) -> AnyState {
-        let ended: Vec<(u32, &Finished)> = self.ends.iter().filter_map(TaskEnd::done).collect();
+        let ended: Vec<(u32, &Finished)> = self.ends.iter().filter_map(TaskEnd::result).collect();
         let pulls: Vec<u32> = self.ends.iter().filter(|end| end.is_edge).map(|end| end.node).collect();
         let after = catch_panic(|| state_after(&self.table, (&self.state, &self.control), &pulls, &ended));
         after.unwrap_or_else(|_| self.state.clone())
@@ -72,7 +72,7 @@ impl InterruptedStep {
 impl Run {
     /// Returns the failure or the exit of a superstep whose tasks have not all finished; it is not applied. Failures
     /// take precedence over interrupts.
-    pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
+    pub(crate) fn failure_or_exit(&mut self) -> Result<Option<Exit>, RunError> {
         if let Some(error) = self.active_tasks().find_map(Task::failure) {
             return Err(error.clone());
         }
@@ -234,7 +234,7 @@ impl Run {
         let left = self.step.left.take();
         let mut left = match left.and_then(|left| left.with_ends(&self.table, &self.pos.state, &self.step.tasks)) {
             Some(left) => left,
-            None => LeftStep {
+            None => StepNotes {
                 ends: TaskEnds::of(&self.step.tasks),
                 checked: self.checked_results()?,
                 expires: None,
@@ -259,7 +259,7 @@ impl Run {
     }
 
     /// Takes the interrupted superstep out of the run, if answers alone can continue it.
-    pub(crate) fn take_left_step(&mut self) -> Option<KeptStep> {
+    pub(crate) fn take_left_step(&mut self) -> Option<StoppedStep> {
         let open = self.step.open_questions?;
         let waits_for_answers = |task: &Task| match &task.state {
             TaskState::Done(_) => true,
@@ -270,12 +270,12 @@ impl Run {
         };
         let is_kept = open > 0 && self.step.tasks.len() > 1 && self.active_tasks().all(waits_for_answers);
         let left = self.step.left.take().filter(|_| is_kept)?;
-        Some(KeptStep { tasks: std::mem::take(&mut self.step.tasks), open, left })
+        Some(StoppedStep { tasks: std::mem::take(&mut self.step.tasks), open, left })
     }
 
     /// Takes up the superstep that the last run left.
-    pub(crate) fn take_up(&mut self, step: KeptStep) {
-        let KeptStep { tasks, open, mut left } = step;
+    pub(crate) fn take_up(&mut self, step: StoppedStep) {
+        let StoppedStep { tasks, open, mut left } = step;
         left.changed.clear();
         self.step =
             StepState { tasks, planned: true, open_questions: Some(open), left: Some(left), ..StepState::default() };

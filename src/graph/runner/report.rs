@@ -63,40 +63,40 @@ fn rfc3339<W: serde::Serializer>(wake: &Option<SystemTime>, out: W) -> Result<W:
 
 /// The position of a thread as listed; it changes when the thread makes progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct ThreadMark {
     checkpoint: Option<CheckpointId>,
-    standing: StatusKind,
+    status: StatusKind,
     questions: Vec<InterruptId>,
     progress: Progress,
 }
 
-impl From<&ThreadInfo> for Mark {
+impl From<&ThreadInfo> for ThreadMark {
     fn from(info: &ThreadInfo) -> Self {
         let questions = info.questions.iter().map(|question| question.id()).collect();
-        Self { checkpoint: info.checkpoint, standing: info.standing, questions, progress: info.progress }
+        Self { checkpoint: info.checkpoint, status: info.status, questions, progress: info.progress }
     }
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct ThreadLedger {
     running: HashSet<ThreadId>,
     /// Number of resumes of a thread at this position.
-    tries: HashMap<ThreadId, (Mark, u32)>,
-    left: HashMap<ThreadId, Mark>,
+    tries: HashMap<ThreadId, (ThreadMark, u32)>,
+    left: HashMap<ThreadId, ThreadMark>,
     cancelled: HashSet<ThreadId>,
 }
 
-impl Ledger {
+impl ThreadLedger {
     pub(super) fn is_running(&self, thread: &ThreadId) -> bool {
         self.running.contains(thread)
     }
 
     /// Returns true if the thread reached the limit of resumes at this position.
-    pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &Mark, resumes: u32) -> bool {
+    pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &ThreadMark, resumes: u32) -> bool {
         self.tries.get(thread).is_some_and(|(known, times)| known == mark && *times >= resumes)
     }
 
-    pub(super) fn begin(&mut self, thread: &ThreadId, mark: Mark) {
+    pub(super) fn begin(&mut self, thread: &ThreadId, mark: ThreadMark) {
         self.running.insert(thread.clone());
         match self.tries.get_mut(thread) {
             Some((known, times)) if *known == mark => *times += 1,
@@ -109,12 +109,12 @@ impl Ledger {
     }
 
     /// Records that its graph does not resume the thread at this position.
-    pub(super) fn leave(&mut self, thread: ThreadId, mark: Mark) {
+    pub(super) fn leave(&mut self, thread: ThreadId, mark: ThreadMark) {
         self.left.insert(thread, mark);
     }
 
     /// Returns true if its graph does not resume the thread at this position, or it was cancelled.
-    pub(super) fn is_left(&self, thread: &ThreadId, mark: &Mark) -> bool {
+    pub(super) fn is_left(&self, thread: &ThreadId, mark: &ThreadMark) -> bool {
         self.cancelled.contains(thread) || self.left.get(thread) == Some(mark)
     }
 

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::report::{Ledger, Mark, RunnerQuestion, RunnerReport, RunnerStop};
+use super::report::{RunnerQuestion, RunnerReport, RunnerStop, ThreadLedger, ThreadMark};
 use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::host::{AnyGraph, AnyThread, Graphs};
@@ -45,7 +45,7 @@ use crate::graph::thread::{Status, StatusKind, ThreadFilter, ThreadInfo};
 /// # Ok(()) }
 /// ```
 pub fn runner(graphs: impl IntoIterator<Item = impl Into<AnyGraph>>) -> Runner {
-    Runner::over(graphs.into_iter().collect())
+    Runner::new(graphs.into_iter().collect())
 }
 
 /// A graph of a runner: [`AnyGraph`], with the context of its threads.
@@ -124,7 +124,7 @@ impl fmt::Debug for Runner {
 }
 
 impl Runner {
-    fn over(graphs: Graphs) -> Self {
+    fn new(graphs: Graphs) -> Self {
         Self {
             graphs,
             drive: Arc::new(|turn| Box::pin(proceed(turn))),
@@ -222,7 +222,7 @@ impl Runner {
         let until = until.into();
         let ends = async {
             tokio::select! {
-                () = ends(&until) => {}
+                () = wait_for_end(&until) => {}
                 () = self.stop.cancelled() => {}
             }
         };
@@ -258,8 +258,8 @@ impl Runner {
         Instant::now() + until.max(Duration::from_millis(1))
     }
 
-    fn start(&self, shift: &mut Shift, ready: Ready) {
-        let Ready { graph, thread, mark } = ready;
+    fn start(&self, shift: &mut Shift, ready: ReadyThread) {
+        let ReadyThread { graph, thread, mark } = ready;
         shift.ledger.begin(&thread, mark);
         shift.report.turns += 1;
         let mut resumed =
@@ -328,7 +328,7 @@ struct EndedTurn {
 #[derive(Default)]
 struct Shift {
     turns: JoinSet<EndedTurn>,
-    ledger: Ledger,
+    ledger: ThreadLedger,
     report: RunnerReport,
     drain: CancellationToken,
     cancel: CancellationToken,
@@ -340,7 +340,7 @@ impl Shift {
         self.report.errors += panics;
         match &stop {
             Ok(stop) => {
-                *self.report.ended.entry(stop.status.standing()).or_default() += 1;
+                *self.report.ended.entry(stop.status.kind()).or_default() += 1;
                 self.report.errors += u64::from(stop.error.is_some());
                 if stop.is_cancelled {
                     self.ledger.cancel(thread.clone());
@@ -374,7 +374,7 @@ async fn call<T: Clone>(hooks: &[Hook<T>], with: &T) -> u64 {
     panics
 }
 
-async fn ends(until: &Until) {
+async fn wait_for_end(until: &Until) {
     match until {
         Until::Idle => std::future::pending().await,
         Until::For(time) => tokio::time::sleep(*time).await,
@@ -383,35 +383,35 @@ async fn ends(until: &Until) {
 }
 
 /// A thread that can be resumed now.
-struct Ready {
+struct ReadyThread {
     graph: AnyGraph,
     thread: ThreadId,
-    mark: Mark,
+    mark: ThreadMark,
 }
 
 #[derive(Default)]
-struct Round {
-    pub ready: Vec<Ready>,
+struct StoreCheck {
+    pub ready: Vec<ReadyThread>,
     /// The time when the first sleeping thread can be resumed.
     pub wake: Option<SystemTime>,
     /// Threads without progress.
     pub given_up: Vec<ThreadId>,
     /// Threads that their graphs do not resume.
-    pub left: Vec<(ThreadId, Mark)>,
+    pub left: Vec<(ThreadId, ThreadMark)>,
 }
 
 impl Runner {
     /// Checks the threads of all stores. `free`: the number that can be started; more are found in a later check.
-    async fn round(&self, ledger: &Ledger, free: usize) -> Result<Round, RunError> {
-        let mut round = Round::default();
+    async fn round(&self, ledger: &ThreadLedger, free: usize) -> Result<StoreCheck, RunError> {
+        let mut round = StoreCheck::default();
         for store in self.graphs.stores_for("a runner")? {
             let threads = ThreadFilter::new().at(self.now()).page(&*store).await?.threads;
             for info in threads.iter().filter(|info| !ledger.is_running(&info.id)) {
-                let Ok(graph) = self.graphs.of_thread(info, &store) else { continue };
+                let Ok(graph) = self.graphs.graph_of(info, &store) else { continue };
                 if let Some(wake) = info.wake {
                     round.wake = Some(round.wake.map_or(wake, |first| first.min(wake)));
                 }
-                let mark = Mark::from(info);
+                let mark = ThreadMark::from(info);
                 if !info.can_resume() || ledger.is_left(&info.id, &mark) {
                     continue;
                 }
@@ -420,7 +420,7 @@ impl Runner {
                 } else if round.ready.len() >= free {
                     continue;
                 } else if wants(graph, info).await? {
-                    round.ready.push(Ready { graph: graph.clone(), thread: info.id.clone(), mark });
+                    round.ready.push(ReadyThread { graph: graph.clone(), thread: info.id.clone(), mark });
                 } else {
                     round.left.push((info.id.clone(), mark));
                 }
@@ -438,7 +438,7 @@ async fn wants(graph: &AnyGraph, info: &ThreadInfo) -> Result<bool, RunError> {
     };
     Ok(match status {
         Status::Pending { .. } => true,
-        Status::Interrupted { .. } => info.standing == StatusKind::Interrupted,
+        Status::Interrupted { .. } => info.status == StatusKind::Interrupted,
         // By the machine's clock it may still sleep.
         Status::Waiting { .. } | Status::AwaitingSignal { .. } => true,
         Status::New | Status::Finished | Status::Stopped { .. } | Status::Failed { .. } => false,

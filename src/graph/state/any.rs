@@ -15,7 +15,7 @@ use super::channel::{Channel, SETS, Stored};
 use super::channels::{State, is_data_defined};
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
-use super::reading::{self, Misread};
+use super::reading::{self, DecodeError};
 use super::value::{self, ValueError};
 use super::writes::Writes;
 
@@ -52,7 +52,7 @@ pub trait SchemaObject: Send + Sync {
     fn channels(&self) -> &[Channel];
     /// Returns true if the channels are defined by data at run time.
     fn is_data_defined(&self) -> bool;
-    fn removed(&self) -> Vec<&str>;
+    fn removed_channels(&self) -> Vec<&str>;
     /// Returns true if a write was made for states of this type.
     fn fits(&self, write: &AnyWrite) -> bool;
     /// Returns the state before the first write.
@@ -71,9 +71,9 @@ pub trait SchemaObject: Send + Sync {
     fn shorten(&self, state: &mut AnyState, channel: usize, length: usize);
     fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError>;
     fn encode_channel(&self, state: &AnyState, channel: usize) -> Result<Vec<u8>, ValueError>;
-    fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread>;
-    fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), Misread>;
-    fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread>;
+    fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, DecodeError>;
+    fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), DecodeError>;
+    fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), DecodeError>;
     fn canon_write(&self, write: &AnyWrite) -> Result<Canon, ValueError>;
     fn canon_channel(&self, state: &AnyState, channel: usize) -> Result<Canon, ValueError>;
     /// Returns a write for readers.
@@ -103,9 +103,9 @@ impl<S: State> StateObject for S {
     }
 }
 
-struct Typed<S: State>(S::Write);
+struct TypedWrite<S: State>(S::Write);
 
-impl<S: State> WriteObject for Typed<S> {
+impl<S: State> WriteObject for TypedWrite<S> {
     fn channel(&self) -> usize {
         S::channel_of(&self.0)
     }
@@ -116,9 +116,9 @@ impl<S: State> WriteObject for Typed<S> {
 }
 
 /// The state of a graph that has given its own away.
-struct Nothing;
+struct NoState;
 
-impl StateObject for Nothing {
+impl StateObject for NoState {
     fn copy(&self) -> Arc<dyn StateObject> {
         Arc::new(Self)
     }
@@ -128,13 +128,13 @@ impl StateObject for Nothing {
 
 /// Returns a value as itself if its type is the one asked for. It is where a graph's types are not known: its states, writes
 /// and schema are asked for as `AnyState`, `AnyWrite` and `AnySchema` then. The compiler decides it for each type.
-fn same<T: 'static, U: 'static>(value: &T) -> Option<&U> {
+fn downcast_same<T: 'static, U: 'static>(value: &T) -> Option<&U> {
     (value as &dyn Any).downcast_ref()
 }
 
 impl AnyState {
     pub(crate) fn of<S: State>(state: Arc<S>) -> Self {
-        match same::<S, Self>(&state) {
+        match downcast_same::<S, Self>(&state) {
             Some(untyped) => untyped.clone(),
             None => Self(state),
         }
@@ -142,7 +142,7 @@ impl AnyState {
 
     /// Returns the placeholder of a state that was given away.
     pub(crate) fn nothing() -> Self {
-        Self(Arc::new(Nothing))
+        Self(Arc::new(NoState))
     }
 
     /// Returns its address in memory, which is its own until it changes or is dropped.
@@ -152,7 +152,7 @@ impl AnyState {
 
     /// Returns the state if it has this type.
     pub fn downcast<S: State>(&self) -> Option<Arc<S>> {
-        let any: Arc<dyn Any + Send + Sync> = match same::<Self, S>(self) {
+        let any: Arc<dyn Any + Send + Sync> = match downcast_same::<Self, S>(self) {
             Some(_) => Arc::new(self.clone()),
             None => Arc::clone(&self.0) as _,
         };
@@ -161,11 +161,11 @@ impl AnyState {
 
     /// Returns the state if it has this type.
     pub fn downcast_ref<S: State>(&self) -> Option<&S> {
-        same(self).or_else(|| self.any().downcast_ref())
+        downcast_same(self).or_else(|| self.any().downcast_ref())
     }
 
     /// Returns true if both are copies of one state, which has not changed since.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn ptr_eq(&self, other: &Self) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
     }
 
@@ -179,7 +179,7 @@ impl AnyState {
         &*self.0
     }
 
-    fn own(&mut self) -> Option<&mut dyn StateObject> {
+    fn make_mut(&mut self) -> Option<&mut dyn StateObject> {
         if self.is_shared() {
             self.0 = self.0.copy();
         }
@@ -196,15 +196,15 @@ impl AnyState {
     }
 
     fn own_typed<S: State>(&mut self) -> &mut S {
-        if same::<Self, S>(self).is_some() {
+        if downcast_same::<Self, S>(self).is_some() {
             return (self as &mut dyn Any).downcast_mut().unwrap_or_else(|| other_type());
         }
-        let own = self.own().map(|own| own as &mut dyn Any);
+        let own = self.make_mut().map(|own| own as &mut dyn Any);
         own.and_then(|own| own.downcast_mut()).unwrap_or_else(|| other_type())
     }
 
     pub(crate) fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
-        if let Some(own) = self.own() {
+        if let Some(own) = self.make_mut() {
             own.note_returned(returned);
         }
     }
@@ -231,26 +231,26 @@ impl fmt::Debug for AnyState {
 
 impl AnyWrite {
     fn of<S: State>(write: S::Write) -> Self {
-        match same::<S::Write, Self>(&write) {
+        match downcast_same::<S::Write, Self>(&write) {
             Some(untyped) => untyped.clone(),
-            None => Self(Arc::new(Typed::<S>(write))),
+            None => Self(Arc::new(TypedWrite::<S>(write))),
         }
     }
 
     fn of_type<S: State>(&self) -> &S::Write {
-        if let Some(untyped) = same(self) {
+        if let Some(untyped) = downcast_same(self) {
             return untyped;
         }
         let any: &dyn Any = &*self.0;
-        any.downcast_ref::<Typed<S>>().map_or_else(|| other_type(), |typed| &typed.0)
+        any.downcast_ref::<TypedWrite<S>>().map_or_else(|| other_type(), |typed| &typed.0)
     }
 
-    fn typed<S: State>(self) -> S::Write {
-        if let Some(untyped) = same::<Self, S::Write>(&self) {
+    fn into_typed<S: State>(self) -> S::Write {
+        if let Some(untyped) = downcast_same::<Self, S::Write>(&self) {
             return untyped.clone();
         }
         let any: Arc<dyn Any + Send + Sync> = self.0;
-        let typed = any.downcast::<Typed<S>>().unwrap_or_else(|_| other_type());
+        let typed = any.downcast::<TypedWrite<S>>().unwrap_or_else(|_| other_type());
         Arc::try_unwrap(typed).map_or_else(|shared| shared.0.clone(), |typed| typed.0)
     }
 
@@ -276,7 +276,7 @@ impl AnyWrites {
 
     /// Returns the writes with their types.
     pub(crate) fn typed<S: State>(self) -> Writes<S> {
-        Writes(self.0.into_iter().map(AnyWrite::typed::<S>).collect())
+        Writes(self.0.into_iter().map(AnyWrite::into_typed::<S>).collect())
     }
 }
 
@@ -293,7 +293,7 @@ impl AnySchema {
 
     /// Returns the schema of a graph with this type of schemas.
     pub(crate) fn of_type<T: 'static>(&self) -> &T {
-        same(self).unwrap_or_else(|| self.0.schema().downcast_ref().unwrap_or_else(|| other_type()))
+        downcast_same(self).unwrap_or_else(|| self.0.schema().downcast_ref().unwrap_or_else(|| other_type()))
     }
 }
 
@@ -320,13 +320,13 @@ impl<S: State> SchemaObject for SchemaOf<S> {
         is_data_defined::<S>()
     }
 
-    fn removed(&self) -> Vec<&str> {
+    fn removed_channels(&self) -> Vec<&str> {
         S::removed(&self.0)
     }
 
     fn fits(&self, write: &AnyWrite) -> bool {
         let any: &dyn Any = &*write.0;
-        any.is::<Typed<S>>() && write.channel() < self.channels().len()
+        any.is::<TypedWrite<S>>() && write.channel() < self.channels().len()
     }
 
     fn empty(&self) -> AnyState {
@@ -334,7 +334,7 @@ impl<S: State> SchemaObject for SchemaOf<S> {
     }
 
     fn apply(&self, state: &mut AnyState, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError> {
-        state.own_typed::<S>().apply(&self.0, write.typed::<S>(), merge)
+        state.own_typed::<S>().apply(&self.0, write.into_typed::<S>(), merge)
     }
 
     fn end_step(&self, state: &mut AnyState, written: &Mask, changed: &mut Mask) {
@@ -390,15 +390,15 @@ impl<S: State> SchemaObject for SchemaOf<S> {
         value::encode_channel::<S>(&self.0, state.of_type(), channel)
     }
 
-    fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread> {
+    fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, DecodeError> {
         reading::decode_write::<S>(&self.0, channel, overwrite, bytes).map(AnyWrite::of::<S>)
     }
 
-    fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), Misread> {
+    fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), DecodeError> {
         reading::decode_channel::<S>(&self.0, state.own_typed(), channel, bytes)
     }
 
-    fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread> {
+    fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), DecodeError> {
         reading::take_list::<S>(&self.0, state.own_typed(), channel, parts)
     }
 
@@ -433,7 +433,7 @@ impl<S: State> SchemaObject for SchemaOf<S> {
 
 /// The changes to undo.
 #[derive(Default)]
-pub(crate) struct Undo {
+pub(crate) struct UndoLog {
     /// The former lengths of lists that were only appended to, by channel.
     lengths: Vec<(usize, usize)>,
     /// A state that has the former values of these channels.
@@ -441,7 +441,7 @@ pub(crate) struct Undo {
     channels: Mask,
 }
 
-impl Undo {
+impl UndoLog {
     /// Notes the value of a channel before a write to it.
     pub(crate) fn note(&mut self, schema: &AnySchema, state: &mut AnyState, write: &AnyWrite) {
         let at = write.channel();
@@ -450,7 +450,7 @@ impl Undo {
         }
         let noted = self.lengths.iter().position(|(channel, _)| *channel == at);
         let channel = &schema.channels()[at];
-        if channel.stored() == Stored::Log && !write.overwrites() {
+        if channel.storage() == Stored::Log && !write.overwrites() {
             if noted.is_some() {
                 return;
             }

@@ -86,6 +86,6 @@ impl State for AnyState {
     }
 
     fn removed(schema: &AnySchema) -> Vec<&str> {
-        schema.removed()
+        schema.removed_channels()
     }
 }

@@ -47,19 +47,19 @@ impl Canon {
 
     fn mix(&self, hash: &mut Fnv) {
         match self {
-            Self::Nil => tagged(hash, 0, &[]),
-            Self::Bool(value) => tagged(hash, 1, &[u8::from(*value)]),
-            Self::Integer(value) => tagged(hash, 2, &value.to_le_bytes()),
-            Self::Float(bits) => tagged(hash, 3, &bits.to_le_bytes()),
-            Self::Single(bits) => tagged(hash, 4, &bits.to_le_bytes()),
-            Self::Text(text) => sized(hash, 5, text.as_bytes()),
-            Self::Bytes(bytes) => sized(hash, 6, bytes),
+            Self::Nil => mix_tagged(hash, 0, &[]),
+            Self::Bool(value) => mix_tagged(hash, 1, &[u8::from(*value)]),
+            Self::Integer(value) => mix_tagged(hash, 2, &value.to_le_bytes()),
+            Self::Float(bits) => mix_tagged(hash, 3, &bits.to_le_bytes()),
+            Self::Single(bits) => mix_tagged(hash, 4, &bits.to_le_bytes()),
+            Self::Text(text) => mix_sized(hash, 5, text.as_bytes()),
+            Self::Bytes(bytes) => mix_sized(hash, 6, bytes),
             Self::List(items) => {
-                tagged(hash, 7, &(items.len() as u64).to_le_bytes());
+                mix_tagged(hash, 7, &(items.len() as u64).to_le_bytes());
                 items.iter().for_each(|item| item.mix(hash));
             }
             Self::Map(entries) => {
-                tagged(hash, 8, &(entries.len() as u64).to_le_bytes());
+                mix_tagged(hash, 8, &(entries.len() as u64).to_le_bytes());
                 entries.iter().flat_map(|(key, value)| [key, value]).for_each(|part| part.mix(hash));
             }
         }
@@ -99,25 +99,25 @@ fn float(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or_else(|| Value::String(value.to_string()), Value::Number)
 }
 
-fn tagged(hash: &mut Fnv, tag: u8, bytes: &[u8]) {
+fn mix_tagged(hash: &mut Fnv, tag: u8, bytes: &[u8]) {
     hash.mix(&[tag]);
     hash.mix(bytes);
 }
 
-fn sized(hash: &mut Fnv, tag: u8, bytes: &[u8]) {
-    tagged(hash, tag, &(bytes.len() as u64).to_le_bytes());
-    tagged(hash, tag, bytes);
+fn mix_sized(hash: &mut Fnv, tag: u8, bytes: &[u8]) {
+    mix_tagged(hash, tag, &(bytes.len() as u64).to_le_bytes());
+    mix_tagged(hash, tag, bytes);
 }
 
 impl<'de> Deserialize<'de> for Canon {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reading)
+        from.deserialize_any(CanonVisitor)
     }
 }
 
-struct Reading;
+struct CanonVisitor;
 
-impl<'de> Visitor<'de> for Reading {
+impl<'de> Visitor<'de> for CanonVisitor {
     type Value = Canon;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -76,7 +76,7 @@ impl Channel {
     }
 
     /// Returns a channel whose name is known at run time.
-    pub fn named(name: impl Into<String>, type_name: impl Into<String>, stored: Stored) -> Self {
+    pub fn from_name(name: impl Into<String>, type_name: impl Into<String>, stored: Stored) -> Self {
         Self::new(Cow::Owned(name.into()), Cow::Owned(type_name.into()), stored)
     }
 
@@ -182,7 +182,7 @@ impl Channel {
     }
 
     /// Returns the storage of the channel.
-    pub fn stored(&self) -> Stored {
+    pub fn storage(&self) -> Stored {
         self.stored
     }
 

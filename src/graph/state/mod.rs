@@ -40,7 +40,7 @@ pub use put::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, Ove
 pub use value::{Boxed, Payload, ValueError};
 pub use writes::{InputError, IntoWrites, Writes};
 
-pub(crate) use any::{AnySchema, AnyWrite, AnyWrites, Undo};
+pub(crate) use any::{AnySchema, AnyWrite, AnyWrites, UndoLog};
 pub(crate) use canon::Canon;
 pub(crate) use channel::SETS;
-pub(crate) use reading::Misread;
+pub(crate) use reading::DecodeError;

@@ -19,7 +19,7 @@ const PAIRED: &str = "after_finish";
 
 /// The error of a stored value that cannot be read, with the stored and the expected type.
 #[derive(Clone, Debug)]
-pub struct Misread {
+pub struct DecodeError {
     pub stored: String,
     pub stored_version: u32,
     pub expected: String,
@@ -27,7 +27,7 @@ pub struct Misread {
     pub reason: String,
 }
 
-impl Misread {
+impl DecodeError {
     /// Returns the error of a value that no type reads.
     pub(crate) fn unreadable(reason: &str) -> Self {
         let (stored, expected) = ("?".to_owned(), "?".to_owned());
@@ -40,7 +40,7 @@ pub(crate) fn decode_write<S: State>(
     at: usize,
     overwrite: bool,
     bytes: &[u8],
-) -> Result<S::Write, Misread> {
+) -> Result<S::Write, DecodeError> {
     let channel = &S::channels(schema)[at];
     let expected = if overwrite { channel.type_name() } else { channel.write_type() };
     read(channel, expected, bytes, WriteOf::<S> { schema, at, overwrite })
@@ -51,7 +51,7 @@ pub(crate) fn decode_channel<S: State>(
     state: &mut S,
     at: usize,
     bytes: &[u8],
-) -> Result<(), Misread> {
+) -> Result<(), DecodeError> {
     let channel = &S::channels(schema)[at];
     read(channel, channel.type_name(), bytes, ValueOf { schema, at, state })
 }
@@ -62,7 +62,7 @@ pub(crate) fn take_list<S: State>(
     state: &mut S,
     at: usize,
     parts: &[Vec<u8>],
-) -> Result<(), Misread> {
+) -> Result<(), DecodeError> {
     let channel = &S::channels(schema)[at];
     let mut into = ValueOf { schema, at, state };
     let mut stored: Option<(&str, u32)> = None;
@@ -83,8 +83,8 @@ pub(crate) fn take_list<S: State>(
     };
     let list = list();
     let version = stored.map_or(1, |(_, version)| version);
-    let read = list.and_then(|list| catch_panic_as(|| read_json(channel, &mut into, list, version), panicked));
-    read.map_err(|reason| misread(channel, channel.type_name(), stored, reason))
+    let read = list.and_then(|list| catch_panic_as(|| read_json(channel, &mut into, list, version), panic_text));
+    read.map_err(|reason| decode_error(channel, channel.type_name(), stored, reason))
 }
 
 /// Reads a value that was assembled from several stored ones.
@@ -93,7 +93,7 @@ fn read_json<I: Target>(channel: &Channel, into: &mut I, value: Value, version: 
         return into.upgrade(value, version).unwrap_or_else(|| Err(format!("nothing upgrades version {version}")));
     }
     let read = into.take(value.clone()).map_err(|error: serde_json::Error| error.to_string())?;
-    check_lossless(&value, into.shown(&read))?;
+    check_lossless(&value, into.to_json(&read))?;
     Ok(read)
 }
 
@@ -105,30 +105,30 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T,
 /// Decodes a value of a type that does not serialize.
 pub(crate) fn decode_only<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let raw = StoredValue::of(bytes)?;
-    deserialized(&mut value_deserializer(raw.body))
+    deserialize(&mut value_deserializer(raw.body))
 }
 
-fn deserialized<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, String> {
-    catch_panic_as(|| T::deserialize(from).map_err(|error| error.to_string()), panicked)
+fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, String> {
+    catch_panic_as(|| T::deserialize(from).map_err(|error| error.to_string()), panic_text)
 }
 
-fn panicked(panic: String) -> String {
+fn panic_text(panic: String) -> String {
     format!("its `Deserialize` panicked: {panic}")
 }
 
 /// Decodes a value; the error names the stored type.
-pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T) -> Value) -> Result<T, Misread> {
+pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T) -> Value) -> Result<T, DecodeError> {
     let unread = |stored: &str, stored_version, reason| {
         let (stored, expected) = distinct_names(stored, type_name::<T>());
-        Misread { stored, stored_version, expected, expected_version: 1, reason }
+        DecodeError { stored, stored_version, expected, expected_version: 1, reason }
     };
     let raw = StoredValue::of(bytes).map_err(|reason| unread("?", 0, reason))?;
     let unread = |reason: String| unread(raw.type_name, raw.version, reason);
     if raw.type_name == JSON {
         let json = json(&raw).map_err(unread)?;
-        return deserialized(json).map_err(unread);
+        return deserialize(json).map_err(unread);
     }
-    let value = deserialized(&mut value_deserializer(raw.body)).map_err(unread)?;
+    let value = deserialize(&mut value_deserializer(raw.body)).map_err(unread)?;
     if !is_same_type(raw.type_name, type_name::<T>()) && !is_same_type(type_name::<Value>(), type_name::<T>()) {
         check_lossless(&json(&raw).map_err(unread)?, catch_panic(|| shown(&value))).map_err(unread)?;
     }
@@ -144,7 +144,7 @@ trait Target {
     fn take<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<Self::Read, D::Error>;
     /// Returns `None` if the channel has no upgrade.
     fn upgrade(&mut self, value: Value, from: u32) -> Option<Result<Self::Read, String>>;
-    fn shown(&self, read: &Self::Read) -> Result<Value, String>;
+    fn to_json(&self, read: &Self::Read) -> Result<Value, String>;
 }
 
 struct WriteOf<'a, S: State> {
@@ -164,7 +164,7 @@ impl<S: State> Target for WriteOf<'_, S> {
         S::upgrade_write(self.schema, self.at, self.overwrite, value, from)
     }
 
-    fn shown(&self, write: &S::Write) -> Result<Value, String> {
+    fn to_json(&self, write: &S::Write) -> Result<Value, String> {
         serde_json::to_value(WriteValue::<S>(self.schema, write)).map_err(|error| error.to_string())
     }
 }
@@ -186,15 +186,15 @@ impl<S: State> Target for ValueOf<'_, S> {
         self.state.upgrade_channel(self.schema, self.at, value, from)
     }
 
-    fn shown(&self, (): &()) -> Result<Value, String> {
+    fn to_json(&self, (): &()) -> Result<Value, String> {
         serde_json::to_value(ChannelValue(self.schema, self.state, self.at)).map_err(|error| error.to_string())
     }
 }
 
-fn read<I: Target>(channel: &Channel, expected: &str, bytes: &[u8], mut into: I) -> Result<I::Read, Misread> {
-    let raw = StoredValue::of(bytes).map_err(|reason| misread(channel, expected, None, reason))?;
-    let read = catch_panic_as(|| decode_as(channel, expected, &raw, &mut into), panicked);
-    read.map_err(|reason| misread(channel, expected, Some((raw.type_name, raw.version)), reason))
+fn read<I: Target>(channel: &Channel, expected: &str, bytes: &[u8], mut into: I) -> Result<I::Read, DecodeError> {
+    let raw = StoredValue::of(bytes).map_err(|reason| decode_error(channel, expected, None, reason))?;
+    let read = catch_panic_as(|| decode_as(channel, expected, &raw, &mut into), panic_text);
+    read.map_err(|reason| decode_error(channel, expected, Some((raw.type_name, raw.version)), reason))
 }
 
 fn decode_as<I: Target>(
@@ -212,21 +212,21 @@ fn decode_as<I: Target>(
         return upgraded.unwrap_or_else(|| Err(format!("nothing upgrades version {}", raw.version)));
     }
     if is_same_type(raw.type_name, expected) {
-        return direct(raw, into);
+        return decode_direct(raw, into);
     }
     if raw.type_name == PAIRED || expected == PAIRED {
         return Err("it was kept in another way".into());
     }
     let stored = json(raw)?;
     let read = match raw.codec {
-        Codec::MessagePack => direct(raw, into)?,
+        Codec::MessagePack => decode_direct(raw, into)?,
         Codec::Bincode => into.take(stored.clone()).map_err(|error| error.to_string())?,
     };
-    check_lossless(&stored, into.shown(&read))?;
+    check_lossless(&stored, into.to_json(&read))?;
     Ok(read)
 }
 
-fn direct<I: Target>(raw: &StoredValue<'_>, into: &mut I) -> Result<I::Read, String> {
+fn decode_direct<I: Target>(raw: &StoredValue<'_>, into: &mut I) -> Result<I::Read, String> {
     match raw.codec {
         Codec::MessagePack => into.take(&mut value_deserializer(raw.body)).map_err(|error| error.to_string()),
         Codec::Bincode => {
@@ -244,9 +244,9 @@ fn check_lossless(stored: &Value, now: Result<Value, String>) -> Result<(), Stri
     }
 }
 
-fn misread(channel: &Channel, expected: &str, stored: Option<(&str, u32)>, reason: String) -> Misread {
+fn decode_error(channel: &Channel, expected: &str, stored: Option<(&str, u32)>, reason: String) -> DecodeError {
     let (name, stored_version) = stored.unwrap_or(("?", 0));
-    Misread {
+    DecodeError {
         stored: name.to_owned(),
         stored_version,
         expected: expected.to_owned(),

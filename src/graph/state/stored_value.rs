@@ -49,13 +49,13 @@ pub(crate) fn json(raw: &StoredValue<'_>) -> Result<Value, String> {
             let read = Any.deserialize(&mut value_deserializer(raw.body));
             read.map_err(|error| error.to_string())
         }
-        Codec::Bincode => bincode_json(&short(raw.type_name), raw.body),
+        Codec::Bincode => bincode_json(&short_name(raw.type_name), raw.body),
     }
 }
 
 /// True if two names mean the same type. Modules do not count, as a type may be moved.
 pub(crate) fn is_same_type(stored: &str, expected: &str) -> bool {
-    stored == expected || short(stored) == short(expected)
+    stored == expected || short_name(stored) == short_name(expected)
 }
 
 /// Returns the first part of a stored value that another type dropped or changed. Lists may be reordered.
@@ -194,12 +194,12 @@ impl<'de> Visitor<'de> for Any {
 
 /// Returns two type names without their modules, unless they differ only in those.
 pub(crate) fn distinct_names(first: &str, second: &str) -> (String, String) {
-    let (brief, other) = (short(first), short(second));
+    let (brief, other) = (short_name(first), short_name(second));
     if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
 }
 
 /// Returns a type's name without modules: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
-pub(crate) fn short(type_name: &str) -> String {
+pub(crate) fn short_name(type_name: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
     for letter in type_name.chars() {

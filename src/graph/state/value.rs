@@ -14,7 +14,7 @@ use super::canon::Canon;
 use super::channel::{Channel, Codec};
 use super::channels::State;
 use super::reading::{ChannelValue, WriteValue, decode, decode_channel, decode_write};
-use super::stored_value::{BINCODE, MESSAGE_PACK, StoredValue, options, short};
+use super::stored_value::{BINCODE, MESSAGE_PACK, StoredValue, options, short_name};
 use crate::checkpoint::{CheckpointError, encode_value};
 
 /// The payload of a send: any serializable value.
@@ -31,7 +31,7 @@ pub trait Payload: Any + Send + Sync {
 
 impl<T: Any + Send + Sync + Serialize> Payload for T {
     fn encode(&self) -> Result<Vec<u8>, ValueError> {
-        encode(|| format!("payload `{}`", short(type_name::<T>())), type_name::<T>(), self)
+        encode(|| format!("payload `{}`", short_name(type_name::<T>())), type_name::<T>(), self)
     }
 
     fn json(&self) -> Value {

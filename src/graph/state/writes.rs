@@ -138,7 +138,7 @@ impl<S: State> Writes<S> {
 
 fn write<S: State>(schema: &S::Schema, at: usize, value: &Value) -> Result<S::Write, InputError> {
     let channel = &S::channels(schema)[at];
-    let (overwrite, value) = match value.as_object().and_then(whole) {
+    let (overwrite, value) = match value.as_object().and_then(overwrite_value) {
         Some(whole) => (true, whole),
         None => (false, value),
     };
@@ -150,7 +150,7 @@ fn write<S: State>(schema: &S::Schema, at: usize, value: &Value) -> Result<S::Wr
 }
 
 /// Returns the value of `{"$overwrite": value}`.
-fn whole(object: &Map<String, Value>) -> Option<&Value> {
+fn overwrite_value(object: &Map<String, Value>) -> Option<&Value> {
     object.get("$overwrite").filter(|_| object.len() == 1)
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Trigger {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferredNode {
     pub node: u32,
     pub version: u64,
     pub finished: bool,
@@ -35,7 +35,7 @@ pub(crate) struct JoinState {
 
 /// The node that ran last, for `update_state` without `as_node`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LastRan {
+pub(crate) struct LastNode {
     pub version: u64,
     pub node: u32,
     pub tied: bool,
@@ -57,13 +57,13 @@ pub(crate) struct Goto {
 pub(crate) struct Control<P> {
     pub version: u64,
     pub ready: Vec<Trigger>,
-    pub deferred: Vec<Deferred>,
+    pub deferred: Vec<DeferredNode>,
     /// The joins at which a source has arrived, or that fired lately.
     pub joins: BTreeMap<u32, JoinState>,
     pub sends: Vec<(u32, P)>,
     /// The part of `ready`, `deferred` and `sends` that commands scheduled.
     pub gotos: Vec<Goto>,
-    pub last_ran: Option<LastRan>,
+    pub last_ran: Option<LastNode>,
 }
 
 impl<P> Default for Control<P> {
@@ -78,7 +78,7 @@ const FEW: usize = 16;
 
 /// Bookkeeping of one `begin`..`end` pass.
 #[derive(Debug, Default)]
-pub(crate) struct Applying {
+pub(crate) struct ApplyPass {
     next: u64,
     /// Set once something that can start a node became available. LangGraph: `updated_channels` meets
     /// `trigger_to_nodes`.
@@ -126,7 +126,7 @@ impl<P> Control<P> {
 
     /// Opens a superstep's apply over tasks that edges started, in the order of their plan: notes what they saw and
     /// consumes their triggers.
-    pub(crate) fn begin(&mut self, wiring: &Wiring, pulls: &[u32]) -> Applying {
+    pub(crate) fn begin(&mut self, wiring: &Wiring, pulls: &[u32]) -> ApplyPass {
         debug_assert!(pulls.is_sorted_by_key(|node| rank(*node)), "tasks are planned in order");
         let pulled = |node: u32| pulls.binary_search_by_key(&rank(node), |pull| rank(*pull)).is_ok();
         self.note_last(wiring, pulled);
@@ -140,7 +140,7 @@ impl<P> Control<P> {
         }
         self.forget_fired();
         let cleared = if wiring.joins.is_empty() { vec![] } else { self.ready_nodes() };
-        Applying { next: self.version + 1, earlier: self.ready.len(), cleared, ..Applying::default() }
+        ApplyPass { next: self.version + 1, earlier: self.ready.len(), cleared, ..ApplyPass::default() }
     }
 
     fn ready_nodes(&self) -> Vec<u32> {
@@ -156,7 +156,7 @@ impl<P> Control<P> {
     }
 
     /// Clears what lives for one superstep. Called before the new triggers are written.
-    pub(crate) fn clear(&mut self, applying: &mut Applying) {
+    pub(crate) fn clear(&mut self, applying: &mut ApplyPass) {
         applying.earlier = 0;
         self.ready.clear();
         self.sends.clear();
@@ -173,11 +173,11 @@ impl<P> Control<P> {
     }
 
     /// An edge, a router or a goto leads to `node`.
-    pub(crate) fn trigger(&mut self, wiring: &Wiring, applying: &mut Applying, node: u32) {
+    pub(crate) fn trigger(&mut self, wiring: &Wiring, applying: &mut ApplyPass, node: u32) {
         let version = applying.next;
         if wiring.deferred[node as usize] {
             self.deferred.retain(|deferred| deferred.node != node);
-            self.deferred.push(Deferred { node, version, finished: false });
+            self.deferred.push(DeferredNode { node, version, finished: false });
             return;
         }
         applying.triggered = true;
@@ -201,7 +201,7 @@ impl<P> Control<P> {
     }
 
     /// A source of a join has finished.
-    pub(crate) fn arrive(&mut self, wiring: &Wiring, applying: &mut Applying, join: u32, source: u32) {
+    pub(crate) fn arrive(&mut self, wiring: &Wiring, applying: &mut ApplyPass, join: u32, source: u32) {
         let (target, state) = (wiring.joins[join as usize].target, self.joins.entry(join).or_default());
         if !state.arrived.insert(source as usize) {
             return;
@@ -215,7 +215,7 @@ impl<P> Control<P> {
 
     /// Closes the apply. A `bump` is a superstep (or a discard); input and commands are none. Returns whether the run
     /// has gone quiet: then deferred nodes are released, and the caller's channels are to be.
-    pub(crate) fn end(&mut self, wiring: &Wiring, applying: &Applying, bump: bool) -> bool {
+    pub(crate) fn end(&mut self, wiring: &Wiring, applying: &ApplyPass, bump: bool) -> bool {
         self.version = applying.next;
         let quiet = bump && !applying.triggered;
         if quiet {
@@ -240,7 +240,7 @@ impl<P> Control<P> {
     /// Notes which of the nodes that were `pulled` had the latest trigger.
     fn note_last(&mut self, wiring: &Wiring, pulled: impl Fn(u32) -> bool) {
         let mut latest = None;
-        let mut seen = |version: u64, node: u32| latest = Some(later(latest, version, node));
+        let mut seen = |version: u64, node: u32| latest = Some(later_trigger(latest, version, node));
         if pulled(START_NODE) {
             seen(self.version, START_NODE);
         }
@@ -261,7 +261,7 @@ impl<P> Control<P> {
         }
         self.last_ran = match (self.last_ran, latest) {
             (Some(last), Some(latest)) if last.version > latest.version => Some(last),
-            (Some(last), Some(latest)) if last.version == latest.version => Some(LastRan { tied: true, ..last }),
+            (Some(last), Some(latest)) if last.version == latest.version => Some(LastNode { tied: true, ..last }),
             (last, latest) => latest.or(last),
         };
     }
@@ -279,13 +279,13 @@ fn rank(node: u32) -> u32 {
 }
 
 /// Returns the later of two triggers; of several at the same version, the first in the plan.
-fn later(last: Option<LastRan>, version: u64, node: u32) -> LastRan {
+fn later_trigger(last: Option<LastNode>, version: u64, node: u32) -> LastNode {
     match last {
         Some(last) if last.version > version => last,
         Some(last) if last.version == version => {
             let node = if rank(node) < rank(last.node) { node } else { last.node };
-            LastRan { version, node, tied: true }
+            LastNode { version, node, tied: true }
         }
-        _ => LastRan { version, node, tied: false },
+        _ => LastNode { version, node, tied: false },
     }
 }

@@ -10,7 +10,7 @@ use super::control::Control;
 use super::writes::{FullChunk, LogTail, StoredWrites, apply_writes, is_chunked};
 use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source};
 use crate::graph::build::Table;
-use crate::graph::context::Kept;
+use crate::graph::context::ChildCheckpoints;
 use crate::graph::error::RunError;
 use crate::graph::records::{CheckpointInfo, Puts};
 use crate::graph::state::{AnyState, AnyWrites, Mask, Merge, Payload, SETS, Stored};
@@ -24,7 +24,7 @@ pub(crate) struct Packet {
 
 /// START waits with this input.
 #[derive(Clone, Default)]
-pub(crate) struct Start {
+pub(crate) struct StartInput {
     pub writes: AnyWrites,
     pub stored: StoredWrites,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Position {
     pub meta: CheckpointInfo,
     pub state: AnyState,
     pub control: Control<Packet>,
-    pub start: Option<Box<Start>>,
+    pub start: Option<Box<StartInput>>,
     pub channels: StoredChannels,
     /// The newest checkpoint of each subgraph with state of its own, by name.
     pub children: Vec<(String, CheckpointId)>,
@@ -153,7 +153,7 @@ impl Position {
     }
 
     /// Returns the newest checkpoints of subgraphs with state of their own.
-    pub(crate) fn kept(&self) -> Kept {
+    pub(crate) fn child_checkpoints(&self) -> ChildCheckpoints {
         if self.children.is_empty() { None } else { Some(Arc::new(self.children.clone())) }
     }
 
@@ -205,7 +205,7 @@ impl Position {
                 continue;
             }
             self.channels.moved.insert(at);
-            let kind = channels[at].stored();
+            let kind = channels[at].storage();
             let mut entry = None;
             if is_chunked(kind, write.overwrite, size) {
                 entry = chunked.split_at_checked(size as usize).map(|(entry, rest)| {
@@ -268,7 +268,7 @@ impl Position {
     ) -> Result<(), RunError> {
         let channels = table.schema.channels();
         for at in changed.iter() {
-            let stored = channels[at].stored();
+            let stored = channels[at].storage();
             let set = table.schema.is_kept(&self.state, at);
             let full = match stored {
                 Stored::Never => continue,
@@ -280,7 +280,7 @@ impl Position {
                 }
                 Stored::Full => true,
                 Stored::Value | Stored::Log => false,
-                Stored::Delta => outgrown(&self.channels.slots[at]),
+                Stored::Delta => is_outgrown(&self.channels.slots[at]),
             };
             if full {
                 let row = RowId { checkpoint: made_by, task: RowId::REDUCED, slot: at as u32 };
@@ -329,7 +329,7 @@ impl Position {
             }
             let row = RowId { checkpoint: self.meta.id, task: RowId::WHOLE, slot: at as u32 };
             let bytes = table.schema.encode_channel(&self.state, at)?;
-            self.channels.slots[at] = match table.schema.channels()[at].stored() {
+            self.channels.slots[at] = match table.schema.channels()[at].storage() {
                 Stored::Log | Stored::Delta => {
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
                 }
@@ -354,13 +354,13 @@ fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64)
     }
 }
 
-fn outgrown(slot: &Slot) -> bool {
+fn is_outgrown(slot: &Slot) -> bool {
     let Slot::Log { full_bytes, ranges, .. } = slot else { return false };
     ranges.iter().map(|range| range.bytes).sum::<u64>() > (*full_bytes).max(4096)
 }
 
 /// The state after the writes of these results; none without results, or if they cannot be applied.
-pub(crate) fn merged(table: &Table, state: &AnyState, done: &[&Finished]) -> Option<(AnyState, Merge)> {
+pub(crate) fn merge_results(table: &Table, state: &AnyState, done: &[&Finished]) -> Option<(AnyState, Merge)> {
     if done.is_empty() {
         return None;
     }

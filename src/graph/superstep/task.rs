@@ -31,7 +31,7 @@ pub(crate) struct Task {
     pub again: bool,
     pub starts: Starts,
     /// Its past, as it is stored: questions, answers, failures. The result is in `state` alone, the attempts in `starts`.
-    pub record: Past,
+    pub record: LazyRecord,
     /// The questions of its last run with their payloads, answered ones included.
     pub asked: Arc<[Question]>,
     /// Tasks of the root graph only.
@@ -69,7 +69,7 @@ impl Task {
             answers: Answers::default(),
             again: false,
             starts: Starts::default(),
-            record: Past::default(),
+            record: LazyRecord::default(),
             asked: Arc::default(),
             journal: None,
             latest: None,
@@ -240,8 +240,8 @@ impl Resolve<'_> {
             Target::End => Ok(()),
             Target::Node(node) if node.as_str() == "__end__" => Ok(()),
             Target::Node(node) => {
-                let at = self.known(&node)?;
-                self.allowed(at, only)?;
+                let at = self.target_index(&node)?;
+                self.check_target(at, only)?;
                 if !self.table.row(at).body.by_edges() {
                     return Err(self.not_startable(at, "only sends start it"));
                 }
@@ -256,9 +256,9 @@ impl Resolve<'_> {
                 if sends.node.as_str() == "__end__" {
                     return Err(RunError::SendToEnd { from: Arc::clone(self.from) });
                 }
-                let at = self.known(&sends.node)?;
-                self.allowed(at, only)?;
-                if self.table.row(at).body.takes().is_none_or(|(takes, _)| takes != sends.takes) {
+                let at = self.target_index(&sends.node)?;
+                self.check_target(at, only)?;
+                if self.table.row(at).body.payload_type().is_none_or(|(takes, _)| takes != sends.takes) {
                     return Err(self.not_startable(at, &format!("it takes no `{}`", sends.type_name)));
                 }
                 let count = into.routing.sends.len() + sends.payloads.len();
@@ -278,12 +278,12 @@ impl Resolve<'_> {
         into.routing.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
     }
 
-    fn known(&self, node: &Name) -> Result<u32, RunError> {
+    fn target_index(&self, node: &Name) -> Result<u32, RunError> {
         let unknown = || RunError::UnknownTarget { from: Arc::clone(self.from), to: node.as_str().to_owned() };
-        self.table.named(node.as_str()).ok_or_else(unknown)
+        self.table.node_index(node.as_str()).ok_or_else(unknown)
     }
 
-    fn allowed(&self, node: u32, only: Option<&[u32]>) -> Result<(), RunError> {
+    fn check_target(&self, node: u32, only: Option<&[u32]>) -> Result<(), RunError> {
         if only.is_none_or(|only| only.contains(&node)) {
             return Ok(());
         }
@@ -298,7 +298,7 @@ impl Resolve<'_> {
 }
 
 /// The result of a task before its routers have chosen.
-pub(crate) fn finished(resolve: &Resolve<'_>, command: AnyCommand, node: u32) -> Result<Finished, RunError> {
+pub(crate) fn command_result(resolve: &Resolve<'_>, command: AnyCommand, node: u32) -> Result<Finished, RunError> {
     let AnyCommand { writes, returned, goto, .. } = command;
     let mut finished = Finished { writes, returned, ..Finished::default() };
     if !goto.is_empty() {
@@ -309,7 +309,7 @@ pub(crate) fn finished(resolve: &Resolve<'_>, command: AnyCommand, node: u32) ->
 }
 
 /// The tasks that a position plans.
-pub(crate) fn planned(table: &Table, pos: &Position) -> Vec<Task> {
+pub(crate) fn planned_tasks(table: &Table, pos: &Position) -> Vec<Task> {
     let mut tasks = vec![];
     plan(table, pos, &mut vec![], &mut tasks);
     tasks
@@ -320,9 +320,9 @@ static NONE: LazyLock<TaskRecord> = LazyLock::new(TaskRecord::default);
 /// The record of a task that has questions, answers, failures or a journal; empty otherwise. Allocated when it is first
 /// changed; clones share it until then.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Past(Option<Arc<TaskRecord>>);
+pub(crate) struct LazyRecord(Option<Arc<TaskRecord>>);
 
-impl Deref for Past {
+impl Deref for LazyRecord {
     type Target = TaskRecord;
 
     fn deref(&self) -> &TaskRecord {
@@ -330,13 +330,13 @@ impl Deref for Past {
     }
 }
 
-impl DerefMut for Past {
+impl DerefMut for LazyRecord {
     fn deref_mut(&mut self) -> &mut TaskRecord {
         Arc::make_mut(self.0.get_or_insert_default())
     }
 }
 
-impl From<TaskRecord> for Past {
+impl From<TaskRecord> for LazyRecord {
     fn from(record: TaskRecord) -> Self {
         Self(Some(Arc::new(record)))
     }

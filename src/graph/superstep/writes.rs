@@ -116,7 +116,7 @@ fn apply_alone(table: &Table, state: &mut AnyState, writes: &AnyWrites) -> Resul
 }
 
 /// The state as routers after a node see it, which has returned this.
-pub(crate) fn with_returned(state: &AnyState, returned: Option<Returned>) -> AnyState {
+pub(crate) fn with_returned(state: &AnyState, returned: Option<ReturnedObject>) -> AnyState {
     let mut seen = state.clone();
     if let Some(returned) = returned {
         seen.note_returned(returned);
@@ -125,7 +125,7 @@ pub(crate) fn with_returned(state: &AnyState, returned: Option<Returned>) -> Any
 }
 
 /// Turns an index into words: who wrote the channel.
-pub(crate) fn named(table: &Table, step: i64, error: ApplyError, nodes: Vec<String>) -> RunError {
+pub(crate) fn apply_run_error(table: &Table, step: i64, error: ApplyError, nodes: Vec<String>) -> RunError {
     let shown = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
     let nodes = nodes.into_iter().map(shown).collect();
     match error {
@@ -140,7 +140,7 @@ pub(crate) fn named(table: &Table, step: i64, error: ApplyError, nodes: Vec<Stri
 }
 
 /// The object that a node returned.
-type Returned = Arc<Map<String, Value>>;
+type ReturnedObject = Arc<Map<String, Value>>;
 
 /// A copy of the state of a superstep, once a router needed one.
 #[derive(Default)]
@@ -152,7 +152,7 @@ impl RouterView {
         &mut self,
         table: &Table,
         state: &AnyState,
-        (writes, returned): (&AnyWrites, Option<Returned>),
+        (writes, returned): (&AnyWrites, Option<ReturnedObject>),
         read: impl FnOnce(&AnyState) -> T,
     ) -> Result<T, ApplyError> {
         let mut seen = self.0.take().unwrap_or_else(|| state.clone());

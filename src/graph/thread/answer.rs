@@ -10,10 +10,10 @@ use crate::checkpoint::{
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::question::{terms_of, votes_of};
-use crate::graph::interrupt::{Answer, CloseReason, Closed, EXPIRY, InterruptId, To};
+use crate::graph::interrupt::{Answer, CloseReason, ClosedQuestion, EXPIRY, InterruptId, To};
 use crate::graph::records::{Puts, Reader, Tasks};
 use crate::graph::run::Run;
-use crate::graph::state::stored_value::short;
+use crate::graph::state::stored_value::short_name;
 use crate::graph::state::value;
 
 /// A checked answer and the question it is for.
@@ -29,17 +29,17 @@ pub(crate) struct MatchedAnswer {
 
 impl ThreadCore {
     /// Checks all answers, given at a time, against the pending questions; writes nothing.
-    pub(crate) async fn matching(
+    pub(crate) async fn match_answers(
         &self,
         reader: &Reader,
         records: &Tasks,
         answers: Vec<Answer>,
         now: u64,
     ) -> Result<Vec<MatchedAnswer>, RunError> {
-        let mut questions = Questions::of(reader, records);
+        let mut questions = StepQuestions::of(reader, records);
         let mut matched: Vec<MatchedAnswer> = vec![];
         for answer in answers {
-            matched.push(self.matched(reader, records, (answer, now), &mut questions).await?);
+            matched.push(self.match_answer(reader, records, (answer, now), &mut questions).await?);
         }
         Ok(matched)
     }
@@ -87,15 +87,17 @@ impl ThreadCore {
         Ok(())
     }
 
-    async fn matched(
+    async fn match_answer(
         &self,
         reader: &Reader,
         records: &Tasks,
         (answer, now): (Answer, u64),
-        questions: &mut Questions<'_>,
+        questions: &mut StepQuestions<'_>,
     ) -> Result<MatchedAnswer, RunError> {
         let (question, root) = match questions.find(&answer) {
-            Err(RunError::UnknownQuestion { question }) => return Err(past(reader, answer.to, question).await?),
+            Err(RunError::UnknownQuestion { question }) => {
+                return Err(unmatched_error(reader, answer.to, question).await?);
+            }
             found => found?,
         };
         let id = question_id(reader, &question);
@@ -108,7 +110,7 @@ impl ThreadCore {
         let asks = self.graph.table.asked(&question.namespace, &question.node, &question.name);
         if let Some(asks) = asks.filter(|_| answer.closing.is_none()) {
             let taken = (asks.take)(&answer, bytes);
-            bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
+            bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short_name(asks.answer))))?;
         }
         Ok(MatchedAnswer { question, root, answer, bytes, at: now })
     }
@@ -124,29 +126,29 @@ fn place(asked: &QuestionRecord) -> (CheckpointId, u32, u32) {
 }
 
 /// The questions of a superstep, with their tasks in the root graph, and those of them that answers have been matched to.
-struct Questions<'a> {
+struct StepQuestions<'a> {
     /// In the order of the tasks.
-    all: Vec<Asked<'a>>,
+    all: Vec<TaskQuestion<'a>>,
     by_id: BTreeMap<InterruptId, usize>,
 }
 
-struct Asked<'a> {
+struct TaskQuestion<'a> {
     question: &'a QuestionRecord,
     task: u32,
     is_open: bool,
     is_taken: bool,
 }
 
-impl<'a> Questions<'a> {
+impl<'a> StepQuestions<'a> {
     fn of(reader: &Reader, records: &'a Tasks) -> Self {
         let asked = |(task, record): (&u32, &'a TaskRecord)| {
             let (task, is_unfinished) = (*task, record.status != TaskStatus::Done);
             record.questions.iter().map(move |question| {
                 let is_open = is_unfinished && !question.answered;
-                Asked { question, task, is_open, is_taken: false }
+                TaskQuestion { question, task, is_open, is_taken: false }
             })
         };
-        let mut all: Vec<Asked<'_>> = records.iter().flat_map(asked).collect();
+        let mut all: Vec<TaskQuestion<'_>> = records.iter().flat_map(asked).collect();
         all.sort_by_key(|asked| (asked.task, place(asked.question)));
         let by_id = all.iter().enumerate().rev().map(|(at, asked)| (question_id(reader, asked.question), at)).collect();
         Self { all, by_id }
@@ -172,7 +174,7 @@ impl<'a> Questions<'a> {
     }
 
     fn only_open(&self, answer: &Answer) -> Result<usize, RunError> {
-        let is_open = |(_, asked): &(usize, &Asked<'_>)| asked.is_open && !asked.is_taken;
+        let is_open = |(_, asked): &(usize, &TaskQuestion<'_>)| asked.is_open && !asked.is_taken;
         let open = self.all.iter().enumerate().filter(is_open);
         the_only(open.map(|(at, asked)| (at, asked.question.name.as_str())), answer)
     }
@@ -201,7 +203,7 @@ fn no_longer_open(id: InterruptId) -> RunError {
 
 /// Returns the error of an answer that fits no pending question: the question was answered before, dropped, or never
 /// asked.
-pub(super) async fn past(reader: &Reader, to: To, question: String) -> Result<RunError, RunError> {
+pub(super) async fn unmatched_error(reader: &Reader, to: To, question: String) -> Result<RunError, RunError> {
     let To::Id(id) = to else { return Ok(RunError::UnknownQuestion { question }) };
     let record = reader.task(id.checkpoint, id.task).await?.filter(|_| id.birth == reader.birth);
     let answered = |record: &TaskRecord| record.answers.iter().any(|answer| answer.place == id.place);
@@ -244,7 +246,9 @@ impl<'a> AnsweredTasks<'a> {
         };
         let asker = loop {
             let asker = mark(&mut record, &question);
-            let Some((below, inner)) = self.below(key, &question).await? else { break asker.unwrap_or_default() };
+            let Some((below, inner)) = self.take_nested_task(key, &question).await? else {
+                break asker.unwrap_or_default();
+            };
             self.changed.insert(key, record);
             (key, record) = (below, inner);
         };
@@ -264,7 +268,7 @@ impl<'a> AnsweredTasks<'a> {
     }
 
     /// Takes the task with the same question in the subgraph of a task.
-    async fn below(
+    async fn take_nested_task(
         &mut self,
         key: (CheckpointId, u32),
         question: &QuestionRecord,
@@ -273,7 +277,7 @@ impl<'a> AnsweredTasks<'a> {
             return Ok(None);
         }
         if !self.called.contains_key(&key) {
-            let called = self.reader.called(key.0, key.1).await?;
+            let called = self.reader.children_of(key.0, key.1).await?;
             self.called.insert(key, called.into_iter().map(|(.., child)| child).collect());
         }
         let asks = |record: &TaskRecord| record.questions.iter().any(|asked| place(asked) == place(question));
@@ -367,7 +371,7 @@ fn effect_of(
     let alone = |bytes| AnswerEffect::Decides { bytes, by: answer.by.clone() };
     if let Some(how) = answer.closing {
         let (by, note) = (answer.by.clone(), answer.note.clone());
-        return Ok(alone(Closed { how, by, note }.encode()?));
+        return Ok(alone(ClosedQuestion { how, by, note }.encode()?));
     }
     let Some(terms) = terms_of(record, asked).filter(|terms| terms.approvals > 1 && !answer.is_of_expiry) else {
         return Ok(alone(bytes));
@@ -393,7 +397,7 @@ fn effect_of(
     }
     if is_hopeless(terms, &votes) {
         let by = names(&votes);
-        let closed = Closed { how: CloseReason::Disagreed, by: by.clone(), note: None };
+        let closed = ClosedQuestion { how: CloseReason::Disagreed, by: by.clone(), note: None };
         return Ok(AnswerEffect::Decides { bytes: closed.encode()?, by });
     }
     Ok(AnswerEffect::Counts(vote))
@@ -414,7 +418,7 @@ fn is_hopeless(terms: &TermsRecord, votes: &[&VoteRecord]) -> bool {
 }
 
 /// Returns the answers to questions that have expired.
-fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer> {
+fn expired_answers(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer> {
     let mut answers = vec![];
     for record in records.values() {
         for asked in record.questions.iter().filter(|asked| !asked.answered) {
@@ -431,6 +435,6 @@ fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer> {
 
 /// Adds the answers to questions that have expired.
 pub(crate) fn with_expired(reader: &Reader, records: &Tasks, mut answers: Vec<Answer>, now: u64) -> Vec<Answer> {
-    answers.extend(expired(reader, records, now));
+    answers.extend(expired_answers(reader, records, now));
     answers
 }

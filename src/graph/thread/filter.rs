@@ -113,7 +113,7 @@ impl ThreadFilter {
     /// If the store cannot be read.
     pub async fn page(&self, store: &dyn Checkpointer) -> Result<ThreadPage, RunError> {
         let limit = self.limit.unwrap_or(usize::MAX);
-        let mut listing = Listing::over(store, self.now.unwrap_or_else(SystemTime::now));
+        let mut listing = Listing::new(store, self.now.unwrap_or_else(SystemTime::now));
         let mut threads: Vec<ThreadInfo> = vec![];
         let (mut after, mut count) = (self.after.clone(), limit.saturating_add(1));
         loop {
@@ -138,7 +138,7 @@ impl ThreadFilter {
     /// Returns true if the filter matches a thread, whatever the page.
     pub fn fits(&self, info: &ThreadInfo) -> bool {
         info.id.as_str().starts_with(&self.prefix)
-            && self.status.is_none_or(|status| status == info.standing)
+            && self.status.is_none_or(|status| status == info.status)
             && self.graph.as_ref().is_none_or(|graph| *graph == info.graph)
             && self.metadata.iter().all(|wanted| info.metadata.contains(wanted))
             && self.since.is_none_or(|since| info.updated_at >= since)

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use super::handle::ThreadCore;
-use super::scope::Above;
+use super::scope::TipPointer;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, WriteRecord, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::persist::save;
-use crate::graph::records::fork::{self, copy_child, copy_children, forked, pointer};
+use crate::graph::records::fork::{self, copy_child, copy_children, fork_checkpoint, pointer};
 use crate::graph::records::reader::reader;
 use crate::graph::records::{
     BY_HANDLER, COMMAND_KEY, Caller, HANDLER, Journal, Mapping, Puts, Reader, Recorder, Stamp, Tasks,
 };
 use crate::graph::run::Run;
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 
 impl ThreadCore {
     /// Returns the metadata and time of copies made for a fork.
@@ -53,7 +53,7 @@ impl ThreadCore {
 
     /// Copies the records of a checkpoint's tasks, and their subgraphs, for a fork of it. `parts`: the fork starts a
     /// branch beside the current one.
-    pub(crate) async fn copied(
+    pub(crate) async fn copy_tasks(
         &self,
         run: &Run,
         reader: &Reader,
@@ -68,7 +68,7 @@ impl ThreadCore {
             let to = (run.pos.meta.id, key);
             copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
-        let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
+        let planned = planned_tasks(&run.table, &run.pos).into_iter().map(|task| task.key);
         let fork = fork::ForkPoint { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
         puts.extend(fork::journals(reader, fork, planned).await?);
         Ok(puts)
@@ -83,7 +83,7 @@ impl ThreadCore {
         if !here.rsplit('/').next().is_some_and(|last| last.contains(':')) {
             return Ok(false);
         }
-        let Some((newest, Above::Task(callers))) = self.newest(&reader, Some(recorder.head())).await? else {
+        let Some((newest, TipPointer::Task(callers))) = self.newest(&reader, Some(recorder.head())).await? else {
             return Ok(true);
         };
         let is_same = reader.record(newest).await?.is_some_and(|record| record.namespace == here);
@@ -102,7 +102,7 @@ pub(crate) async fn attach_journals(
 ) -> Result<(), RunError> {
     let mut journals = reader.journals(run.pos.meta.id, mapping).await?;
     for task in &mut run.step.tasks {
-        let empty = || again.then(|| Arc::new(Journal::stored(run.pos.meta.id, task.key, vec![])));
+        let empty = || again.then(|| Arc::new(Journal::from_records(run.pos.meta.id, task.key, vec![])));
         task.journal = journals.remove(&task.key).or_else(empty);
     }
     Ok(())
@@ -120,13 +120,13 @@ pub(crate) async fn fork_upwards(
     loop {
         let record = reader.known_record(at).await?;
         let caller = if record.namespace.is_empty() { None } else { Some(caller(reader, &record)?) };
-        let fork = forked(recorder, stamp, at, record, caller.is_none(), &mut puts)?;
+        let fork = fork_checkpoint(recorder, stamp, at, record, caller.is_none(), &mut puts)?;
         if let Some((from, to)) = below {
             let by = Caller { checkpoint: fork, ..from };
             puts.push(pointer(by, to)?);
             let before = reader.tasks(at).await?.remove(&from.task).unwrap_or_default();
-            let started = started(before, from.call);
-            for (.., call, child) in reader.called(at, from.task).await? {
+            let started = started_record(before, from.call);
+            for (.., call, child) in reader.children_of(at, from.task).await? {
                 if call < from.call && is_of(call, &started) {
                     copy_child(reader, recorder, stamp, child, Caller { call, ..by }, &mut puts).await?;
                 }
@@ -143,7 +143,7 @@ pub(crate) async fn fork_upwards(
 
 /// Returns the record of a task that resumes inside the subgraph of this call: in the attempt that made the call, as
 /// far as that is known, or in its error handler.
-fn started(before: TaskRecord, call: u32) -> TaskRecord {
+fn started_record(before: TaskRecord, call: u32) -> TaskRecord {
     let handled = before.handled.filter(|_| call >= BY_HANDLER);
     let error = before.error.filter(|_| handled.is_some());
     TaskRecord { first_call: before.first_call.min(call), handled, error, ..TaskRecord::default() }
@@ -162,7 +162,7 @@ fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError
     };
     let last = record.namespace.rsplit('/').next().unwrap_or_default();
     let (name, task) = last.rsplit_once(':').ok_or_else(own)?;
-    let damaged = || reader.damaged("checkpoint of a subgraph", "its namespace cannot be read");
+    let damaged = || reader.damaged_error("checkpoint of a subgraph", "its namespace cannot be read");
     let (checkpoint, task) = task.split_once('.').ok_or_else(damaged)?;
     let checkpoint = CheckpointId(checkpoint.parse().map_err(|_| damaged())?);
     let task = u32::from_str_radix(task, 16).map_err(|_| damaged())?;

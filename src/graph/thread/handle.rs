@@ -128,7 +128,7 @@ impl ThreadCore {
     }
 
     fn indexes<N: NodeId>(&self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
-        nodes.into_iter().filter_map(|node| self.graph.table.named(node.name())).collect()
+        nodes.into_iter().filter_map(|node| self.graph.table.node_index(node.name())).collect()
     }
 }
 
@@ -411,11 +411,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         input: impl IntoWrites<S>,
         context: impl Into<Arc<C>>,
     ) -> Result<Outcome<S>, RunError> {
-        self.detached(context).run(Request::input(input)).await
+        self.detached_thread(context).run(Request::input(input)).await
     }
 
     /// Returns a run without a thread, to set options on: nothing is stored.
-    pub fn detached(&self, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
+    pub fn detached_thread(&self, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
         let mut graph = self.core.clone();
         graph.store = None;
         Thread::of(ThreadCore::new(graph, None, context.into()))

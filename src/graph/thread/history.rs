@@ -44,9 +44,9 @@ pub(crate) struct Checkpoints {
 type AnySnapshot = Snapshot<AnyState>;
 
 /// One step of the stream: a snapshot, or what was scanned.
-type Turn = Result<Fetch, RunError>;
+type Turn = Result<FetchedItem, RunError>;
 
-enum Fetch {
+enum FetchedItem {
     Snapshot(Box<AnySnapshot>),
     Page(Vec<ListEntry>),
     /// The checkpoint was removed meanwhile.
@@ -156,7 +156,7 @@ impl<S: State> History<S> {
     /// # Errors
     /// If the store cannot be read.
     pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
-        Ok(self.checkpoints.listed().await?.iter().map(ListEntry::info).collect())
+        Ok(self.checkpoints.collect_entries().await?.iter().map(ListEntry::info).collect())
     }
 
     /// Returns the checkpoints without their states, each with the nodes that run next: a name for each task.
@@ -165,10 +165,10 @@ impl<S: State> History<S> {
     /// If the store cannot be read, or a node that was to run no longer exists.
     pub async fn outline(mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
         let mut all = vec![];
-        for listed in self.checkpoints.listed().await? {
+        for listed in self.checkpoints.collect_entries().await? {
             all.push((
                 listed.info(),
-                self.checkpoints.reader.planned(&self.checkpoints.table, listed.id, listed.record).await?,
+                self.checkpoints.reader.planned_names(&self.checkpoints.table, listed.id, listed.record).await?,
             ));
         }
         Ok(all)
@@ -190,7 +190,7 @@ impl Checkpoints {
         }
     }
 
-    async fn listed(&mut self) -> Result<Vec<ListEntry>, RunError> {
+    async fn collect_entries(&mut self) -> Result<Vec<ListEntry>, RunError> {
         let mut all = vec![];
         while self.left > 0 && !self.ended {
             let page = page(&self.reader, self.before, self.namespace.clone(), self.page_size()).await?;
@@ -288,9 +288,9 @@ impl Checkpoints {
                 let Poll::Ready(found) = next.as_mut().poll(cx) else { return Poll::Pending };
                 this.next = None;
                 let taken = match found {
-                    Ok(Fetch::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
-                    Ok(Fetch::Page(page)) => this.take_page(page),
-                    Ok(Fetch::Removed) => {
+                    Ok(FetchedItem::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
+                    Ok(FetchedItem::Page(page)) => this.take_page(page),
+                    Ok(FetchedItem::Removed) => {
                         this.left = this.left.saturating_add(1);
                         Ok(())
                     }
@@ -321,15 +321,15 @@ impl Checkpoints {
 
 async fn next_page(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>, size: usize) -> Turn {
     let page = page(&reader, before, namespace, size).await?;
-    with_tasks(&reader, page).await.map(Fetch::Page)
+    with_tasks(&reader, page).await.map(FetchedItem::Page)
 }
 
 async fn snapshot_of(table: Arc<Table>, reader: Reader, listed: ListEntry) -> Turn {
     let id = listed.id;
     match read_snapshot(&table, &reader, listed).await {
         // The checkpoint may have been removed since it was listed.
-        Err(_) if reader.record(id).await?.is_none() => Ok(Fetch::Removed),
-        snapshot => snapshot.map(|snapshot| Fetch::Snapshot(Box::new(snapshot))),
+        Err(_) if reader.record(id).await?.is_none() => Ok(FetchedItem::Removed),
+        snapshot => snapshot.map(|snapshot| FetchedItem::Snapshot(Box::new(snapshot))),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::checkpoint::{AnswerRecord, CheckpointId, EventRecord, Key, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{AnswerInfo, AnyQuestion, Question, Shows};
+use crate::graph::interrupt::{AnswerInfo, AnyQuestion, Question, QuestionFormat};
 use crate::graph::json::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
@@ -36,7 +36,7 @@ impl Ledger {
         let node = table.node_name(task.node).to_string();
         let first = (task.node != START_NODE).then(|| table.row(task.node).facts.first_name.to_string());
         let written = task.result().map(|done| done.writes.0.clone()).unwrap_or_default();
-        let mut ledger = Self::bare(reader, own, is_root);
+        let mut ledger = Self::of_lost_task(reader, own, is_root);
         (ledger.task.name, ledger.task.sent) = (first.unwrap_or_default(), task.key.checked_sub(SENT));
         (ledger.task.place, ledger.task.version) = (place(&node, &task_id(own.0, own.1)), pos.control.version);
         ledger.secrets = Secrets::of(table, &pos.state, written);
@@ -45,7 +45,7 @@ impl Ledger {
     }
 
     /// Returns the ledger of a task that its graph no longer has.
-    pub(crate) fn bare(reader: &Reader, own: (CheckpointId, u32), is_root: bool) -> Self {
+    pub(crate) fn of_lost_task(reader: &Reader, own: (CheckpointId, u32), is_root: bool) -> Self {
         Self {
             store: Arc::downgrade(&reader.store),
             thread: reader.thread.clone(),
@@ -59,7 +59,7 @@ impl Ledger {
     }
 
     /// Locates the task below a task of the root graph.
-    fn below(&mut self, above: &Self, activation: Activation) {
+    fn place_below(&mut self, above: &Self, activation: Activation) {
         let Activation { call, by_handler, base } = activation;
         self.root = above.root;
         self.secrets.extend(&above.secrets);
@@ -76,7 +76,7 @@ impl Ledger {
         };
         let (thread, birth) = (self.thread.clone(), self.birth);
         let reader = Reader { store, thread, birth, recorder: None, known: None };
-        let (entries, messages) = self.recorded(&reader).await?;
+        let (entries, messages) = self.read_entries(&reader).await?;
         let children = self.children(&reader).await?;
         let mut journal = TaskJournal { entries, questions: self.questions.clone(), children, messages };
         self.secrets.hide(&mut journal);
@@ -90,7 +90,7 @@ impl Ledger {
         Ok(entries)
     }
 
-    async fn recorded(&self, reader: &Reader) -> Result<(Vec<JournalEntry>, Vec<JournalMessage>), RunError> {
+    async fn read_entries(&self, reader: &Reader) -> Result<(Vec<JournalEntry>, Vec<JournalMessage>), RunError> {
         let Some((checkpoint, task)) = self.root else { return Ok((vec![], vec![])) };
         let key = |key: &str| Key::Effect { checkpoint, task, key: key.to_owned() };
         let next = Key::Effect { checkpoint, task: task.saturating_add(1), key: String::new() };
@@ -108,7 +108,7 @@ impl Ledger {
             let depth = self.prefixes.first().map_or(0, JournalPath::depth);
             entries.iter_mut().for_each(|entry| _ = entry.path.drain(..depth.min(entry.path.len())));
         }
-        let messages = attached(&mut entries, self.emitted_messages(reader, checkpoint).await?);
+        let messages = attach_messages(&mut entries, self.emitted_messages(reader, checkpoint).await?);
         Ok((entries, messages))
     }
 
@@ -136,7 +136,7 @@ impl Ledger {
 
     async fn children(&self, reader: &Reader) -> Result<Vec<ChildRun>, RunError> {
         let mut runs = vec![];
-        for (_, call, checkpoint) in reader.called(self.task.own.0, self.task.own.1).await? {
+        for (_, call, checkpoint) in reader.children_of(self.task.own.0, self.task.own.1).await? {
             let Some(record) = reader.record(checkpoint).await? else { continue };
             let is_over = record.control.is_over(&reader.shape(&record).await?);
             let (by_handler, call) = (call >= BY_HANDLER, call & !BY_HANDLER);
@@ -147,7 +147,7 @@ impl Ledger {
 }
 
 /// Attaches messages to the effects whose bodies emitted them; returns the others.
-fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<JournalMessage> {
+fn attach_messages(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<JournalMessage> {
     let mut left = vec![];
     for message in messages {
         let found = message.within.split_last().filter(|_| message.path.is_empty()).and_then(|(key, within)| {
@@ -166,7 +166,7 @@ fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<
 /// Returns the questions of a task: answered ones first, then pending ones.
 fn questions(table: &Table, task: &Task, node: &str) -> Vec<JournalQuestion> {
     let payload = |place: u32, name: &str| {
-        let shows = table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
+        let shows = table.asks(name).map_or_else(QuestionFormat::of::<AnyQuestion>, |asks| asks.shows);
         let earlier = task.answers.as_ref()?.asked.get(&place)?.payload.as_deref();
         earlier.map(|payload| (shows.question)(payload))
     };
@@ -195,7 +195,7 @@ fn questions(table: &Table, task: &Task, node: &str) -> Vec<JournalQuestion> {
 /// Returns the answers of a task, as a reader sees them.
 pub(crate) fn answer_info(table: &Table, task: &Task) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|known| known.answers.values());
-    let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
+    let shows = |name: &str| table.asks(name).map_or_else(QuestionFormat::of::<AnyQuestion>, |asks| asks.shows);
     let info = |(record, bytes): (&AnswerRecord, &Vec<u8>)| AnswerInfo {
         name: record.name.clone(),
         value: (shows(&record.name).answer)(bytes),
@@ -231,7 +231,7 @@ impl TaskSnapshot {
     pub(crate) fn settle_below(&mut self) {
         let (Some(state), Some(activation)) = (&mut self.state, self.activation) else { return };
         for task in &mut state.tasks {
-            task.ledger.below(&self.ledger, activation);
+            task.ledger.place_below(&self.ledger, activation);
             task.settle_below();
         }
     }

@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 use superstep_base::time::{rfc3339, system_time};
 
 use super::snapshot::is_failed;
-use super::status::{ArrivedSignals, StatusKind, may_wait, rests};
+use super::status::{ArrivedSignals, StatusKind, is_resting, may_wait};
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
-    Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,
+    Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, effective_origin,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId, Terms};
@@ -25,7 +25,7 @@ pub struct ThreadInfo {
     /// The name of its graph; empty if the thread was started and nothing of it stored.
     pub graph: String,
     /// The status. Breakpoints and a needed migration do not show here, because only the graph knows of them.
-    pub standing: StatusKind,
+    pub status: StatusKind,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,
     /// The last superstep, from -1.
@@ -63,7 +63,7 @@ impl Serialize for ThreadInfo {
         Object::new(out)?
             .put("thread", self.id.as_str())?
             .put("graph", &self.graph)?
-            .put("status", self.standing)?
+            .put("status", self.status)?
             .put("checkpoint", self.checkpoint)?
             .put("step", self.step)?
             .put("created_at", rfc3339(self.created_at))?
@@ -81,11 +81,11 @@ impl Serialize for ThreadInfo {
 
 impl ThreadInfo {
     /// Returns a thread of which only the status is known.
-    fn new(id: &ThreadId, standing: StatusKind) -> Self {
+    fn new(id: &ThreadId, status: StatusKind) -> Self {
         Self {
             id: id.clone(),
             graph: String::new(),
-            standing,
+            status,
             checkpoint: None,
             step: -1,
             created_at: 0,
@@ -106,7 +106,7 @@ impl ThreadInfo {
     /// Returns true if a task can run now, as far as the records show.
     pub(crate) fn can_resume(&self) -> bool {
         let trusted = self.foreign.as_ref().is_none_or(|foreign| foreign.trusted);
-        trusted && (self.standing == StatusKind::Pending || self.ready)
+        trusted && (self.status == StatusKind::Pending || self.ready)
     }
 
     /// Returns one thread; none if the store does not have it.
@@ -123,7 +123,7 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn read_at(store: &dyn Checkpointer, id: &ThreadId, now: SystemTime) -> Result<Option<Self>, RunError> {
-        Listing::over(store, now).info(id).await
+        Listing::new(store, now).info(id).await
     }
 
     /// Returns all threads of a store, in byte order of length and name. One whose records cannot be read is
@@ -140,7 +140,7 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn all_at(store: &dyn Checkpointer, now: SystemTime) -> Result<Vec<Self>, RunError> {
-        let mut listing = Listing::over(store, now);
+        let mut listing = Listing::new(store, now);
         let mut all = vec![];
         for id in store.threads(None, usize::MAX).await? {
             all.extend(listing.read(&id).await?);
@@ -159,13 +159,13 @@ pub(crate) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    pub(super) fn over(store: &'a dyn Checkpointer, now: SystemTime) -> Self {
+    pub(super) fn new(store: &'a dyn Checkpointer, now: SystemTime) -> Self {
         Self { store, joins: HashMap::new(), now: clock::millis(now) }
     }
 
     /// Returns one thread; a [`Damaged`](StatusKind::Damaged) one if its records cannot be read.
     pub(super) async fn read(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
-        self.info(id).await.or_else(|error| damaged(id, error).map(Some))
+        self.info(id).await.or_else(|error| damaged_info(id, error).map(Some))
     }
 
     async fn info(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
@@ -173,9 +173,9 @@ impl<'a> Listing<'a> {
         let checkpoint = head.checkpoint.unwrap_or_default();
         let keys = vec![Key::About, Key::Task { checkpoint, task: COMMAND_KEY }, Key::Checkpoint(checkpoint)];
         let mut found = self.store.get(id, keys).await?;
-        let record: Option<CheckpointRecord> = decoded(id, "checkpoint", found.pop().flatten())?;
+        let record: Option<CheckpointRecord> = decode_optional(id, "checkpoint", found.pop().flatten())?;
         let commanded = found.pop().flatten().is_some();
-        let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
+        let about: Option<AboutRecord> = decode_optional(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
         let has_stops = !about.stops.is_empty();
         let details = self.details(id, head, record.as_ref(), commanded).await?;
@@ -186,7 +186,7 @@ impl<'a> Listing<'a> {
             created_at: about.created_at,
             updated_at: record.as_ref().map_or(about.created_at, |record| record.created_at),
             fingerprint: record.as_ref().map_or(0, |record| record.shape),
-            foreign: of_store(self.store, about.foreign),
+            foreign: effective_origin(self.store, about.foreign),
             metadata: record.map(|record| record.metadata).unwrap_or_default(),
             has_stops,
             ..details
@@ -216,18 +216,18 @@ impl<'a> Listing<'a> {
         if questions.is_empty() && failed {
             return known(StatusKind::Failed);
         }
-        let planned = self.planned(id, record, &command).await?;
+        let planned = self.planned_count(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
         let arrived = ArrivedSignals::read(self.store, id, checkpoint, &tasks).await?;
         let found = self.waiting(id, &tasks, &arrived);
-        let resting = tasks.iter().filter(|(task, record)| rests((**task, *record), &arrived, self.now)).count();
+        let resting = tasks.iter().filter(|(task, record)| is_resting((**task, *record), &arrived, self.now)).count();
         if !questions.is_empty() {
             let asking = tasks.iter().filter(|(task, record)| asks(record) && !arrived.wakes(**task, record, self.now));
             let asking = asking.count();
             let ready = !failed && planned > done + asking + resting;
-            return Ok(ThreadInfo { standing: StatusKind::Interrupted, questions, ready, ..found });
+            return Ok(ThreadInfo { status: StatusKind::Interrupted, questions, ready, ..found });
         }
-        let standing = match planned {
+        let status = match planned {
             0 => StatusKind::Finished,
             // All tasks have ended without a checkpoint following: their results could not be applied.
             planned if done == planned => StatusKind::Failed,
@@ -235,7 +235,7 @@ impl<'a> Listing<'a> {
             planned if done + resting == planned => StatusKind::AwaitingSignal,
             _ => StatusKind::Pending,
         };
-        Ok(ThreadInfo { standing, ..found })
+        Ok(ThreadInfo { status, ..found })
     }
 
     fn waiting(&self, id: &ThreadId, tasks: &Tasks, arrived: &ArrivedSignals) -> ThreadInfo {
@@ -261,7 +261,7 @@ impl<'a> Listing<'a> {
         let rows = if keys.is_empty() { vec![] } else { self.store.get(id, keys).await? };
         let question = |((task, asked), payload): ((&TaskRecord, &QuestionRecord), Option<Vec<u8>>)| {
             let terms = Terms::of(task, asked);
-            Question { terms, ..Question::untyped(asked, birth, payload.unwrap_or_default()) }
+            Question { terms, ..Question::from_record(asked, birth, payload.unwrap_or_default()) }
         };
         Ok(open.into_iter().zip(rows).map(question).collect())
     }
@@ -278,26 +278,26 @@ impl<'a> Listing<'a> {
     }
 
     /// Returns the number of tasks that a checkpoint plans, including those of a command.
-    async fn planned(
+    async fn planned_count(
         &mut self,
         id: &ThreadId,
         record: &CheckpointRecord,
         command: &TaskRecord,
     ) -> Result<usize, RunError> {
         let control = &record.control;
-        let mut nodes = control.triggered();
+        let mut nodes = control.triggered_nodes();
         nodes.extend(&command.targets);
-        nodes.extend(self.joined(id, record.shape, control).await?);
+        nodes.extend(self.joined_nodes(id, record.shape, control).await?);
         Ok(nodes.len() + control.sends.len() + command.sends.len())
     }
 
-    async fn joined(&mut self, id: &ThreadId, shape: u64, control: &ControlRecord) -> Result<Vec<u32>, RunError> {
+    async fn joined_nodes(&mut self, id: &ThreadId, shape: u64, control: &ControlRecord) -> Result<Vec<u32>, RunError> {
         if !control.has_arrivals() {
             return Ok(vec![]);
         }
         if !self.joins.contains_key(&shape) {
             let found = self.store.get(id, vec![Key::Shape(shape)]).await?.pop().flatten();
-            let stored: Shape = decoded(id, "shape", found)?.unwrap_or_default();
+            let stored: Shape = decode_optional(id, "shape", found)?.unwrap_or_default();
             let joins = stored.joins.iter().map(|(sources, target)| (sources.len(), *target));
             self.joins.insert(shape, joins.collect());
         }
@@ -315,7 +315,7 @@ pub(crate) struct Progress {
 }
 
 /// Returns a thread whose records cannot be read as a list entry; passes other errors on.
-fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
+fn damaged_info(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     match &error {
         RunError::Checkpoint(CheckpointError::Damaged { .. } | CheckpointError::Format { .. }) => {}
         _ => return Err(error),
@@ -327,7 +327,7 @@ fn asks(task: &TaskRecord) -> bool {
     task.status != TaskStatus::Done && task.questions.iter().any(|asked| !asked.answered)
 }
 
-fn decoded<T: serde::de::DeserializeOwned>(
+fn decode_optional<T: serde::de::DeserializeOwned>(
     id: &ThreadId,
     what: &str,
     bytes: Option<Vec<u8>>,

@@ -3,12 +3,12 @@
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::signal::untyped;
+use crate::graph::interrupt::signal::untyped_json;
 use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest};
 use crate::graph::node::NodeId;
 use crate::graph::records::mailbox::{check_key, pending_signals};
 use crate::graph::records::{KeyedSignal, PendingSignal, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
-use crate::graph::state::stored_value::short;
+use crate::graph::state::stored_value::short_name;
 use crate::graph::state::{Boxed, State};
 
 /// Held from the lookup of a key until its signal is stored. Other processes send through the process that opened the
@@ -85,10 +85,10 @@ impl ThreadCore {
         Box::pin(async move {
             self.check_whole("a signal")?;
             let (reader, head) = self.known("a signal").await?;
-            head.checkpoint.ok_or_else(|| self.unknown())?;
+            head.checkpoint.ok_or_else(|| self.empty_input_error())?;
             self.check_trusted().await?;
             let key = request.key.clone();
-            let record = self.checked(request)?;
+            let record = self.check_signal(request)?;
             let Some(key) = key else { return self.post(&reader, record, None).await };
             check_key(&key)?;
             let _sending = KEYED_SENDING.lock().await;
@@ -124,7 +124,7 @@ impl ThreadCore {
         Box::pin(async move {
             let (reader, _) = self.known("a mailbox").await?;
             let pending_signals = pending_signals(&*reader.store, &reader.thread).await?;
-            Ok(pending_signals.into_iter().map(|pending| self.shown(pending)).collect())
+            Ok(pending_signals.into_iter().map(|pending| self.sent_signal(pending)).collect())
         })
     }
 
@@ -133,7 +133,7 @@ impl ThreadCore {
             self.check_whole("a mailbox")?;
             let (reader, _) = self.known("a mailbox").await?;
             let lease = reader.store.claim(&reader.thread, Claim::IfFree).await?;
-            let Some(head) = reader.store.head(&reader.thread).await? else { return Err(self.unknown()) };
+            let Some(head) = reader.store.head(&reader.thread).await? else { return Err(self.empty_input_error()) };
             let found = reader.store.get(&reader.thread, vec![id.key()]).await?;
             if id.is_keyed() || found.iter().all(Option::is_none) {
                 return Err(RunError::NoSuchSignal { thread: reader.thread, id });
@@ -145,15 +145,15 @@ impl ThreadCore {
     }
 
     /// Checks a signal's type and size and returns its record.
-    fn checked(&self, request: SignalRequest) -> Result<SignalRecord, RunError> {
+    fn check_signal(&self, request: SignalRequest) -> Result<SignalRecord, RunError> {
         let bytes = request.bytes.clone()?;
         let SignalRequest { name, .. } = &request;
-        let Some(receives) = self.graph.table.receives(name) else {
+        let Some(receives) = self.graph.table.declared_signal(name) else {
             let declared = self.graph.table.signals().into_iter().map(|name| format!("`{name}`")).collect();
             return Err(RunError::UnknownSignal { signal: name.clone(), declared });
         };
         let mistyped = |reason| {
-            let reason = format!("`{}` is {}: {reason}", short(receives.type_name), (receives.shape)());
+            let reason = format!("`{}` is {}: {reason}", short_name(receives.type_name), (receives.shape)());
             RunError::MistypedSignal { id: None, signal: name.clone(), reason }
         };
         let value = (receives.take)(&request, bytes).map_err(mistyped)?;
@@ -165,9 +165,10 @@ impl ThreadCore {
         Ok(SignalRecord { name, value, by, at: self.environment.host.now(), note })
     }
 
-    fn shown(&self, pending: PendingSignal) -> SentSignal {
+    fn sent_signal(&self, pending: PendingSignal) -> SentSignal {
         let PendingSignal { id, record: SignalRecord { name, value, by, at, note } } = pending;
-        let show = self.graph.table.receives(&name).map_or(untyped as fn(&[u8]) -> _, |receives| receives.show);
+        let show =
+            self.graph.table.declared_signal(&name).map_or(untyped_json as fn(&[u8]) -> _, |receives| receives.show);
         SentSignal { id, value: show(&value), name, by, at, note }
     }
 }

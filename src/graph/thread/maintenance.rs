@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    self, AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
-    Retention, Swept, ThreadId, decode_record, encode_again, encode_record,
+    self, AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, GcCounts, Head, Key, Lease, Order,
+    Record, Retention, ThreadId, decode_record, encode_again, encode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -58,7 +58,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// As [`checkpoint::gc`].
-    pub async fn gc(&self, policy: &Retention) -> Result<Swept, RunError> {
+    pub async fn gc(&self, policy: &Retention) -> Result<GcCounts, RunError> {
         self.core.gc(policy).await
     }
 
@@ -94,36 +94,36 @@ impl ThreadCore {
             let (reader, head) = self.reader("a tag").await?;
             self.check_at(&reader).await?;
             let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
-            let id = self.at.or(newest).ok_or_else(|| self.unknown())?;
+            let id = self.at.or(newest).ok_or_else(|| self.empty_input_error())?;
             Ok(checkpoint::tag(&*reader.store, &reader.thread, id, name).await?)
         })
     }
 
     pub(crate) fn untag<'a>(&'a self, name: &'a str) -> Boxed<'a, Result<Option<CheckpointId>, RunError>> {
         Box::pin(async move {
-            let (store, thread) = self.stored("a tag")?;
+            let (store, thread) = self.store_and_id("a tag")?;
             Ok(checkpoint::untag(&**store, thread, name).await?)
         })
     }
 
     pub(crate) fn tags(&self) -> Boxed<'_, Result<Vec<(String, CheckpointId)>, RunError>> {
         Box::pin(async move {
-            let (store, thread) = self.stored("tags")?;
+            let (store, thread) = self.store_and_id("tags")?;
             Ok(checkpoint::tags(&**store, thread).await?)
         })
     }
 
-    pub(crate) fn gc<'a>(&'a self, policy: &'a Retention) -> Boxed<'a, Result<Swept, RunError>> {
+    pub(crate) fn gc<'a>(&'a self, policy: &'a Retention) -> Boxed<'a, Result<GcCounts, RunError>> {
         Box::pin(async move {
             self.check_whole("a removal")?;
-            let (store, thread) = self.stored("a removal")?;
+            let (store, thread) = self.store_and_id("a removal")?;
             Ok(checkpoint::gc(&**store, thread, policy).await?)
         })
     }
 
     pub(crate) fn trust(&self) -> Boxed<'_, Result<bool, RunError>> {
         Box::pin(async move {
-            let (store, thread) = self.stored("trust")?;
+            let (store, thread) = self.store_and_id("trust")?;
             Ok(checkpoint::trust(&**store, thread).await?)
         })
     }
@@ -141,7 +141,7 @@ impl ThreadCore {
         })
     }
 
-    fn stored(&self, what: &'static str) -> Result<(&Arc<dyn Checkpointer>, &ThreadId), RunError> {
+    fn store_and_id(&self, what: &'static str) -> Result<(&Arc<dyn Checkpointer>, &ThreadId), RunError> {
         self.graph.store.as_ref().zip(self.id.as_ref()).ok_or(RunError::NoCheckpointer { what })
     }
 
@@ -189,7 +189,7 @@ impl Copy<'_> {
             let is_last = page.len() < PAGE;
             let end = page.last().map(|(key, _)| key.clone());
             let kept = page.into_iter().filter(|(key, _)| belongs(key, way, at));
-            let kept = kept.map(|record| self.fresh(record, at)).collect::<Result<Vec<_>, _>>()?;
+            let kept = kept.map(|record| self.adjust(record, at)).collect::<Result<Vec<_>, _>>()?;
             self.commit(kept, None).await?;
             let Some(end) = end.filter(|_| !is_last) else { return Ok(()) };
             from = end; // it is copied twice, which changes nothing
@@ -199,7 +199,7 @@ impl Copy<'_> {
     /// Adjusts a record for the new thread: its creation time, and the log line of the last checkpoint. Log entries of
     /// tasks that ran at that checkpoint are copied but not part of its state, so later entries start a range of their
     /// own.
-    fn fresh(&self, (key, bytes): Record, at: CheckpointId) -> Result<Record, RunError> {
+    fn adjust(&self, (key, bytes): Record, at: CheckpointId) -> Result<Record, RunError> {
         match key {
             Key::About => {
                 let about: AboutRecord = decode_record(&self.reader.thread, &key, &bytes)?;

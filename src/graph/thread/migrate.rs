@@ -11,7 +11,7 @@ use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::records::mapping::refuse;
 use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks};
 use crate::graph::run::Run;
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Position, Task};
 use crate::graph::view::event::task_id;
 use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View};
@@ -31,7 +31,7 @@ impl ThreadCore {
         records: &Tasks,
         mapping: &Mapping,
     ) -> Result<(), RunError> {
-        let mut tasks = planned(&run.table, &run.pos);
+        let mut tasks = planned_tasks(&run.table, &run.pos);
         reader.restore(&run.table, "", &mut tasks, records.clone(), mapping).await?;
         let mut misfits = mapping.misfits();
         misfits.extend(inside(&run.table, reader, (&run.pos, mapping), &tasks).await?);
@@ -49,8 +49,8 @@ pub(crate) async fn nested(
 ) -> Result<Option<(NestedState, Vec<Incompatibility>)>, RunError> {
     let Some(found) = child_of(table, reader, at, task).await? else { return Ok(None) };
     let (snapshot, misfits) = found.child.0.nested(reader, found.id).await?;
-    let misfits = if task.is_done() { vec![] } else { found.named(table, task, misfits) };
-    let ChildOf { child, call, before, .. } = found;
+    let misfits = if task.is_done() { vec![] } else { found.name_misfits(table, task, misfits) };
+    let TaskChild { child, call, before, .. } = found;
     let base = match before.filter(|_| child.0.is_per_thread()) {
         Some(before) => reader.record(before).await?.map_or(0, |record| record.control.version),
         None => 0,
@@ -74,12 +74,12 @@ pub(crate) async fn inside(
     for task in tasks.iter().filter(|task| !task.is_done()) {
         let Some(found) = child_of(table, reader, at, task).await?.filter(|found| found.is_sure) else { continue };
         let inside = found.child.0.misfits(reader, found.id).await?;
-        misfits.extend(found.named(table, task, inside));
+        misfits.extend(found.name_misfits(table, task, inside));
     }
     Ok(misfits)
 }
 
-struct ChildOf<'a> {
+struct TaskChild<'a> {
     child: &'a AnyChild,
     id: CheckpointId,
     /// Set if the subgraph is certainly the task's own.
@@ -90,9 +90,9 @@ struct ChildOf<'a> {
     before: Option<CheckpointId>,
 }
 
-impl ChildOf<'_> {
+impl TaskChild<'_> {
     /// Returns the incompatibilities with the node in which they are; none if the subgraph may be another's.
-    fn named(&self, table: &Table, task: &Task, misfits: Vec<Incompatibility>) -> Vec<Incompatibility> {
+    fn name_misfits(&self, table: &Table, task: &Task, misfits: Vec<Incompatibility>) -> Vec<Incompatibility> {
         let node = table.node_name(task.node);
         let named = |misfit| Incompatibility::Inside { node: node.to_string(), misfit: Box::new(misfit) };
         misfits.into_iter().filter(|_| self.is_sure).map(named).collect()
@@ -105,7 +105,7 @@ async fn child_of<'a>(
     reader: &Reader,
     (pos, mapping): (&Position, &Mapping),
     task: &Task,
-) -> Result<Option<ChildOf<'a>>, RunError> {
+) -> Result<Option<TaskChild<'a>>, RunError> {
     let children = table.children_of(task.node);
     if children.is_empty() {
         return Ok(None);
@@ -113,14 +113,14 @@ async fn child_of<'a>(
     let own =
         pos.children.iter().find(|(known, _)| *known == table.node_name(task.node).to_string()).map(|(_, id)| *id);
     let key = mapping.stored_task(task.key);
-    let called = reader.called(pos.meta.id, key).await?;
+    let called = reader.children_of(pos.meta.id, key).await?;
     let foremost = reader.active_child(&[(key, task.to_record())].into(), called).await?;
     let call = foremost.map(|(_, call, _)| call);
     let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);
     let same = children.iter().find(|child| Some(child.0.fingerprint()) == shape);
     let is_sure = same.is_some() || children.len() == 1;
-    Ok(same.or(children.first()).map(|child| ChildOf { child, id, is_sure, call, before: own }))
+    Ok(same.or(children.first()).map(|child| TaskChild { child, id, is_sure, call, before: own }))
 }
 
 /// A stored task that this version of the graph cannot plan.
@@ -136,10 +136,10 @@ impl LostTask {
             let record = records.get(&key).cloned().unwrap_or_default();
             Self { node, key, record }
         };
-        mapping.lost().into_iter().map(lost).collect()
+        mapping.lost_tasks().into_iter().map(lost).collect()
     }
 
-    pub(crate) async fn shown(
+    pub(crate) async fn into_snapshot(
         self,
         table: &Arc<Table>,
         reader: &Reader,
@@ -162,7 +162,7 @@ impl LostTask {
             wake: None,
             awaits: vec![],
             effects: record.effects,
-            ledger: Ledger::bare(reader, (pos.meta.id, key), is_root),
+            ledger: Ledger::of_lost_task(reader, (pos.meta.id, key), is_root),
             activation: None,
         })
     }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    AboutRecord, Checkpointer, Claim, Head, Key, StopRecord, ThreadId, about_thread, encode_record, of_store,
+    AboutRecord, Checkpointer, Claim, Head, Key, StopRecord, ThreadId, about_thread, effective_origin, encode_record,
     similar_threads,
 };
 use crate::graph::build::{StopOverrides, Stops};
@@ -18,7 +18,7 @@ use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Exit,
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Clock, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
-use crate::graph::run::{KeptStep, Run, trace};
+use crate::graph::run::{Run, StoppedStep, trace};
 use crate::graph::state::{State, Stored};
 use crate::graph::superstep::{Position, StoredChannels};
 use crate::graph::view::Sink;
@@ -30,7 +30,7 @@ const TASK: u64 = 1024;
 pub(crate) struct RunEnd {
     pub position: Position,
     /// The superstep that it left interrupted.
-    pub step: Option<KeptStep>,
+    pub step: Option<StoppedStep>,
 }
 
 /// A [`RunEnd`], and the lease under which it was stored.
@@ -152,7 +152,7 @@ impl ThreadCore {
     }
 
     fn check_trust(store: &dyn Checkpointer, id: &ThreadId, about: Option<&AboutRecord>) -> Result<(), RunError> {
-        let foreign = of_store(store, about.and_then(|about| about.foreign.clone()));
+        let foreign = effective_origin(store, about.and_then(|about| about.foreign.clone()));
         match foreign.is_some_and(|foreign| !foreign.trusted) {
             true => Err(RunError::Foreign { thread: id.clone() }),
             false => Ok(()),
@@ -179,7 +179,7 @@ impl ThreadCore {
         Err(RunError::UnknownThread { thread: reader.thread, near })
     }
 
-    pub(crate) fn unknown(&self) -> RunError {
+    pub(crate) fn empty_input_error(&self) -> RunError {
         RunError::EmptyInput { thread: self.id.clone().unwrap_or_else(|| "".into()) }
     }
 
@@ -256,7 +256,7 @@ impl ThreadCore {
         let Some(end) = self.take_end(recorder) else { return Ok(None) };
         // A command that is stored beside the checkpoint may have changed the position already.
         let command = Key::Task { checkpoint: end.position.meta.id, task: COMMAND_KEY };
-        Ok(reader.one(command).await?.is_none().then_some(end))
+        Ok(reader.get_one(command).await?.is_none().then_some(end))
     }
 
     /// Returns a reader that keeps what it has read, and starts with the state in which the graph left the thread.
@@ -301,7 +301,7 @@ pub(super) fn is_resumable(exit: &Exit) -> bool {
 /// Returns the end of a run, if it can be kept and is worth it: values that are never saved do not outlive their run, and
 /// a run moves the writes of its input into the task that applies them.
 pub(super) fn end_to_keep(mut run: Run) -> Option<Box<RunEnd>> {
-    let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
+    let is_whole = run.table.schema.channels().iter().all(|channel| channel.storage() != Stored::Never);
     if !is_whole || !run.is_root() || run.pos.start.is_some() {
         return None;
     }

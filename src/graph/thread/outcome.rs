@@ -243,12 +243,12 @@ impl Run {
         self.plan();
         let open = self.step.tasks.iter().filter(|task| !task.is_done() && task.node != START_NODE);
         let next = open.map(|task| self.node_name(task.node).to_string()).collect();
-        Rest { state: Arc::new(self.live()), next }
+        Rest { state: Arc::new(self.live_state()), next }
     }
 }
 
 /// Logs the end of a run.
-pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
+pub(crate) fn log_end<S>(outcome: &Result<Outcome<S>, RunError>) {
     let outcome = match outcome {
         Err(error) => return tracing::error!(%error, "the run failed"),
         Ok(Outcome::Cancelled(_)) => return tracing::warn!("the run was cancelled"),

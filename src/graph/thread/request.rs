@@ -68,7 +68,7 @@ impl<S: State, N> Request<S, N> {
 
     /// Adds the input as JSON for the routers after START in a data-defined graph, which read it beneath the state,
     /// including keys that are no channels. It is not stored.
-    pub fn given(mut self, input: Map<String, Value>) -> Self {
+    pub fn with_raw_input(mut self, input: Map<String, Value>) -> Self {
         self.request.given = Some(Arc::new(input));
         self
     }

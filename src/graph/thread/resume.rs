@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::answer::{MatchedAnswer, past, the_only, with_expired};
+use super::answer::{MatchedAnswer, the_only, unmatched_error, with_expired};
 use super::fork::{attach_journals, fork_upwards};
 use super::handle::ThreadCore;
 use super::open::end_to_keep;
@@ -20,14 +20,14 @@ use crate::graph::run::Run;
 use crate::graph::superstep::Task;
 
 /// Checked answers, and the records of the tasks that they are for.
-struct MatchedLeft {
+struct MatchedStep {
     records: Tasks,
     matched: Vec<MatchedAnswer>,
 }
 
 impl ThreadCore {
     /// Resumes the thread. Everything written before a task runs is one commit.
-    pub(super) async fn resumed(
+    pub(super) async fn resume_run(
         &self,
         shared: Arc<Shared>,
         answers: Vec<Answer>,
@@ -37,7 +37,7 @@ impl ThreadCore {
         if let Some(recorder) = &recorder {
             recorder.gather();
         }
-        let run = self.load_to_resume(shared, answers, command).await?;
+        let run = self.load_for_resume(shared, answers, command).await?;
         if let Some(recorder) = &recorder {
             recorder.keep_gathered().await?;
         }
@@ -49,7 +49,7 @@ impl ThreadCore {
 
     /// Loads the run to resume, with results restored, answers stored and the command applied; on a fork where one is
     /// needed.
-    async fn load_to_resume(
+    async fn load_for_resume(
         &self,
         shared: Arc<Shared>,
         answers: Vec<Answer>,
@@ -63,10 +63,10 @@ impl ThreadCore {
         }
         // A checkpoint inside a subgraph: each graph around it is forked, and the run resumes from the new head.
         if let Some(thread) = self.replay_in_subgraph(&shared).await? {
-            return Box::pin(thread.load_to_resume(shared, answers, command)).await;
+            return Box::pin(thread.load_for_resume(shared, answers, command)).await;
         }
         let (mut run, loaded) = self.load(shared, false).await?;
-        let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
+        let Some((reader, mut mapping)) = loaded else { return self.begin_with_command(run, answers, command) };
         run.limit();
         run.stops.breakpoints_active = false;
         // Fast path: answers to the superstep that the last run left touch only the tasks they are for.
@@ -79,13 +79,13 @@ impl ThreadCore {
         }
         run.drop_left_step();
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
-            return Err(self.unknown());
+            return Err(self.empty_input_error());
         }
         let behind = !run.is_at_head();
         let travels = (self.at.is_some() && answers.is_empty()) || self.settings.restart_superstep;
         let mut records = reader.tasks(run.pos.meta.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
-            let before = reader.finished(&run.table, "", before, &mapping).await?;
+            let before = reader.load_result(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, &before);
         }
         // Travelling runs tasks again, on a fork, unless it starts from an update or a fork that is still the head.
@@ -105,14 +105,14 @@ impl ThreadCore {
         // Answers are stored before the command is applied, and both before any task runs.
         if !answers.is_empty() {
             let given = (answers, now);
-            self.answered(&mut run, &reader, &mut records, given, forks.then_some(&mapping)).await?;
+            self.apply_answers(&mut run, &reader, &mut records, given, forks.then_some(&mapping)).await?;
         } else if travels && !forks {
             self.forget(&run, &reader, &records, &mapping).await?;
         }
         let (carried, origin) = (forks && travels, run.pos.meta.id);
         // Without answers nothing has forked yet: the command's checkpoint is the fork, or an empty one.
         match command {
-            Some(command) => self.commanded(&mut run, &reader, &mut records, command, (carried, &mapping)).await?,
+            Some(command) => self.apply_command(&mut run, &reader, &mut records, command, (carried, &mapping)).await?,
             None if carried => run.fork(Source::Fork, vec![]).await?,
             None => {}
         }
@@ -166,14 +166,19 @@ impl ThreadCore {
     }
 
     /// Starts a thread that has never run with a command; anything else is an error.
-    fn unstarted(&self, mut run: Run, answers: Vec<Answer>, command: Option<AnyCommand>) -> Result<Run, RunError> {
+    fn begin_with_command(
+        &self,
+        mut run: Run,
+        answers: Vec<Answer>,
+        command: Option<AnyCommand>,
+    ) -> Result<Run, RunError> {
         if !answers.is_empty() {
             let thread = self.id.as_ref().map(|id| format!(" `{id}`")).unwrap_or_default();
             return Err(RunError::UnknownQuestion { question: format!("on thread{thread}, which has never run") });
         }
-        let command = command.ok_or_else(|| self.unknown())?;
+        let command = command.ok_or_else(|| self.empty_input_error())?;
         if command.writes.is_empty() && command.goto.is_empty() {
-            return Err(self.unknown());
+            return Err(self.empty_input_error());
         }
         run.limit();
         let AnyCommand { writes, goto, .. } = command;
@@ -184,7 +189,7 @@ impl ThreadCore {
 
     /// Applies a command: a fork stores it with its checkpoint; otherwise a goto is recorded at the present checkpoint,
     /// and an update makes a checkpoint of its own (V7).
-    async fn commanded(
+    async fn apply_command(
         &self,
         run: &mut Run,
         reader: &Reader,
@@ -211,8 +216,8 @@ impl ThreadCore {
         if updates {
             let origin = run.pos.meta.id;
             run.fork(Source::Update, puts).await?;
-            run.does_not_count();
-            let puts = self.copied(run, reader, (origin, false), records, mapping).await?;
+            run.allow_extra_step();
+            let puts = self.copy_tasks(run, reader, (origin, false), records, mapping).await?;
             recorder.commit(puts, None).await?;
             return Ok(());
         }
@@ -227,7 +232,7 @@ impl ThreadCore {
 
     /// Stores answers at the checkpoint itself, or at a fork that continues with copies of its tasks and their
     /// subgraphs.
-    async fn answered(
+    async fn apply_answers(
         &self,
         run: &mut Run,
         reader: &Reader,
@@ -235,12 +240,12 @@ impl ThreadCore {
         (answers, now): (Vec<Answer>, u64),
         forks: Option<&Mapping>,
     ) -> Result<(), RunError> {
-        let matched = self.matching(reader, records, answers, now).await?;
+        let matched = self.match_answers(reader, records, answers, now).await?;
         if let Some(mapping) = forks {
             let way = (run.pos.meta.id, !run.is_at_head());
             run.fork(Source::Fork, vec![]).await?;
-            run.does_not_count();
-            let puts = self.copied(run, reader, way, records, mapping).await?;
+            run.allow_extra_step();
+            let puts = self.copy_tasks(run, reader, way, records, mapping).await?;
             if let Some(recorder) = run.recorder() {
                 recorder.commit_now(puts).await?;
             }
@@ -255,7 +260,7 @@ impl ThreadCore {
         run: Run,
         reader: &Reader,
         answers: &[Answer],
-    ) -> Result<(Run, Option<MatchedLeft>), RunError> {
+    ) -> Result<(Run, Option<MatchedStep>), RunError> {
         let Some(left) = &run.step.left else { return Ok((run, None)) };
         let now = self.environment.host.now();
         let runs_others = self.settings.restart_superstep || self.limits.rerun_unanswered || left.has_expired(now);
@@ -275,7 +280,7 @@ impl ThreadCore {
         reader: &Reader,
         answers: &[Answer],
         now: u64,
-    ) -> Result<Option<MatchedLeft>, RunError> {
+    ) -> Result<Option<MatchedStep>, RunError> {
         let (mut places, mut named, mut taken) = (vec![], vec![], vec![]);
         for answer in answers {
             let (at, id) = match answer.to {
@@ -285,7 +290,7 @@ impl ThreadCore {
                     (place(run, id), id)
                 }
             };
-            let Some(at) = at else { return Err(past(reader, To::Id(id), id.to_string()).await?) };
+            let Some(at) = at else { return Err(unmatched_error(reader, To::Id(id), id.to_string()).await?) };
             taken.push(id);
             places.push(at);
             named.push(Answer { to: To::Id(id), ..answer.clone() });
@@ -299,8 +304,8 @@ impl ThreadCore {
             let Some(row) = row else { return Ok(None) };
             records.insert(task, decode_record(&reader.thread, "task", &row)?);
         }
-        let matched = self.matching(reader, &records, named, now).await?;
-        Ok(Some(MatchedLeft { records, matched }))
+        let matched = self.match_answers(reader, &records, named, now).await?;
+        Ok(Some(MatchedStep { records, matched }))
     }
 
     /// Keeps what this run has taken up, and not changed, for the next one.
@@ -315,7 +320,7 @@ impl ThreadCore {
         &self,
         mut run: Run,
         reader: &Reader,
-        MatchedLeft { mut records, matched }: MatchedLeft,
+        MatchedStep { mut records, matched }: MatchedStep,
     ) -> Result<Run, RunError> {
         self.store_answers(&run, reader, &mut records, matched).await?;
         let (mapping, mut changed) = (run.own_mapping(), vec![]);

@@ -8,7 +8,7 @@ use tracing::Instrument;
 
 use super::handle::ThreadCore;
 use super::open::{RunEnd, end_to_keep, is_resumable};
-use super::outcome::{Outcome, ended};
+use super::outcome::{Outcome, log_end};
 use super::request::{AnyRequest, Kind};
 use crate::checkpoint::TaskStatus;
 use crate::graph::context::{Exit, GraphScope, Shared};
@@ -20,7 +20,7 @@ use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{AnyState, AnyWrite, Boxed};
 use crate::graph::superstep::Position;
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::view::Sink;
 
 const RUNNING: &str = "running a thread";
@@ -37,20 +37,20 @@ impl ThreadCore {
         request: AnyRequest,
         sink: Option<Sink>,
     ) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
-        Box::pin(self.perform(Box::new(request), sink))
+        Box::pin(self.run_traced(Box::new(request), sink))
     }
 
-    pub(crate) async fn perform(
+    pub(crate) async fn run_traced(
         &self,
         request: Box<AnyRequest>,
         sink: Option<Sink>,
     ) -> Result<Outcome<AnyState>, RunError> {
         if !trace::is_on() {
-            return catch_panics(RUNNING, self.performed(request, sink)).await;
+            return catch_panics(RUNNING, self.run_locked(request, sink)).await;
         }
         let span = trace::run_span(self.id.as_ref(), &self.graph.name, &[]);
-        let outcome = Box::pin(catch_panics(RUNNING, self.performed(request, sink))).instrument(span.clone()).await;
-        span.in_scope(|| ended(&outcome));
+        let outcome = Box::pin(catch_panics(RUNNING, self.run_locked(request, sink))).instrument(span.clone()).await;
+        span.in_scope(|| log_end(&outcome));
         outcome
     }
 
@@ -59,7 +59,7 @@ impl ThreadCore {
             if self.graph.store.is_none() {
                 return Err(RunError::NoCheckpointer { what: "retry" });
             }
-            self.clone().restart_superstep().perform(Box::new(AnyRequest::proceed()), None).await
+            self.clone().restart_superstep().run_traced(Box::new(AnyRequest::proceed()), None).await
         })
     }
 
@@ -68,7 +68,7 @@ impl ThreadCore {
         self
     }
 
-    async fn performed(&self, request: Box<AnyRequest>, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
+    async fn run_locked(&self, request: Box<AnyRequest>, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
         self.check_whole("a run")?;
         self.check()?;
         self.check_writes(request.writes())?;
@@ -116,7 +116,7 @@ impl ThreadCore {
         shared: Arc<Shared>,
     ) -> Result<(Outcome<AnyState>, Option<Box<RunEnd>>), RunError> {
         // Boxed, the run too: a run that waits in a node keeps no room for loading.
-        let mut run = Box::pin(self.prepared(request, shared)).await?;
+        let mut run = Box::pin(self.load_run(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         run.shared.stragglers.wait(|| run.table.declares_waits()).await?;
@@ -133,11 +133,11 @@ impl ThreadCore {
     }
 
     /// Loads the thread as a run, with the request applied to it.
-    async fn prepared(&self, request: Box<AnyRequest>, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
+    async fn load_run(&self, request: Box<AnyRequest>, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
         let writes = match request.kind {
             Kind::Input(writes) => writes,
             Kind::Go { answers, command } => {
-                return Box::pin(self.resumed(shared, answers, command)).await.map(Box::new);
+                return Box::pin(self.resume_run(shared, answers, command)).await.map(Box::new);
             }
         };
         let end = shared.recorder.as_ref().and_then(|recorder| self.take_end_at_rest(recorder));
@@ -156,7 +156,7 @@ impl ThreadCore {
         let (mut run, loaded) = self.load(shared, true).await?;
         if let Some((reader, mapping)) = loaded {
             let mut records = reader.tasks(run.pos.meta.id).await?;
-            reader.commanded(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
+            reader.apply_stored_command(&run.table, &mut run.pos, "", &mut records, &mapping).await?;
             mapping.check_pin(&reader)?;
             if !self.settings.discard && self.at.is_none() {
                 mapping.check(&reader)?;
@@ -202,13 +202,13 @@ impl ThreadCore {
             return Ok(());
         }
         let thread = self.id.clone().unwrap_or_else(|| "".into());
-        let waiting = planned(&run.table, &run.pos);
+        let waiting = planned_tasks(&run.table, &run.pos);
         let names = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
         let pending = self.open_questions(run).await?;
         let reason = match pending.len() {
-            0 => unfinished(names),
-            1 => format!("it waits for an answer to {}", counted(pending)),
-            _ => format!("it waits for answers to {}", counted(pending)),
+            0 => unfinished_text(names),
+            1 => format!("it waits for an answer to {}", count_names(pending)),
+            _ => format!("it waits for answers to {}", count_names(pending)),
         };
         Err(RunError::Unfinished { thread, reason })
     }
@@ -222,13 +222,13 @@ impl ThreadCore {
     }
 }
 
-fn unfinished(tasks: Vec<String>) -> String {
+fn unfinished_text(tasks: Vec<String>) -> String {
     let has = if tasks.len() == 1 { "has" } else { "have" };
-    format!("{} {has} not finished", counted(tasks))
+    format!("{} {has} not finished", count_names(tasks))
 }
 
 /// Joins the names in order, each once, with its number of occurrences.
-fn counted(names: Vec<String>) -> String {
+fn count_names(names: Vec<String>) -> String {
     let mut times = BTreeMap::<String, usize>::new();
     names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
     let parts =

@@ -12,14 +12,16 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{BY_HANDLER, COMMAND_KEY, Called, Caller, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT};
+use crate::graph::records::{
+    BY_HANDLER, COMMAND_KEY, Caller, ChildPointer, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT,
+};
 use crate::graph::run::{ParentPointer, Run};
 use crate::graph::state::State;
 use crate::graph::superstep::Position;
 
 impl Scope {
     /// Returns the nodes and call numbers that lead to the subgraph of these tasks.
-    fn way(&self, callers: &[Caller]) -> Vec<String> {
+    fn subgraph_path(&self, callers: &[Caller]) -> Vec<String> {
         let part = |(node, caller): (&String, &Caller)| match caller.call.checked_sub(BY_HANDLER) {
             Some(call) => (format!("{HANDLER}{node}"), call),
             None => (node.clone(), caller.call),
@@ -29,7 +31,7 @@ impl Scope {
     }
 
     /// Returns a namespace with the present names of its nodes.
-    fn present(&self, namespace: &[String]) -> Vec<String> {
+    fn present_names(&self, namespace: &[String]) -> Vec<String> {
         let mut known = self.nodes.iter().zip(&self.names);
         let now = |name: &String| match name.starts_with('#') {
             true => name.clone(),
@@ -78,7 +80,7 @@ fn wake_task(record: &mut TaskRecord, now: u64) -> bool {
 }
 
 /// The record that points at the newest checkpoint of a graph.
-pub(crate) enum Above {
+pub(crate) enum TipPointer {
     /// The head: the graph is the root.
     Head,
     /// The tasks that run the subgraph and those around it, outermost first.
@@ -88,9 +90,9 @@ pub(crate) enum Above {
 }
 
 /// A loaded run, with the reader and mapping it was loaded with.
-pub(crate) struct Scoped {
+pub(crate) struct ScopedRun {
     pub run: Run,
-    pub loaded: Option<Loaded>,
+    pub loaded: Option<ReaderMapping>,
     pub is_head: bool,
 }
 
@@ -129,7 +131,7 @@ impl ThreadCore {
         thread.scope.nodes.clone_from(&self.scope.nodes);
         thread.scope.names.clone_from(&self.scope.names);
         thread.scope.names.extend(self.graph.table.names_down(&nodes));
-        let missing = nodes.first().filter(|node| self.graph.table.named(node).is_none());
+        let missing = nodes.first().filter(|node| self.graph.table.node_index(node).is_none());
         thread.scope.unknown = self.scope.unknown.as_ref().or(missing).cloned();
         thread.scope.nodes.extend(nodes);
         thread
@@ -140,19 +142,19 @@ impl ThreadCore {
         &self,
         reader: &Reader,
         head: Option<Head>,
-    ) -> Result<Option<(CheckpointId, Above)>, RunError> {
+    ) -> Result<Option<(CheckpointId, TipPointer)>, RunError> {
         if let Some(node) = &self.scope.unknown {
             return Err(RunError::UnknownNode { node: node.clone() });
         }
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
-        let mut above = Above::Head;
+        let mut above = TipPointer::Head;
         let mut way = &self.scope.names[..];
         while !way.is_empty() {
-            let Some(below) = reader.below(at, way).await? else { return Ok(None) };
+            let Some(below) = reader.subgraph_tip(at, way).await? else { return Ok(None) };
             above = match (below.caller, above) {
-                (None, _) => Above::Ended(at, below.name),
-                (Some(caller), Above::Task(callers)) => Above::Task([callers, vec![caller]].concat()),
-                (Some(caller), Above::Head | Above::Ended(..)) => Above::Task(vec![caller]),
+                (None, _) => TipPointer::Ended(at, below.name),
+                (Some(caller), TipPointer::Task(callers)) => TipPointer::Task([callers, vec![caller]].concat()),
+                (Some(caller), TipPointer::Head | TipPointer::Ended(..)) => TipPointer::Task(vec![caller]),
             };
             (at, way) = (below.at, &way[below.steps..]);
         }
@@ -178,12 +180,12 @@ impl ThreadCore {
     }
 
     /// Loads the position of the thread, or of the checkpoint `at`, for a write, unless it is known.
-    pub(crate) async fn scoped(
+    pub(crate) async fn load_for_update(
         &self,
         shared: Arc<Shared>,
         at: Option<CheckpointId>,
         known: Option<Box<RunEnd>>,
-    ) -> Result<Scoped, RunError> {
+    ) -> Result<ScopedRun, RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
             return Err(RunError::NoCheckpointer { what: "updating a thread" });
@@ -197,7 +199,7 @@ impl ThreadCore {
         if let Some(known) = known {
             let run = Run::new(table, shared, GraphScope::root(), known.position);
             let mapping = run.own_mapping();
-            return Ok(Scoped { run, loaded: Some((reader, mapping)), is_head: true });
+            return Ok(ScopedRun { run, loaded: Some((reader, mapping)), is_head: true });
         }
         self.check_at(&reader).await?;
         let (newest, above) = self.newest(&reader, Some(recorder.head())).await?.unzip();
@@ -208,7 +210,7 @@ impl ThreadCore {
                 return Err(RunError::InvalidUpdate { what: "the subgraph has no state to update".into() });
             }
             let run = Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table));
-            return Ok(Scoped { run, loaded: None, is_head });
+            return Ok(ScopedRun { run, loaded: None, is_head });
         };
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         // A write to an older checkpoint starts a branch, whose log entries begin a line of their own.
@@ -221,24 +223,25 @@ impl ThreadCore {
         let mut run = Run::new(table, shared, scope, pos);
         // With a subgraph, the records around it change: questions close, or the parent's pointer moves.
         match above {
-            Some(Above::Task(callers)) => {
+            Some(TipPointer::Task(callers)) => {
                 run.outbox.beside = self.closed_questions(&reader, &callers, run.shared.now()).await?;
                 run.child.caller = callers.last().copied();
             }
-            Some(Above::Ended(above, name)) => run.child.pointer = parent_pointer(&reader, above, name).await?,
-            Some(Above::Head) | None => {}
+            Some(TipPointer::Ended(above, name)) => run.child.pointer = parent_pointer(&reader, above, name).await?,
+            Some(TipPointer::Head) | None => {}
         }
-        Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
+        Ok(ScopedRun { run, loaded: Some((reader, mapping)), is_head })
     }
 
     /// Returns the records of the tasks around a subgraph that is updated externally: its questions are closed and its
     /// waits ended.
     async fn closed_questions(&self, reader: &Reader, callers: &[Caller], now: u64) -> Result<Puts, RunError> {
-        let (mut puts, way) = (vec![], self.scope.way(callers));
+        let (mut puts, way) = (vec![], self.scope.subgraph_path(callers));
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
-            let inside =
-                |asked: &&mut QuestionRecord| !asked.answered && is_inside(&self.scope.present(&asked.namespace), &way);
+            let inside = |asked: &&mut QuestionRecord| {
+                !asked.answered && is_inside(&self.scope.present_names(&asked.namespace), &way)
+            };
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
             if closed > 0 || wake_task(&mut record, now) {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
@@ -281,7 +284,7 @@ async fn parent_pointer(
 }
 
 /// The newest checkpoint of a subgraph, seen from one above it.
-struct Below {
+struct SubgraphTip {
     at: CheckpointId,
     caller: Option<Caller>,
     /// The name that its state is stored under, if it has state of its own.
@@ -292,22 +295,22 @@ struct Below {
 
 impl Reader {
     /// Returns the newest checkpoint of the first subgraph on this way that a task runs, or that has state of its own.
-    async fn below(&self, at: CheckpointId, way: &[Vec<String>]) -> Result<Option<Below>, RunError> {
+    async fn subgraph_tip(&self, at: CheckpointId, way: &[Vec<String>]) -> Result<Option<SubgraphTip>, RunError> {
         let (Some(record), Some(names)) = (self.record(at).await?, way.first()) else { return Ok(None) };
         let shape = self.shape(&record).await?;
-        let of_node = |(task, ..): &Called| {
+        let of_node = |(task, ..): &ChildPointer| {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
             let ran = if *task < COMMAND_KEY { Some(*task) } else { sent.map(|send| send.node) };
             ran.and_then(|at| shape.nodes.get(at as usize)).is_some_and(|name| names.contains(name))
         };
-        let called: Vec<Called> = self.children(at).await?.into_iter().filter(of_node).collect();
+        let called: Vec<ChildPointer> = self.children(at).await?.into_iter().filter(of_node).collect();
         if let Some((task, call, id)) = self.active_child(&self.tasks(at).await?, called).await? {
             let caller = Some(Caller { checkpoint: at, task, call });
-            return Ok(Some(Below { at: id, caller, name: String::new(), steps: 1 }));
+            return Ok(Some(SubgraphTip { at: id, caller, name: String::new(), steps: 1 }));
         }
         let own = |steps: usize| {
             let (name, at) = record.children.iter().find(|(name, _)| leads_along(name, &way[..steps]))?;
-            Some(Below { at: *at, caller: None, name: name.clone(), steps })
+            Some(SubgraphTip { at: *at, caller: None, name: name.clone(), steps })
         };
         Ok((1..=way.len()).find_map(own))
     }
@@ -319,14 +322,14 @@ fn leads_along(name: &str, way: &[Vec<String>]) -> bool {
     parts.len() == way.len() && parts.iter().zip(way).all(|(part, names)| names.iter().any(|name| name == part))
 }
 
-impl Scoped {
+impl ScopedRun {
     /// Plans the tasks and restores their records.
     pub(crate) async fn restore(&mut self) -> Result<(), RunError> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
         let mut records = reader.tasks(run.pos.meta.id).await?;
         let (table, path) = (Arc::clone(&run.table), run.scope.path.clone());
-        reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
+        reader.apply_stored_command(&table, &mut run.pos, &path, &mut records, mapping).await?;
         run.step.planned = false;
         run.plan();
         reader.restore(&table, &path, &mut run.step.tasks, records, mapping).await?;
@@ -372,4 +375,4 @@ impl Checkpoints {
     }
 }
 
-type Loaded = (Reader, Mapping);
+type ReaderMapping = (Reader, Mapping);

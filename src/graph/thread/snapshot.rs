@@ -17,8 +17,8 @@ use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::input;
 use crate::graph::state::{AnyState, Boxed, Mask, State};
-use crate::graph::superstep::position::merged;
-use crate::graph::superstep::task::planned;
+use crate::graph::superstep::position::merge_results;
+use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Control, Finished, Packet, Position, Task, TaskState};
 use crate::graph::view::event::task_id;
 use crate::graph::view::untyped::typed_json;
@@ -146,7 +146,7 @@ impl Snapshot<AnyState> {
         seen: Seen,
         deep: bool,
     ) -> Result<Self, RunError> {
-        let (record, records) = stored(reader, id).await?;
+        let (record, records) = load_records(reader, id).await?;
         Self::of(table, reader, id, record, records, seen, deep).await
     }
 
@@ -156,7 +156,7 @@ impl Snapshot<AnyState> {
         reader: &Reader,
         id: CheckpointId,
     ) -> Result<NestedRead, RunError> {
-        let (record, records) = stored(reader, id).await?;
+        let (record, records) = load_records(reader, id).await?;
         let is_commanded = records.contains_key(&COMMAND_KEY);
         let snapshot = Self::of(table, reader, id, record, records, Seen::Live, true).await?;
         // Only a command changes what runs next, and so what could not resume.
@@ -165,7 +165,7 @@ impl Snapshot<AnyState> {
         } else {
             snapshot.misfits.clone()
         };
-        Ok((snapshot.erased(table), misfits))
+        Ok((snapshot.into_untyped(table), misfits))
     }
 
     pub(crate) async fn of(
@@ -182,9 +182,9 @@ impl Snapshot<AnyState> {
         let path = record.namespace.clone();
         // Channels that cannot be read are noted as incompatibilities, and the others are shown.
         let (mut pos, mapping) = reader.shown_position(table, id, record).await?;
-        let was = (seen != Seen::Now).then(|| planned(table, &pos));
-        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
-        let mut tasks = was.unwrap_or_else(|| planned(table, &pos));
+        let was = (seen != Seen::Now).then(|| planned_tasks(table, &pos));
+        reader.apply_stored_command(table, &mut pos, &path, &mut records, &mapping).await?;
+        let mut tasks = was.unwrap_or_else(|| planned_tasks(table, &pos));
         // Tasks whose nodes this version of the graph no longer has are shown from their records.
         let lost = LostTask::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
@@ -205,7 +205,7 @@ impl Snapshot<AnyState> {
             shown.push(task_snapshot(table, reader, (&pos, &mapping), task, live, (state, path.is_empty())));
         }
         for lost in lost {
-            shown.push(lost.shown(table, reader, &pos, path.is_empty()).await?);
+            shown.push(lost.into_snapshot(table, reader, &pos, path.is_empty()).await?);
         }
         if live && !deep {
             misfits.extend(inside(table, reader, (&pos, &mapping), &tasks).await?);
@@ -228,19 +228,19 @@ impl Snapshot<AnyState> {
         })
     }
 
-    fn erased(self, table: &Arc<Table>) -> Nested {
+    fn into_untyped(self, table: &Arc<Table>) -> Nested {
         self.map(|state| View::of_state(state, table.schema.clone()))
     }
 }
 
 /// Returns the record of a checkpoint and those of its tasks.
-async fn stored(reader: &Reader, checkpoint: CheckpointId) -> Result<(CheckpointRecord, Tasks), RunError> {
+async fn load_records(reader: &Reader, checkpoint: CheckpointId) -> Result<(CheckpointRecord, Tasks), RunError> {
     Ok((reader.known_record(checkpoint).await?, reader.tasks(checkpoint).await?))
 }
 
 impl Reader {
     /// Applies the commands that were stored at a checkpoint since it was made.
-    pub(crate) async fn commanded(
+    pub(crate) async fn apply_stored_command(
         &self,
         table: &Table,
         pos: &mut Position,
@@ -249,7 +249,7 @@ impl Reader {
         mapping: &Mapping,
     ) -> Result<(), RunError> {
         if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command: Finished = self.finished(table, path, &command, mapping).await?;
+            let command: Finished = self.load_result(table, path, &command, mapping).await?;
             add_command(table, pos, &command);
         }
         Ok(())
@@ -270,7 +270,7 @@ pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished)
 /// Returns the state with results that no checkpoint holds yet, as a reader sees it: without values that live for one
 /// superstep, with those that become visible at the end of the run. The state itself if they cannot be applied (V3).
 pub(crate) fn with_results(table: &Table, state: &AnyState, done: &[&Finished]) -> AnyState {
-    let Some((mut merged, _)) = merged(table, state, done) else { return state.clone() };
+    let Some((mut merged, _)) = merge_results(table, state, done) else { return state.clone() };
     let mut changed = Mask::default();
     table.schema.end_step(&mut merged, &Mask::default(), &mut changed);
     table.schema.finish(&mut merged, &mut changed);
@@ -304,7 +304,7 @@ fn task_snapshot(
         attempts: task.starts.all,
         failures: failures(task),
         wake: task.record.wake.or(task.starts.not_before).filter(|_| !task.is_done()).map(system_time),
-        awaits: awaited(task),
+        awaits: awaited_signals(task),
         effects: task.record.effects,
         ledger: Ledger::of(table, reader, pos, (pos.meta.id, mapping.stored_task(task.key)), task, is_root),
         activation,
@@ -327,7 +327,7 @@ fn failures(task: &Task) -> Vec<FailureInfo> {
     task.record.failures.iter().zip(attempts).map(info).collect()
 }
 
-fn awaited(task: &Task) -> Vec<AwaitedSignal> {
+fn awaited_signals(task: &Task) -> Vec<AwaitedSignal> {
     let waits = matches!(task.state, TaskState::Asked { .. });
     if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
 }

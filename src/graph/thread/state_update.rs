@@ -11,7 +11,7 @@ use crate::graph::node::{Name, NodeId};
 use crate::graph::records::{COMMAND_KEY, START_NODE};
 use crate::graph::run::Run;
 use crate::graph::state::{AnyWrites, IntoWrites, State};
-use crate::graph::superstep::{Applying, Goto, Packet};
+use crate::graph::superstep::{ApplyPass, Goto, Packet};
 use crate::graph::view::EdgeKind;
 
 /// One update of [`Thread::bulk_update`](crate::graph::Thread::bulk_update).
@@ -21,7 +21,7 @@ pub struct StateUpdate<S: State, N> {
     types: PhantomData<fn(S, N)>,
 }
 
-pub(crate) enum By {
+pub(crate) enum AsNode {
     Inferred,
     Start,
     Node(Name),
@@ -33,7 +33,7 @@ pub(crate) enum By {
 /// An update without the types of its state and node ids.
 pub(crate) struct AnyUpdate {
     pub values: Option<AnyWrites>,
-    pub by: By,
+    pub by: AsNode,
     pub returned: Option<Arc<Map<String, Value>>>,
 }
 
@@ -50,13 +50,13 @@ impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
 }
 
 impl<S: State, N> StateUpdate<S, N> {
-    fn of(values: Option<AnyWrites>, by: By) -> Self {
+    fn of(values: Option<AnyWrites>, by: AsNode) -> Self {
         Self { update: AnyUpdate { values, by, returned: None }, types: PhantomData }
     }
 
     /// Returns an update attributed to the node that ran last.
     pub fn new(values: impl IntoWrites<S>) -> Self {
-        Self::of(Some(values.into_writes().into()), By::Inferred)
+        Self::of(Some(values.into_writes().into()), AsNode::Inferred)
     }
 
     /// Attributes it to a node: the node's routers choose and its edges fire.
@@ -64,19 +64,19 @@ impl<S: State, N> StateUpdate<S, N> {
     where
         N: NodeId,
     {
-        self.update.by = By::Node(node.to_name());
+        self.update.by = AsNode::Node(node.to_name());
         self
     }
 
     /// Attributes it to START.
     pub fn as_start(mut self) -> Self {
-        self.update.by = By::Start;
+        self.update.by = AsNode::Start;
         self
     }
 
     /// Makes it new input, which the next run starts with.
     pub fn as_input(mut self) -> Self {
-        self.update.by = By::Input;
+        self.update.by = AsNode::Input;
         self
     }
 
@@ -89,12 +89,12 @@ impl<S: State, N> StateUpdate<S, N> {
 
     /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
     pub fn clear() -> Self {
-        Self::of(None, By::End)
+        Self::of(None, AsNode::End)
     }
 
     /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
     pub fn copy() -> Self {
-        Self::of(None, By::Copy)
+        Self::of(None, AsNode::Copy)
     }
 }
 
@@ -109,12 +109,12 @@ pub struct Updated {
 
 /// The scheduled tasks that stay pending, and the nodes of those that do not.
 #[derive(Default)]
-pub(super) struct Scheduled {
-    kept: Vec<KeptGoto>,
+pub(super) struct ScheduledTasks {
+    kept: Vec<PendingGoto>,
     pub dropped: Vec<u32>,
 }
 
-struct KeptGoto {
+struct PendingGoto {
     by: u32,
     nodes: Vec<u32>,
     sends: Vec<(u32, Packet)>,
@@ -161,7 +161,7 @@ fn is_silent(run: &Run, node: u32) -> bool {
         && !outline.joins.iter().any(|(sources, _)| sources.contains(&(node as usize)))
 }
 
-impl Scheduled {
+impl ScheduledTasks {
     /// Sorts the pending tasks that commands scheduled.
     pub(super) fn of(run: &Run, update: &Attribution) -> Self {
         let mut scheduled = Self::default();
@@ -171,7 +171,7 @@ impl Scheduled {
             if update.keeps(goto) {
                 let nodes = goto.nodes.iter().copied().filter(|node| !update.replaces(goto, *node)).collect();
                 let sends = sends.iter().filter(|(node, _)| !update.replaces(goto, *node)).cloned().collect();
-                scheduled.kept.push(KeptGoto { by: goto.by, nodes, sends });
+                scheduled.kept.push(PendingGoto { by: goto.by, nodes, sends });
                 continue;
             }
             let is_deferred = |node: u32| run.table.wiring.deferred[node as usize] && goto.by != COMMAND_KEY;
@@ -183,9 +183,9 @@ impl Scheduled {
     }
 
     /// Schedules anew what stays pending, once the superstep's own triggers were cleared.
-    pub(super) fn restore(self, run: &mut Run, applying: &mut Applying) {
+    pub(super) fn restore(self, run: &mut Run, applying: &mut ApplyPass) {
         let (wiring, control) = (&run.table.wiring, &mut run.pos.control);
-        for KeptGoto { by, nodes, sends } in self.kept {
+        for PendingGoto { by, nodes, sends } in self.kept {
             control.note_goto(by, &nodes, sends.len() as u32);
             control.sends.extend(sends);
             for node in nodes {

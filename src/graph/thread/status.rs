@@ -22,8 +22,8 @@ use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{PendingSignal, Reader, START_NODE, Tasks, clock};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, Merge, State};
-use crate::graph::superstep::task::planned;
-use crate::graph::superstep::writes::{apply_writes, named};
+use crate::graph::superstep::task::planned_tasks;
+use crate::graph::superstep::writes::{apply_run_error, apply_writes};
 use crate::graph::superstep::{Position, TaskState};
 use crate::graph::view::{Seen, Snapshot};
 
@@ -141,7 +141,7 @@ impl Serialize for Status {
                 (&[], &[])
             }
         };
-        let out = Object::new(out)?.put("status", self.standing())?.put("next", next)?.put("questions", questions)?;
+        let out = Object::new(out)?.put("status", self.kind())?.put("next", next)?.put("questions", questions)?;
         let out = match self {
             Self::Failed { reason } => out.put("reason", reason)?,
             Self::NeedsMigration { misfits } => {
@@ -162,7 +162,7 @@ impl Serialize for Status {
 
 impl Status {
     /// Returns the status in one word.
-    pub fn standing(&self) -> StatusKind {
+    pub fn kind(&self) -> StatusKind {
         match self {
             Self::New => StatusKind::New,
             Self::Finished => StatusKind::Finished,
@@ -246,8 +246,8 @@ impl ThreadCore {
         let table = &self.graph.table;
         let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
         let (mut pos, mapping) = position(reader, table, id).await?;
-        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
-        let mut tasks = planned(table, &pos);
+        reader.apply_stored_command(table, &mut pos, &path, &mut records, &mapping).await?;
+        let mut tasks = planned_tasks(table, &pos);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         let (mut state, mut merge) = (pos.state.clone(), Merge::default());
         let mut writers: Vec<(usize, u32)> = vec![];
@@ -257,7 +257,7 @@ impl ThreadCore {
             if let Err(error) = apply_writes(table, &mut state, done.writes.0, &mut merge) {
                 let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
                 let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
-                return Ok(Some(named(table, pos.meta.step + 1, error, nodes).to_string()));
+                return Ok(Some(apply_run_error(table, pos.meta.step + 1, error, nodes).to_string()));
             }
         }
         pos.state = state;
@@ -268,8 +268,8 @@ impl ThreadCore {
     async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
         let table = &self.graph.table;
         let (mut pos, mapping) = position(reader, table, id).await?;
-        reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
-        let nodes = planned(table, &pos).into_iter().map(|task| task.node);
+        reader.apply_stored_command(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
+        let nodes = planned_tasks(table, &pos).into_iter().map(|task| task.node);
         let StopOverrides { before, after } = self.read_stops(reader).await?;
         let before = Table::stops_at(before.as_ref().unwrap_or(&table.stops.before), nodes);
         Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
@@ -290,8 +290,8 @@ impl ThreadCore {
         };
         let Some(record) = reader.record(parent).await? else { return Ok(false) }; // removed
         let (mut was, mapping) = reader.position(table, parent, record).await?;
-        reader.commanded(table, &mut was, "", &mut reader.tasks(parent).await?, &mapping).await?;
-        let ran = planned(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
+        reader.apply_stored_command(table, &mut was, "", &mut reader.tasks(parent).await?, &mapping).await?;
+        let ran = planned_tasks(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
         let ran: Vec<u32> = ran.collect();
         let just = was.meta.step + 1 == pos.meta.step && !ran.is_empty(); // with durability `exit` there may be supersteps between
         Ok(just && Table::stops_at(after, ran.into_iter()))
@@ -311,7 +311,7 @@ impl ThreadCore {
         }
         let records = reader.tasks(id).await?;
         let arrived = ArrivedSignals::read(&*reader.store, &reader.thread, id, &records).await?;
-        let resting = records.iter().filter(|(task, record)| rests((**task, *record), &arrived, now)).count();
+        let resting = records.iter().filter(|(task, record)| is_resting((**task, *record), &arrived, now)).count();
         let until = waiting.clone().filter_map(|task| task.wake).filter(|&wake| clock::millis(wake) > now).min();
         let signals: Vec<AwaitedSignal> = waiting.flat_map(|task| task.awaits.clone()).collect();
         let next = snapshot.next.clone();
@@ -380,7 +380,7 @@ pub(crate) fn may_wait(record: &TaskRecord) -> bool {
 }
 
 /// Returns true if a task waits for a time or a signal, and for no answer, and neither has come.
-pub(crate) fn rests((task, record): (u32, &TaskRecord), arrived: &ArrivedSignals, now: u64) -> bool {
+pub(crate) fn is_resting((task, record): (u32, &TaskRecord), arrived: &ArrivedSignals, now: u64) -> bool {
     let waits = record.wake.is_some() || !record.receives.is_empty();
     record.status == TaskStatus::Waiting && waits && !arrived.wakes(task, record, now)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::fork::fork_upwards;
 use super::handle::{Thread, ThreadCore};
 use super::open::{RunEnd, end_to_keep};
-use super::scope::Scoped;
-use super::state_update::{AnyUpdate, Attribution, By, Scheduled, StateUpdate, Updated};
+use super::scope::ScopedRun;
+use super::state_update::{AnyUpdate, AsNode, Attribution, ScheduledTasks, StateUpdate, Updated};
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::context::Shared;
 use crate::graph::error::RunError;
@@ -18,8 +18,8 @@ use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyWrites, ApplyError, Boxed, IntoWrites, Mask, State};
-use crate::graph::superstep::writes::{apply_writes, fresh_read, named, with_returned};
-use crate::graph::superstep::{Finished, Start, Task};
+use crate::graph::superstep::writes::{apply_run_error, apply_writes, fresh_read, with_returned};
+use crate::graph::superstep::{Finished, StartInput, Task};
 
 const UPDATING: &str = "updating a thread";
 
@@ -75,10 +75,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 impl ThreadCore {
     /// Writes several supersteps of updates.
     fn update(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Boxed<'_, Result<Updated, RunError>> {
-        Box::pin(catch_panics(UPDATING, self.updated(supersteps)))
+        Box::pin(catch_panics(UPDATING, self.update_locked(supersteps)))
     }
 
-    async fn updated(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Result<Updated, RunError> {
+    async fn update_locked(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Result<Updated, RunError> {
         if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
@@ -113,7 +113,7 @@ impl ThreadCore {
     ) -> Result<(Updated, Option<Box<RunEnd>>), RunError> {
         let (mut checkpoint, mut dropped, mut end) = (self.at, vec![], None);
         for updates in supersteps {
-            let mut scoped = self.scoped(Arc::clone(&shared), checkpoint, end).await?;
+            let mut scoped = self.load_for_update(Arc::clone(&shared), checkpoint, end).await?;
             if over {
                 (scoped.run.child.caller, scoped.run.outbox.beside) = (None, vec![]);
             }
@@ -127,9 +127,9 @@ impl ThreadCore {
 }
 
 /// Writes one superstep of updates; returns the nodes whose results it dropped.
-async fn superstep(scoped: &mut Scoped, mut updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
+async fn superstep(scoped: &mut ScopedRun, mut updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
     let alone = updates.len() == 1;
-    let special = updates.iter().position(|update| matches!(update.by, By::End | By::Input | By::Copy));
+    let special = updates.iter().position(|update| matches!(update.by, AsNode::End | AsNode::Input | AsNode::Copy));
     match special {
         Some(_) if !alone => {
             Err(RunError::InvalidUpdate { what: "this update must be the only one of its superstep".into() })
@@ -137,9 +137,11 @@ async fn superstep(scoped: &mut Scoped, mut updates: Vec<AnyUpdate>) -> Result<V
         Some(at) => {
             let update = updates.swap_remove(at);
             match update.by {
-                By::End => clear(scoped, update.values).await?,
-                By::Copy => copy(scoped).await?,
-                By::Input | By::Inferred | By::Start | By::Node(_) => input(scoped, update.values).await?,
+                AsNode::End => clear(scoped, update.values).await?,
+                AsNode::Copy => copy(scoped).await?,
+                AsNode::Input | AsNode::Inferred | AsNode::Start | AsNode::Node(_) => {
+                    input(scoped, update.values).await?
+                }
             }
             Ok(vec![])
         }
@@ -148,7 +150,7 @@ async fn superstep(scoped: &mut Scoped, mut updates: Vec<AnyUpdate>) -> Result<V
 }
 
 /// Applies finished results and drops everything else.
-async fn clear(scoped: &mut Scoped, values: Option<AnyWrites>) -> Result<(), RunError> {
+async fn clear(scoped: &mut ScopedRun, values: Option<AnyWrites>) -> Result<(), RunError> {
     if values.is_some_and(|values| !values.is_empty()) {
         return Err(RunError::InvalidUpdate { what: "clearing takes no values".into() });
     }
@@ -162,13 +164,13 @@ async fn clear(scoped: &mut Scoped, values: Option<AnyWrites>) -> Result<(), Run
 }
 
 /// Stores new input, which the next run starts with.
-async fn input(scoped: &mut Scoped, values: Option<AnyWrites>) -> Result<(), RunError> {
+async fn input(scoped: &mut ScopedRun, values: Option<AnyWrites>) -> Result<(), RunError> {
     let Some(writes) = values else {
         return Err(RunError::InvalidUpdate { what: "input needs values".into() });
     };
     scoped.check_planned()?;
     let run = &mut scoped.run;
-    let writes = run.taken(writes);
+    let writes = run.input_writes(writes);
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
     let mut puts = vec![];
     if run.pos.start.is_some() {
@@ -181,13 +183,13 @@ async fn input(scoped: &mut Scoped, values: Option<AnyWrites>) -> Result<(), Run
     run.enter(&recorder);
     let made_by = (run.pos.meta.id, START_KEY);
     let stored = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
-    run.pos.start = Some(Box::new(Start { writes, stored }));
+    run.pos.start = Some(Box::new(StartInput { writes, stored }));
     run.outbox.update = (!run.is_root()).then(|| external_writes(&[]).into());
     scoped.commit(puts).await
 }
 
 /// Copies the checkpoint beside the original.
-async fn copy(scoped: &mut Scoped) -> Result<(), RunError> {
+async fn copy(scoped: &mut ScopedRun) -> Result<(), RunError> {
     scoped.check_planned()?;
     let run = &mut scoped.run;
     if !run.pos.is_stored() {
@@ -203,14 +205,14 @@ async fn copy(scoped: &mut Scoped) -> Result<(), RunError> {
 }
 
 /// Writes one superstep of updates attributed to nodes.
-async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
+async fn nodes(scoped: &mut ScopedRun, updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
     let alone = updates.len() == 1;
     let mut named = vec![];
     let mut is_inferred = true;
     for update in updates {
-        is_inferred &= matches!(update.by, By::Inferred);
+        is_inferred &= matches!(update.by, AsNode::Inferred);
         let (node, writes) = (attributed_node(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
-        let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
+        let writes = if node == START_NODE { scoped.run.input_writes(writes) } else { writes };
         named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
     // `restore` applies stored commands too: remember the deferred nodes as they were before.
@@ -221,7 +223,7 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
     run.pos.control.deferred = deferred; // triggers of a command are dropped with the pending tasks
     // What commands of these nodes scheduled stays pending; that of other nodes may be dropped.
     let nodes = named.iter().map(|(node, _)| *node).collect();
-    let scheduled = Scheduled::of(run, &Attribution::new(run, nodes, is_inferred));
+    let scheduled = ScheduledTasks::of(run, &Attribution::new(run, nodes, is_inferred));
     // Finished results that the new checkpoint leaves out are reported to the caller (V9).
     let mut dropped: Vec<String> = run
         .step
@@ -268,20 +270,20 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
 }
 
 /// Returns the node that an update is attributed to.
-fn attributed_node(run: &Run, by: &By, alone: bool) -> Result<u32, RunError> {
+fn attributed_node(run: &Run, by: &AsNode, alone: bool) -> Result<u32, RunError> {
     match by {
-        By::Start => Ok(START_NODE),
-        By::Node(node) if node.name() == "__start__" => Ok(START_NODE),
-        By::Node(node) => {
-            run.table.named(node.as_str()).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() })
+        AsNode::Start => Ok(START_NODE),
+        AsNode::Node(node) if node.name() == "__start__" => Ok(START_NODE),
+        AsNode::Node(node) => {
+            run.table.node_index(node.as_str()).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() })
         }
-        By::Inferred if !alone => Err(RunError::AmbiguousUpdate),
-        By::Inferred => match run.pos.control.last_ran {
+        AsNode::Inferred if !alone => Err(RunError::AmbiguousUpdate),
+        AsNode::Inferred => match run.pos.control.last_ran {
             None => Ok(START_NODE),
             Some(last) if last.tied => Err(RunError::AmbiguousUpdate),
             Some(last) => Ok(last.node),
         },
-        By::Input | By::End | By::Copy => Err(RunError::AmbiguousUpdate),
+        AsNode::Input | AsNode::End | AsNode::Copy => Err(RunError::AmbiguousUpdate),
     }
 }
 
@@ -329,13 +331,13 @@ fn external_writes(results: &[(u32, Finished)]) -> TaskRecord {
 }
 
 fn named_error(run: &Run, error: ApplyError, node: u32) -> RunError {
-    named(&run.table, run.pos.meta.step + 1, error, vec![format!("`{}`", run.node_name(node))])
+    apply_run_error(&run.table, run.pos.meta.step + 1, error, vec![format!("`{}`", run.node_name(node))])
 }
 
 fn apply(
     run: &mut Run,
     results: Vec<(u32, Finished)>,
-    scheduled: Scheduled,
+    scheduled: ScheduledTasks,
     made_by: CheckpointId,
     puts: &mut Puts,
 ) -> Result<(), RunError> {

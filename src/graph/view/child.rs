@@ -9,7 +9,7 @@ use super::event_log::ReplayListener;
 use super::snapshot::Nested;
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{DeclaredQuestion, Question, Receives};
+use crate::graph::interrupt::{DeclaredQuestion, Question, SignalType};
 use crate::graph::records::Reader;
 use crate::graph::state::{AnyState, AnyWrites, Channel, Mask};
 
@@ -75,7 +75,7 @@ pub(crate) trait Inner: Send + Sync {
     fn declared(&self) -> Vec<(&'static str, &'static str)>;
     fn asks(&self, question: &str) -> Option<DeclaredQuestion>;
     /// Returns the declaration of a signal of this name.
-    fn receives(&self, signal: &str) -> Option<Receives>;
+    fn receives(&self, signal: &str) -> Option<SignalType>;
     /// The names of the signals that are declared in it.
     fn signals(&self) -> BTreeSet<&'static str>;
     fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<DeclaredQuestion>;

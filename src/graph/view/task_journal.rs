@@ -276,7 +276,7 @@ pub(crate) fn entries(records: impl IntoIterator<Item = (String, EffectRecord)>)
     let mut found: BTreeMap<(u32, String), (EntryKey, EffectRecord)> = BTreeMap::new();
     let mut failures: Vec<(EntryKey, EffectRecord)> = vec![];
     for (full, record) in records {
-        let Some(key) = EntryKey::read(&full) else { continue };
+        let Some(key) = EntryKey::parse(&full) else { continue };
         match record.kind {
             EffectKind::Failure => failures.push((key, record)),
             EffectKind::Effect

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::{here, text};
+use superstep_base::moved::{present_path, text};
 
 use crate::decide::Rules;
-use crate::drivers::api::{Api, ApiConfig, Message};
+use crate::drivers::api::{ApiConfig, ApiDriver, Message};
 use crate::drivers::{
     CliAgent, Driver, DriverError, DriverKind, DriverName, ErrorClass, Limits, Price, Retry, RetrySettings, RunLimits,
     Scripted, SessionStore, Usage,
@@ -55,7 +55,7 @@ pub struct AgentSpec {
     pub price: Option<Price>,
     /// The limits of this agent together with all other agents of the run.
     #[serde(default)]
-    pub purse: Purse,
+    pub purse: BudgetShare,
 }
 
 impl AgentSpec {
@@ -74,7 +74,7 @@ impl AgentSpec {
 /// folder of the agent's `home`, also those in subgraphs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Purse {
+pub struct BudgetShare {
     /// The limits of the run.
     pub limits: RunLimits,
     /// The usage that the state has: the ledger counts at least as much.
@@ -214,7 +214,7 @@ impl Agents for Crew {
             driver: agent.driver.clone(),
             base_url: agent.base_url.clone(),
             api_key_env: agent.api_key_env.clone(),
-            home: here(agent.home.as_deref().unwrap_or(Path::new(".superstep"))),
+            home: present_path(agent.home.as_deref().unwrap_or(Path::new(".superstep"))),
             prefix: agent.command_prefix.iter().map(|word| text(word).into_owned()).collect(),
             retry: agent.retry,
             pass: agent.pass.clone(),
@@ -223,7 +223,7 @@ impl Agents for Crew {
         if let Some(known) = made.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let driver = make(&key)?;
+        let driver = make_driver(&key)?;
         made.insert(key, Arc::clone(&driver));
         Ok(driver)
     }
@@ -237,41 +237,41 @@ impl Agents for Crew {
     }
 }
 
-fn make(key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
+fn make_driver(key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let name: DriverName =
         key.driver.parse().map_err(|error| DriverError::new(ErrorClass::Fatal, format!("{error}")))?;
     match name.kind() {
-        DriverKind::Scripted(file) => scripted(file, key),
-        DriverKind::Api(provider) => api(provider, key),
-        DriverKind::Program(known) => Ok(program(CliAgent::new(known), key)),
+        DriverKind::Scripted(file) => scripted_driver(file, key),
+        DriverKind::Api(provider) => api_driver(provider, key),
+        DriverKind::Program(known) => Ok(program_driver(CliAgent::new(known), key)),
     }
 }
 
 /// Wraps a driver so that transient failures are retried, after short waits.
-fn patient(driver: impl Driver + 'static, key: &DriverKey) -> Arc<dyn Driver> {
+fn with_retries(driver: impl Driver + 'static, key: &DriverKey) -> Arc<dyn Driver> {
     let RetrySettings { attempts, wait, .. } = key.retry;
     Arc::new(Retry::new(driver).attempts(attempts).backoff(wait, LONGEST_WAIT.max(wait)))
 }
 
-fn program(agent: CliAgent, key: &DriverKey) -> Arc<dyn Driver> {
-    patient(agent.behind(&key.prefix).passing(&key.pass).keeping(sessions(key)), key)
+fn program_driver(agent: CliAgent, key: &DriverKey) -> Arc<dyn Driver> {
+    with_retries(agent.run_in(&key.prefix).pass_env(&key.pass).with_store(sessions(key)), key)
 }
 
 fn sessions(key: &DriverKey) -> SessionStore {
     SessionStore::new(key.home.join("sessions"))
 }
 
-fn api(provider: Option<&str>, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
+fn api_driver(provider: Option<&str>, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let config = key.base_url.as_ref().map_or_else(ApiConfig::from_env, ApiConfig::new);
     let config = key.api_key_env.iter().fold(config, ApiConfig::key_from_env);
     let config = provider.into_iter().fold(config, ApiConfig::provider);
-    Ok(patient(Api::new(config, sessions(key))?, key))
+    Ok(with_retries(ApiDriver::new(config, sessions(key))?, key))
 }
 
-fn scripted(file: &Path, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
-    let scenario = Scripted::open(here(file))
+fn scripted_driver(file: &Path, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
+    let scenario = Scripted::open(present_path(file))
         .map_err(|error| DriverError::new(ErrorClass::Fatal, error.to_string()).help(error.help()))?;
-    Ok(patient(scenario.logged_in(key.home.join("scripted")), key))
+    Ok(with_retries(scenario.logged_in(key.home.join("scripted")), key))
 }
 
 /// Messages of model servers in states are merged by id, as `#[channel(messages)]` does.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 use superstep_base::time::now;
 
 use super::agents::{AgentSpec, Agents};
@@ -20,7 +20,7 @@ use crate::nodes::ask::{AfterBudget, BudgetReached};
 use crate::nodes::git::thread;
 
 /// Returns the agent's driver, with its turns counted in the ledger of the run.
-pub(super) fn metered<C: Agents>(
+pub(super) fn metered_driver<C: Agents>(
     ctx: &Ctx<C>,
     agent: &AgentSpec,
     ledger: &Ledger,
@@ -32,7 +32,7 @@ pub(super) fn metered<C: Agents>(
 /// Opens the ledger of the run. It is kept without limits too, to know the usage of killed turns.
 pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledger, DriverError> {
     // A folder that cannot be written is reported by what opens it.
-    _ = agent.home.as_deref().map(|home| superstep_base::files::hide_from_git(&here(home)));
+    _ = agent.home.as_deref().map(|home| superstep_base::files::hide_from_git(&present_path(home)));
     let ledger = match &agent.home {
         Some(home) => Ledger::open(file(home, &thread(ctx), ctx.birth()))?,
         None if agent.purse.limits.is_none() => Ledger::new(),
@@ -45,7 +45,7 @@ pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledge
 fn file(home: &Path, thread: &str, birth: u64) -> PathBuf {
     let mut hash = Fnv::new();
     hash.mix(thread.as_bytes());
-    here(home).join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
+    present_path(home).join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
 }
 
 /// Reads the account of the run; `key` is the effect's key within the node.
@@ -82,11 +82,11 @@ pub(super) fn overdraft(ledger: &Ledger, ended: &Result<Finished, DriverError>, 
         Ok(_) | Err(_) => return None,
     };
     let account = ledger.account();
-    (!account.reached().is_empty()).then_some(Overdraft { account, turn, session, used })
+    (!account.reached_limits().is_empty()).then_some(Overdraft { account, turn, session, used })
 }
 
 /// The usage of a turn that may not be carried out.
-pub(in crate::nodes) struct Spent<'a> {
+pub(in crate::nodes) struct BlockedTurn<'a> {
     pub(in crate::nodes) agent: &'a AgentSpec,
     pub(in crate::nodes) task: &'a str,
     /// Key of the request within the node.
@@ -105,25 +105,25 @@ pub(in crate::nodes) enum BudgetAnswer {
 }
 
 /// Asks a person for new limits until the run can continue; returns the new ones, or none if the run ends.
-pub(in crate::nodes) async fn raised<C: Agents>(
+pub(in crate::nodes) async fn ask_to_raise<C: Agents>(
     ctx: &Ctx<C>,
-    spent: Spent<'_>,
+    spent: BlockedTurn<'_>,
 ) -> Result<Option<NewLimits>, NodeError> {
     let refuse =
         |_: &WrittenOverride| Some("there is no decision to override here; answer `raise` or `abort`".to_owned());
-    match asked(ctx, spent, refuse).await? {
+    match ask_about_budget(ctx, spent, refuse).await? {
         BudgetAnswer::Raised(limits) => Ok(Some(limits)),
         BudgetAnswer::Aborted | BudgetAnswer::Overridden(_) => Ok(None),
     }
 }
 
 /// Asks a person for new limits or for a decision on the task, unless `problem_of` returns why that is invalid.
-pub(in crate::nodes) async fn asked<C: Agents>(
+pub(in crate::nodes) async fn ask_about_budget<C: Agents>(
     ctx: &Ctx<C>,
-    spent: Spent<'_>,
+    spent: BlockedTurn<'_>,
     problem_of: impl Fn(&WrittenOverride) -> Option<String>,
 ) -> Result<BudgetAnswer, NodeError> {
-    let Spent { agent, task, key, mut account } = spent;
+    let BlockedTurn { agent, task, key, mut account } = spent;
     let mut problem = None;
     for nth in 0.. {
         let question = BudgetReached { problem, ..BudgetReached::of(&account, &agent.role, task) };

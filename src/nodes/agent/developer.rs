@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::turn::{Answer, Cut, CutOff, NextStep, Turn, TurnOutcome, Turned};
+use super::turn::{Answer, CutReason, DecidedTurn, NextStep, Turn, Turned, UnfinishedTurn};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
@@ -13,14 +13,14 @@ use crate::nodes::ask::{AgentQuestion, AgentReply, BudgetReached, SessionRefused
 use crate::nodes::events::Notes;
 use crate::nodes::git::Arrival;
 use crate::nodes::git::store;
-use crate::nodes::git::{After, TamperCheck};
-use crate::nodes::git::{Base, Folder, Kept};
+use crate::nodes::git::{Base, Folder, KeptAttempt};
+use crate::nodes::git::{TamperCheck, Traces};
 use crate::nodes::git::{diff, tree_now};
 use crate::nodes::job::{Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::{Brief, Feedback, Prompt};
 use crate::nodes::siblings::Siblings;
 use crate::plan::{WorkReport, WorkStatus};
-use crate::workspace::{Standing, TreeId};
+use crate::workspace::{BranchPositions, TreeId};
 
 /// The maximum number of questions to a person in one attempt.
 const QUESTIONS: u32 = 20;
@@ -47,7 +47,7 @@ job! {
         /// The session of the previous attempt, to resume; none: a new one.
         session: Option<SessionRef>,
         /// The work of the previous attempt, which is kept in git before anything else; none: there is none to keep.
-        kept: Option<Kept>,
+        kept: Option<KeptAttempt>,
         /// The commit of earlier work on the task that was reset, for the prompt; none: there is none.
         taken_out: Option<String>,
         /// The files to start with, if other than those of the previous attempt.
@@ -55,7 +55,7 @@ job! {
         /// The group of parallel tasks that it belongs to; none: it works alone.
         together: Option<Siblings>,
         /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
-        from: Option<CutOff>,
+        from: Option<UnfinishedTurn>,
         /// True if the turn ends when the budget of the run is used up; else a person is asked for more.
         ends_with_budget: bool,
         /// A file that gets the events of the agent, a line of JSON each.
@@ -75,7 +75,7 @@ pub struct Developed {
     /// The usage of the turns.
     pub usage: Usage,
     /// The commits and changes of the turn.
-    pub after: After,
+    pub after: Traces,
     /// The commit that keeps the work of the attempt before.
     pub salvaged: Option<String>,
     /// True if the session of the attempt before was lost.
@@ -83,28 +83,28 @@ pub struct Developed {
     /// Model that a person chose because the server refused the session; none: no person was asked, or none was chosen.
     pub model: Option<String>,
     /// Set if the server refused the session and a person gave the task up.
-    pub given_up: Option<GivenUp>,
+    pub given_up: Option<RefusalDecision>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
     /// Set if the work was cut short by its group.
-    pub cut: Option<Cut>,
+    pub cut: Option<CutReason>,
     /// The base of the task, if people made commits meanwhile: it is on top of them.
     pub base: Option<Base>,
     /// The start of the last turn, if what was moved in git during it could not be put back.
-    pub unfolded: Option<Standing>,
+    pub unfolded: Option<BranchPositions>,
 }
 
 /// A person's decision on a task whose session the server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GivenUp {
+pub enum RefusalDecision {
     /// The task is put aside.
     Skip,
     /// The run ends.
     Abort,
 }
 
-impl GivenUp {
+impl RefusalDecision {
     pub(in crate::nodes) fn of(then: NextStep) -> Option<Self> {
         match then {
             NextStep::Skip => Some(Self::Skip),
@@ -131,7 +131,7 @@ impl<C: Agents> Job<C> for DeveloperJob {
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Developed, NodeError> {
         let start = self.base.at.clone();
         let Some(arrival) = self.folder.arrive(ctx, "stand", &self.base).await? else {
-            return Ok(Developed::aborted());
+            return Ok(Developed::aborted_run());
         };
         // People may have committed since the last attempt: from here on the base includes that.
         self.arrive(&arrival, ctx).await?;
@@ -146,7 +146,7 @@ impl<C: Agents> Job<C> for DeveloperJob {
         let kept = salvaged.clone().filter(|_| self.reset.is_some()).or_else(|| self.taken_out.clone());
         // A person may choose another model during the turns; only a change is returned.
         let before = self.agent.model.clone();
-        let AttemptOutcome { turned, session_lost, then } = work(&mut self, kept.as_deref(), ctx).await?;
+        let AttemptOutcome { turned, session_lost, then } = run_turns(&mut self, kept.as_deref(), ctx).await?;
         let model = self.agent.model.clone().filter(|model| before.as_ref() != Some(model));
         let (usage, raised) = (turned.usage, turned.raised);
         let base = turned.at.unwrap_or_else(|| self.base.clone());
@@ -162,11 +162,11 @@ impl<C: Agents> Job<C> for DeveloperJob {
             Answer::SessionLost => Err("the session was lost".into()),
         };
         let unfolded = after.is_unfolded().then(|| base.at.clone());
-        let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
+        let at = BranchPositions { commit: base.at.commit.clone(), ..start.clone() };
         // Returned only if people committed meanwhile; otherwise the caller's base is still valid.
         let base = (at != start).then_some(Base { at, tree: base.tree });
-        let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
-        let (session, given_up) = (turned.session, GivenUp::of(then));
+        let cut = turned.cut.or_else(|| after.left.clone().map(CutReason::Failed));
+        let (session, given_up) = (turned.session, RefusalDecision::of(then));
         Ok(Developed {
             report,
             session,
@@ -202,16 +202,16 @@ impl DeveloperJob {
 
 impl Developed {
     /// Returns the result if a person ended the run before any work, because its branch was moved.
-    fn aborted() -> Self {
+    fn aborted_run() -> Self {
         Self {
             report: Err("the run was ended".into()),
             session: None,
             usage: Usage::default(),
-            after: After::default(),
+            after: Traces::default(),
             salvaged: None,
             session_lost: false,
             model: None,
-            given_up: Some(GivenUp::Abort),
+            given_up: Some(RefusalDecision::Abort),
             raised: NewLimits::default(),
             cut: None,
             base: None,
@@ -228,12 +228,12 @@ struct AttemptOutcome {
 }
 
 /// Takes turns until the work is submitted; questions in between are asked of a person.
-async fn work<C: Agents>(
+async fn run_turns<C: Agents>(
     job: &mut DeveloperJob,
     salvaged: Option<&str>,
     ctx: &Ctx<C>,
 ) -> Result<AttemptOutcome, NodeError> {
-    let mut worked = begin(job, salvaged, ctx).await?;
+    let mut worked = take_first_turn(job, salvaged, ctx).await?;
     let mut answers = String::new();
     for nth in 1..=QUESTIONS {
         let turned = &worked.turned;
@@ -253,15 +253,15 @@ async fn work<C: Agents>(
         let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
         answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
         let (usage, raised, session_lost) = (turned.usage, turned.raised, worked.session_lost);
-        worked = reply(job, salvaged, (nth, &text, &answers), worked.turned.session, ctx).await?;
-        worked.turned = worked.turned.after((usage, raised));
+        worked = take_reply_turn(job, salvaged, (nth, &text, &answers), worked.turned.session, ctx).await?;
+        worked.turned = worked.turned.with_previous((usage, raised));
         worked.session_lost |= session_lost;
     }
     Ok(worked)
 }
 
 /// Takes the turn with a person's answer: in the same session, or with the full prompt if that is lost.
-async fn reply<C: Agents>(
+async fn take_reply_turn<C: Agents>(
     job: &mut DeveloperJob,
     salvaged: Option<&str>,
     (nth, answer, answers): (u32, &str, &str),
@@ -275,19 +275,19 @@ async fn reply<C: Agents>(
     let mut before = (Usage::default(), NewLimits::default());
     if let Some(session) = session {
         let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
-        let (turned, then) = take(job, turn, &anew, ctx).await?;
+        let (turned, then) = take_turn(job, turn, &anew, ctx).await?;
         if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
             return Ok(AttemptOutcome { turned, session_lost: false, then });
         }
         before = (turned.usage, turned.raised);
     }
     let turn = turn(job, format!("reply/{nth}/fresh"), anew.clone(), Session::New);
-    let (turned, then) = take(job, turn, &anew, ctx).await?;
-    Ok(AttemptOutcome { turned: turned.after(before), session_lost: had_session, then })
+    let (turned, then) = take_turn(job, turn, &anew, ctx).await?;
+    Ok(AttemptOutcome { turned: turned.with_previous(before), session_lost: had_session, then })
 }
 
 /// Takes the first turn of an attempt: in the previous session, or with the full prompt.
-async fn begin<C: Agents>(
+async fn take_first_turn<C: Agents>(
     job: &mut DeveloperJob,
     salvaged: Option<&str>,
     ctx: &Ctx<C>,
@@ -298,7 +298,7 @@ async fn begin<C: Agents>(
     let ended = from.as_ref().and_then(|from| from.session.clone());
     let Some(session) = ended.or_else(|| job.session.clone()) else {
         let turn = Turn { from, ..fresh(job, "work") };
-        let (turned, then) = take(job, turn, &anew, ctx).await?;
+        let (turned, then) = take_turn(job, turn, &anew, ctx).await?;
         return Ok(AttemptOutcome { turned, session_lost: false, then });
     };
     let prompt = match &job.session {
@@ -306,13 +306,13 @@ async fn begin<C: Agents>(
         None => anew.clone(), // the session was cut short before it came to anything
     };
     let resumed = Turn { from, ..turn(job, "work".into(), prompt, Session::Resume(session)) };
-    let (turned, then) = take(job, resumed, &anew, ctx).await?;
+    let (turned, then) = take_turn(job, resumed, &anew, ctx).await?;
     match turned.answer {
         Answer::SessionLost if turned.tampered.is_empty() => {
             let before = (turned.usage, turned.raised);
             let turn = fresh(job, "work/fresh");
-            let (turned, then) = take(job, turn, &anew, ctx).await?;
-            Ok(AttemptOutcome { turned: turned.after(before), session_lost: true, then })
+            let (turned, then) = take_turn(job, turn, &anew, ctx).await?;
+            Ok(AttemptOutcome { turned: turned.with_previous(before), session_lost: true, then })
         }
         _ => Ok(AttemptOutcome { turned, session_lost: false, then }),
     }
@@ -320,7 +320,7 @@ async fn begin<C: Agents>(
 
 /// Takes a turn. If the server refuses its session, a person is asked; a new session gets the full prompt `anew` and
 /// the changes so far.
-async fn take<C: Agents>(
+async fn take_turn<C: Agents>(
     job: &mut DeveloperJob,
     taken: Turn,
     anew: &Prompt,
@@ -328,8 +328,8 @@ async fn take<C: Agents>(
 ) -> Result<(Turned<WorkReport>, NextStep), NodeError> {
     let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
     let shown = &*job;
-    let fresh = |key: String| async move { continued(shown, key, anew, ctx).await };
-    let TurnOutcome { turned, model, then, .. } =
+    let fresh = |key: String| async move { continuation_turn(shown, key, anew, ctx).await };
+    let DecidedTurn { turned, model, then, .. } =
         taken.take_or_ask::<WorkReport, C, _, _>(ctx, question, fresh).await?;
     if let Some(model) = model {
         job.agent.model = Some(model);
@@ -338,7 +338,12 @@ async fn take<C: Agents>(
 }
 
 /// Returns the turn that continues the work of an abandoned session.
-async fn continued<C: Agents>(job: &DeveloperJob, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
+async fn continuation_turn<C: Agents>(
+    job: &DeveloperJob,
+    key: String,
+    anew: &Prompt,
+    ctx: &Ctx<C>,
+) -> Result<Turn, NodeError> {
     let tree = tree_now(ctx, &format!("{key}/files"), &job.folder).await?;
     if tree == job.base.tree {
         return Ok(turn(job, key, anew.clone(), Session::New));

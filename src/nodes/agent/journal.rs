@@ -27,7 +27,7 @@ pub struct AgentTurn {
     /// Time of its start, in milliseconds since 1970.
     pub at: u64,
     /// The request, and its agent.
-    pub asked: AskedOfAgent,
+    pub asked: AgentTurnRequest,
     /// The tools it called, in order.
     pub calls: Vec<AgentCall>,
     /// The result; none if the turn failed or was killed.
@@ -37,7 +37,7 @@ pub struct AgentTurn {
 /// A request to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct AskedOfAgent {
+pub struct AgentTurnRequest {
     /// Its role: `developer`.
     pub role: String,
     /// The name of its driver.
@@ -77,11 +77,11 @@ pub struct AgentCall {
 /// The message that starts a turn.
 #[derive(Deserialize)]
 struct StartMessage {
-    turn: AskedOfAgent,
+    turn: AgentTurnRequest,
 }
 
 /// Parses the message that starts a turn.
-fn request_of(message: &Value) -> Option<AskedOfAgent> {
+fn request_of(message: &Value) -> Option<AgentTurnRequest> {
     message.get("turn")?;
     let mut message = message.clone();
     resolve_texts(&mut message);
@@ -193,8 +193,8 @@ impl Turn {
         let record = move || {
             let redactor = Redactor::keys();
             let recorded = |parts: Parts| {
-                let parts = parts.redacted(&redactor);
-                if has_place { parts.stored(&contents) } else { parts.literal() }
+                let parts = parts.without_secrets(&redactor);
+                if has_place { parts.store(&contents) } else { parts.literal() }
             };
             let (system, prompt) = (system.map(recorded), recorded(prompt));
             let has_contents = prompt.has_contents() || system.as_ref().is_some_and(Parts::has_contents);
@@ -235,7 +235,7 @@ impl Transcript {
     /// Opens the file for appending. If it cannot be opened, a warning is logged and nothing is written.
     pub(super) fn open(path: Option<&Path>) -> Self {
         let opened = path.and_then(|path| {
-            let file = opened(&superstep_base::moved::here(path));
+            let file = open_append(&superstep_base::moved::present_path(path));
             file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "no transcript is written")).ok()
         });
         Self(opened.map(|file| (file, Redactor::keys())))
@@ -251,7 +251,7 @@ impl Transcript {
     }
 }
 
-fn opened(path: &Path) -> std::io::Result<File> {
+fn open_append(path: &Path) -> std::io::Result<File> {
     path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     OpenOptions::new().create(true).append(true).open(path)
 }

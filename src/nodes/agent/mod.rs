@@ -22,11 +22,11 @@ mod reviewer;
 mod submit;
 mod turn;
 
-pub use agents::{AgentSpec, Agents, Crew, Purse};
-pub(super) use budget::{BudgetAnswer, Spent};
-pub use developer::{Developed, DeveloperJob, GivenUp, developer};
-pub use journal::{AgentCall, AgentTurn, AskedOfAgent, resolve_texts};
+pub use agents::{AgentSpec, Agents, BudgetShare, Crew};
+pub(super) use budget::{BlockedTurn, BudgetAnswer};
+pub use developer::{Developed, DeveloperJob, RefusalDecision, developer};
+pub use journal::{AgentCall, AgentTurn, AgentTurnRequest, resolve_texts};
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
-pub use submit::{Submit, submitted};
-pub use turn::{Answer, Cut, CutOff, Turn, TurnTask, Turned};
-pub(super) use turn::{NextStep, TurnOutcome};
+pub use submit::{Submit, parse_submission};
+pub use turn::{Answer, CutReason, Turn, TurnTask, Turned, UnfinishedTurn};
+pub(super) use turn::{DecidedTurn, NextStep};

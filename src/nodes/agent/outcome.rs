@@ -73,19 +73,19 @@ pub(super) enum RequestRecord {
 
 impl RequestRecord {
     /// Subtracts usage that is already counted.
-    pub(in crate::nodes) fn without(mut self, counted: Usage) -> Self {
+    pub(in crate::nodes) fn without_usage(mut self, counted: Usage) -> Self {
         let usage = match &mut self {
             Self::Finished(finished) => &mut finished.usage,
             Self::Busy { used, .. } | Self::Failed { used, .. } | Self::Down { used, .. } => used,
             Self::Refused { used, .. } | Self::SessionLost { used } | Self::Stopped { used, .. } => used,
             Self::Spent(Overdraft { used, .. }) => used,
         };
-        *usage = usage.beyond(counted);
+        *usage = usage.saturating_sub(counted);
         self
     }
 
     /// Returns the usage of the turn, unless its result has it.
-    pub(in crate::nodes) fn used(&self) -> Usage {
+    pub(in crate::nodes) fn unreported_usage(&self) -> Usage {
         match self {
             Self::Finished(_) => Usage::default(),
             Self::Busy { used, .. } | Self::Failed { used, .. } | Self::Down { used, .. } => *used,
@@ -102,14 +102,14 @@ fn wait(nth: u32) -> Duration {
 
 /// Returns the record of a request's end, and its failure, if it is one. `waits` is for a service that is busy or out;
 /// none: nothing waits for it. `asks`: a person is asked about a session that is refused.
-pub(super) fn recorded(
+pub(super) fn record_end(
     ended: Result<Finished, DriverError>,
     (turn, used): (String, Usage),
     waits: Option<RetryContext<'_>>,
     asks: bool,
 ) -> (RequestRecord, Option<DriverError>) {
     let error = match ended {
-        Ok(finished) => return (RequestRecord::Finished(cut(finished)), None),
+        Ok(finished) => return (RequestRecord::Finished(truncate_text(finished)), None),
         Err(error) => error,
     };
     if error.class == ErrorClass::SessionLost {
@@ -131,7 +131,7 @@ pub(super) fn recorded(
 }
 
 /// Truncates the text, after searching it for a result.
-pub(super) fn cut(mut finished: Finished) -> Finished {
+pub(super) fn truncate_text(mut finished: Finished) -> Finished {
     finished.submitted = finished.submitted.or_else(|| fenced_json(&finished.text));
     finished.text.truncate(start(&finished.text, SAID).len());
     finished

@@ -5,18 +5,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
-use superstep_base::moved::{here, text};
+use superstep_base::moved::{present_path, text};
 use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
-use super::budget::{self, Overdraft, Spent};
+use super::budget::{self, BlockedTurn, Overdraft};
 use super::journal::RecordCopy;
 use super::journal::Transcript;
 use super::journal::{RecordedTexts, Texts};
 use super::outcome::{Progress, RetryContext, outage_message, wait_until};
-use super::outcome::{RequestRecord, cut, recorded};
+use super::outcome::{RequestRecord, record_end, truncate_text};
 use super::submit::Submit;
-use super::turn::{Cut, CutOff, NextStep, RequestEnd, RequestState, Turn};
+use super::turn::{CutReason, NextStep, RequestEnd, RequestState, Turn, UnfinishedTurn};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
@@ -50,7 +50,7 @@ impl Turn {
     /// Sends the request until there is a response: after waits for a busy service or an outage, and after a person's
     /// answer to `question` if the server refuses the session. A failure is the task's; its next attempt sends the
     /// request again.
-    pub(super) async fn ask<T: Submit, C: Agents>(
+    pub(super) async fn send_with_retries<T: Submit, C: Agents>(
         &mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
@@ -61,14 +61,14 @@ impl Turn {
         loop {
             // Set by the body of the effect only: it stays empty if the request is read from the journal.
             let failure = Mutex::new(None);
-            let guarded = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
+            let guarded = self.send_guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
             let Some((recorded, mut around)) = guarded else {
                 let around = RequestState { raised, used: ended_before, is_aborted: true, ..RequestState::default() };
                 return Ok((RequestEnd::Refused("the branch of the run was moved".into(), NextStep::Abort), around));
             };
             let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let recorded = recorded.without(self.counted());
-            let used = recorded.used();
+            let recorded = recorded.without_usage(self.counted_usage());
+            let used = recorded.unreported_usage();
             (around.raised, around.used) = (raised, ended_before);
             around.used += used;
             // No further request after tampering: what git runs may have been changed.
@@ -85,22 +85,24 @@ impl Turn {
                 }
                 RequestRecord::Spent(_) if is_final => RequestEnd::Failed("the budget of the run is used up".into()),
                 RequestRecord::Failed { why, .. } if self.failure_is_answer => RequestEnd::Failed(why),
-                RequestRecord::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
-                RequestRecord::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
+                RequestRecord::Stopped { why, .. } => around.cut_short(CutReason::Stopped(why)),
+                RequestRecord::Failed { why, .. } if self.together.is_some() => {
+                    around.cut_short(CutReason::Failed(why))
+                }
                 RequestRecord::Spent(Overdraft { turn, session, mut used, .. })
                     if self.together.is_some() || self.ends_with_budget =>
                 {
-                    used += self.counted();
-                    around.cut(Cut::Spent(CutOff { turn, session, used }))
+                    used += self.counted_usage();
+                    around.cut_short(CutReason::Spent(UnfinishedTurn { turn, session, used }))
                 }
                 RequestRecord::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);
-                    let spent = Spent { agent: &self.agent, task: &self.task, key: &key, account };
-                    let Some(by) = budget::raised(ctx, spent).await? else {
+                    let spent = BlockedTurn { agent: &self.agent, task: &self.task, key: &key, account };
+                    let Some(by) = budget::ask_to_raise(ctx, spent).await? else {
                         around.is_aborted = true;
                         return Ok((RequestEnd::Refused("its budget was used up".into(), NextStep::Abort), around));
                     };
-                    raised = raised.later(by);
+                    raised = raised.latest(by);
                     if turn.is_none() {
                         ended_before += used; // it is done in a new turn
                     }
@@ -126,7 +128,7 @@ impl Turn {
                 }
                 RequestRecord::Refused { why, turn, .. } => {
                     *refusals += 1;
-                    match self.decided(ctx, question, &why, *refusals)? {
+                    match self.ask_about_refusal(ctx, question, &why, *refusals)? {
                         Some(then) => RequestEnd::Refused(why, then),
                         None => {
                             progress.next(turn, None);
@@ -136,7 +138,7 @@ impl Turn {
                 }
                 RequestRecord::Failed { turn, .. } => {
                     if let Some(error) = failure {
-                        return Err(failed(error));
+                        return Err(driver_error(error));
                     }
                     progress.next(turn, None); // of an attempt before
                     continue;
@@ -148,7 +150,7 @@ impl Turn {
 
     /// Asks a person about a session that the server refuses. None: continue the same turn, with the model that they
     /// chose.
-    fn decided<C>(
+    fn ask_about_refusal<C>(
         &mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
@@ -187,7 +189,7 @@ impl Turn {
 
     /// Sends the request once, and checks whether git was tampered with during it: changes that a person makes while
     /// nothing runs are allowed. None: a person ended the run, because its branch was moved.
-    async fn guarded<T: Submit, C: Agents>(
+    async fn send_guarded<T: Submit, C: Agents>(
         &mut self,
         ctx: &Ctx<C>,
         progress: &Progress,
@@ -197,7 +199,7 @@ impl Turn {
         let key = self.key_of(progress);
         let Some(folder) = self.guard.clone() else {
             let around = RequestState::default();
-            return Ok(Some((self.once::<T, C>(ctx, key, (progress, asks), failure).await?, around)));
+            return Ok(Some((self.send_once::<T, C>(ctx, key, (progress, asks), failure).await?, around)));
         };
         let at = match &self.at {
             Some(base) => match folder.arrive(ctx, &format!("{key}/stand"), base).await? {
@@ -212,9 +214,9 @@ impl Turn {
             self.started = arrival.turn.started;
         }
         let before = folder.guard(ctx, &key).await?;
-        let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
+        let recorded = self.send_once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
         let Some(arrival) = at else {
-            let tampered = folder.tampered(ctx, &key, &before).await?;
+            let tampered = folder.tampering_since(ctx, &key, &before).await?;
             return Ok(Some((recorded, RequestState { tampered, ..RequestState::default() })));
         };
         let after = folder.after_request(ctx, &key, &before, &arrival.turn).await?;
@@ -228,7 +230,7 @@ impl Turn {
     }
 
     /// Sends the request under the turn's first name. A new failure is put into `failure`.
-    async fn once<T: Submit, C: Agents>(
+    async fn send_once<T: Submit, C: Agents>(
         &self,
         ctx: &Ctx<C>,
         key: String,
@@ -236,7 +238,7 @@ impl Turn {
         failure: &Mutex<Option<DriverError>>,
     ) -> Result<RequestRecord, NodeError> {
         let digest = self.prompt.parts().digest();
-        let prompt = self.prompt.parts().hashed();
+        let prompt = self.prompt.parts().with_hashes();
         let asked = RequestKey {
             digest: &digest,
             role: &self.agent.role,
@@ -266,7 +268,7 @@ impl Turn {
             let (turn, texts) = (first.clone().unwrap_or(turn), self.texts().await?);
             let start_message = self.recorded_texts(ctx.thread().is_some()).await?;
             let mut furthest = 0;
-            let ledger = budget::ledger(ctx, &self.agent).map_err(failed)?;
+            let ledger = budget::ledger(ctx, &self.agent).map_err(driver_error)?;
             // A sibling that fails stops this turn through the token of the group.
             let group = match &self.together {
                 Some(siblings) => Some(siblings.join(ctx).await?),
@@ -282,7 +284,7 @@ impl Turn {
                     note_pending(ctx, notice).await;
                 }
             }
-            if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
+            if let Some(why) = group.and_then(|group| group.stop_reason()).filter(|_| ended.is_err()) {
                 return Ok(RequestRecord::Stopped { why, used: ledger.used_by(&turn) });
             }
             // After the check for a stop of the group, since the error of a stopped turn is not its own.
@@ -292,27 +294,27 @@ impl Turn {
             // Nothing waits for a service in an optional turn: its failure is final.
             let waits = (!self.is_optional).then_some(RetryContext { progress, furthest, retry: &self.agent.retry });
             let used = ledger.used_by(&turn);
-            let (recorded, error) = recorded(ended, (turn, used), waits, asks);
+            let (recorded, error) = record_end(ended, (turn, used), waits, asks);
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
             Ok::<_, NodeError>(recorded)
         };
         // After a kill, the driver may know the end of a turn that the journal has not recorded.
         let probe = |turn: String| async move {
-            let ledger = budget::ledger(ctx, &self.agent).map_err(failed)?;
-            let driver = budget::metered(ctx, &self.agent, &ledger).map_err(failed)?;
+            let ledger = budget::ledger(ctx, &self.agent).map_err(driver_error)?;
+            let driver = budget::metered_driver(ctx, &self.agent, &ledger).map_err(driver_error)?;
             let session = match &self.session {
                 Session::Resume(session) => Some(session),
                 Session::New => None,
             };
             let turn = first.clone().unwrap_or(turn);
-            let ended = driver.ended(session, &turn).await.map_err(failed)?;
-            Ok::<_, NodeError>(ended.map(|finished| RequestRecord::Finished(cut(finished))))
+            let ended = driver.finished_turn(session, &turn).await.map_err(driver_error)?;
+            Ok::<_, NodeError>(ended.map(|finished| RequestRecord::Finished(truncate_text(finished))))
         };
         ctx.effect(key, &asked, body).probe(probe).await
     }
 
     /// Returns the usage that was already counted when the turn was cut short.
-    fn counted(&self) -> Usage {
+    fn counted_usage(&self) -> Usage {
         self.from.as_ref().filter(|from| from.turn.is_some()).map(|from| from.used).unwrap_or_default()
     }
 
@@ -342,7 +344,7 @@ impl Turn {
         if cancel.is_cancelled() {
             return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
         }
-        let driver = budget::metered(ctx, &self.agent, ledger)?;
+        let driver = budget::metered_driver(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
             system: text(&texts.system).into_owned(),
@@ -350,11 +352,11 @@ impl Turn {
             turn,
             submit: Some(T::tool()),
             access: self.access.clone(),
-            files: self.files.iter().map(here).collect(),
+            files: self.files.iter().map(present_path).collect(),
             place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
             limits: self.agent.limits,
             cancel,
-            ..AgentRequest::new(&self.agent.role, text(&texts.prompt), here(&self.directory))
+            ..AgentRequest::new(&self.agent.role, text(&texts.prompt), present_path(&self.directory))
         };
         // In the journal, each turn starts with its prompts.
         ctx.keep_message(&self.start_message(&start_message)).await;
@@ -369,7 +371,7 @@ impl Turn {
             }
             match event {
                 AgentEvent::Finished(finished) => {
-                    let finished = cut(finished);
+                    let finished = truncate_text(finished);
                     ctx.keep_message(&AgentEvent::Finished(finished.clone())).await;
                     return Ok(finished);
                 }
@@ -379,12 +381,12 @@ impl Turn {
             }
         }
         // The driver ended its stream without a result.
-        Err(DriverError::unfinished(""))
+        Err(DriverError::no_result(""))
     }
 }
 
 /// Converts a driver's failure: a permanent one is not retried by a retry policy.
-fn failed(error: DriverError) -> NodeError {
+fn driver_error(error: DriverError) -> NodeError {
     match error.class {
         ErrorClass::Transient | ErrorClass::RateLimited => NodeError::transient(error),
         _ => NodeError::permanent(error),

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::developer::GivenUp;
-use super::turn::{Answer, Cut, Turn, TurnOutcome};
+use super::developer::RefusalDecision;
+use super::turn::{Answer, CutReason, DecidedTurn, Turn};
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
-use crate::nodes::ask::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
+use crate::nodes::ask::{AfterMissingReview, BudgetReached, ReviewUnavailable, SessionRefused};
 use crate::nodes::git::Folder;
 use crate::nodes::git::diff;
 use crate::nodes::job::{Job, MakeUpdate, ReadJob, job, node};
-use crate::nodes::prompts::{Brief, Diff, Prompt, Work};
+use crate::nodes::prompts::{Brief, Prompt, PromptDiff, ReviewedWork};
 use crate::nodes::siblings::Siblings;
-use crate::plan::{Comment, Review, Severity};
+use crate::plan::{Comment, CommentSeverity, Review};
 use crate::workspace::TreeId;
 
 /// The number of reviews before a person is asked.
@@ -76,7 +76,7 @@ pub enum Verdict {
     /// A reviewer changed git's hooks or configuration: the changes.
     Tampered(Vec<String>),
     /// The review was cut short by its group.
-    Cut(Cut),
+    Cut(CutReason),
 }
 
 /// Returns a node that has the work on a task reviewed by a read-only agent in a new session: `job` reads the work from
@@ -93,18 +93,18 @@ impl<C: Agents> Job<C> for ReviewerJob {
     type Output = Reviewed;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
-        let changes = changes(&self, ctx).await?;
+        let changes = read_changes(&self, ctx).await?;
         let mut used = (Usage::default(), NewLimits::default());
         let mut all: Option<Review> = None;
         let mut said = vec![];
         let before = self.agent.model.clone();
         let mut ended = None;
         for kind in self.kinds.clone() {
-            match judged(&mut self, &kind, &changes, ctx, &mut used).await? {
+            match request_review(&mut self, &kind, &changes, ctx, &mut used).await? {
                 Verdict::Judged(review) => {
                     let kind = if self.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
                     said.push(kind + &review_text(&review));
-                    all = Some(together(all, review));
+                    all = Some(merge_reviews(all, review));
                 }
                 Verdict::Accepted => {}
                 verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_)) => {
@@ -128,10 +128,10 @@ impl<C: Agents> Job<C> for ReviewerJob {
 }
 
 /// Requests one kind of review until it can be read or a person decides.
-async fn judged<C: Agents>(
+async fn request_review<C: Agents>(
     job: &mut ReviewerJob,
     kind: &str,
-    changes: &Changes,
+    changes: &ReviewChanges,
     ctx: &Ctx<C>,
     (usage, raised): &mut (Usage, NewLimits),
 ) -> Result<Verdict, NodeError> {
@@ -141,14 +141,14 @@ async fn judged<C: Agents>(
         let shown = &*job;
         let fresh = |key: String| async move { Ok(turn(shown, kind, changes, key)) };
         let first = turn(shown, kind, changes, key);
-        let TurnOutcome { turned, model, then, .. } =
+        let DecidedTurn { turned, model, then, .. } =
             first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
         // Later reviews of this node use the model that a person chose.
         job.agent.model = model.or(job.agent.model.take());
         // Counts even if the review cannot be used.
         *usage += turned.usage;
-        *raised = raised.later(turned.raised);
-        if let Some(cut @ Cut::Stopped(_)) = turned.cut {
+        *raised = raised.latest(turned.raised);
+        if let Some(cut @ CutReason::Stopped(_)) = turned.cut {
             return Ok(Verdict::Cut(cut));
         }
         // Takes precedence over every end but a stop of the group.
@@ -158,9 +158,9 @@ async fn judged<C: Agents>(
         if let Some(cut) = turned.cut {
             return Ok(Verdict::Cut(cut));
         }
-        match GivenUp::of(then) {
-            Some(GivenUp::Skip) => return Ok(Verdict::Skipped),
-            Some(GivenUp::Abort) => return Ok(Verdict::Aborted),
+        match RefusalDecision::of(then) {
+            Some(RefusalDecision::Skip) => return Ok(Verdict::Skipped),
+            Some(RefusalDecision::Abort) => return Ok(Verdict::Aborted),
             None => {}
         }
         let reason = match turned.answer {
@@ -174,16 +174,16 @@ async fn judged<C: Agents>(
         }
         let Brief { id, title, .. } = job.brief.clone();
         match ctx.interrupt(ReviewUnavailable { task: id, title, reason, tries })? {
-            WithoutReview::Retry => {}
-            WithoutReview::Accept => return Ok(Verdict::Accepted),
-            WithoutReview::Abort => return Ok(Verdict::Aborted),
+            AfterMissingReview::Retry => {}
+            AfterMissingReview::Accept => return Ok(Verdict::Accepted),
+            AfterMissingReview::Abort => return Ok(Verdict::Aborted),
         }
     }
     Ok(Verdict::Aborted)
 }
 
-fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
-    let work = Work {
+fn turn(job: &ReviewerJob, kind: &str, changes: &ReviewChanges, key: String) -> Turn {
+    let work = ReviewedWork {
         kind,
         diff: &changes.all,
         delta: changes.delta.as_deref().unwrap_or_default(),
@@ -204,8 +204,8 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
 /// Formats a review as a line: the verdict, its severity, the most severe comment.
 fn review_text(review: &Review) -> String {
     let verdict = if review.passes() { "approved" } else { "rejected" };
-    let gravest = review.gravest();
-    let severity = if gravest == Severity::None { String::new() } else { format!(" ({gravest})") };
+    let gravest = review.highest_severity();
+    let severity = if gravest == CommentSeverity::None { String::new() } else { format!(" ({gravest})") };
     let Some(first) = review.comments.iter().rev().max_by_key(|comment| comment.severity) else {
         return format!("{verdict}{severity}");
     };
@@ -223,10 +223,10 @@ fn review_text(review: &Review) -> String {
 }
 
 /// Merges two reviews: the result passes if both do.
-fn together(first: Option<Review>, second: Review) -> Review {
+fn merge_reviews(first: Option<Review>, second: Review) -> Review {
     let Some(mut all) = first else { return second };
     all.approved &= second.passes();
-    all.severity = all.severity.max(second.gravest());
+    all.severity = all.severity.max(second.highest_severity());
     all.comments.extend(second.comments);
     all.resolved_ids.extend(second.resolved_ids);
     all.unresolved_ids.extend(second.unresolved_ids);
@@ -234,24 +234,24 @@ fn together(first: Option<Review>, second: Review) -> Review {
 }
 
 /// The changes that a reviewer is shown.
-struct Changes {
-    all: Diff,
+struct ReviewChanges {
+    all: PromptDiff,
     delta: Option<String>,
     /// The files that hold them if they are long.
     files: Vec<PathBuf>,
 }
 
-async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, NodeError> {
+async fn read_changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<ReviewChanges, NodeError> {
     let all = diff(ctx, "diff", &job.folder, &job.agent.long_diffs(), [&job.base, &job.tree]).await?;
     let before = job.last_reviewed.as_ref().filter(|before| **before != job.base && **before != job.tree);
     let delta = match before {
         Some(before) => Some(diff(ctx, "delta", &job.folder, &job.agent.long_diffs(), [before, &job.tree]).await?),
         None => None,
     };
-    let files = [Some(&all), delta.as_ref()].into_iter().flatten().filter_map(Diff::file).collect();
+    let files = [Some(&all), delta.as_ref()].into_iter().flatten().filter_map(PromptDiff::file).collect();
     let delta = delta.map(|delta| match delta {
-        Diff::Text(text) => text,
-        Diff::File { path, .. } => format!("(in the file {path})"),
+        PromptDiff::Text(text) => text,
+        PromptDiff::File { path, .. } => format!("(in the file {path})"),
     });
-    Ok(Changes { all, delta, files })
+    Ok(ReviewChanges { all, delta, files })
 }

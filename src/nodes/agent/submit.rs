@@ -58,7 +58,7 @@ pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 ///
 /// # Errors
 /// The reason why it cannot be used, for the agent to read.
-pub fn submitted<T: Submit>(finished: &Finished) -> Result<T, String> {
+pub fn parse_submission<T: Submit>(finished: &Finished) -> Result<T, String> {
     let value = match &finished.submitted {
         Some(value) => value.clone(),
         None => fenced_json(&finished.text)
@@ -120,14 +120,14 @@ mod tests {
             format!("First\n```\n{{\"approved\": false}}\n```\nthen\n```\n{review}\n```"),
         ];
         for text in texts {
-            assert!(submitted::<Review>(&finished(&text, None)).unwrap().approved, "{text}");
+            assert!(parse_submission::<Review>(&finished(&text, None)).unwrap().approved, "{text}");
         }
-        assert!(submitted::<Review>(&finished("{\"approved\": false}", Some(review))).unwrap().approved);
+        assert!(parse_submission::<Review>(&finished("{\"approved\": false}", Some(review))).unwrap().approved);
     }
 
     #[test]
     fn what_cannot_be_read_says_why() {
-        let why = |text: &str, value| submitted::<Review>(&finished(text, value)).unwrap_err();
+        let why = |text: &str, value| parse_submission::<Review>(&finished(text, value)).unwrap_err();
         insta::assert_snapshot!(why("It looks approved to me.", None), @"the tool `submit_review` was not called with a JSON object");
         insta::assert_snapshot!(why("", Some(json!({"approved": "yes"}))), @r#"`submit_review` was given invalid type: string "yes", expected a boolean"#);
         insta::assert_snapshot!(why("```json\n{\"approve\": true}\n```", None), @"`submit_review` was given missing field `approved`");
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_question_is_needed_by_those_who_cannot_go_on() {
         let report = json!({"status": "blocked", "summary": "no", "question": " "});
-        let error = submitted::<WorkReport>(&finished("", Some(report))).unwrap_err();
+        let error = parse_submission::<WorkReport>(&finished("", Some(report))).unwrap_err();
         insta::assert_snapshot!(error, @"`question` is missing: say what has to be answered");
     }
 }

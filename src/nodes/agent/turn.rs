@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::submit::{Submit, submitted};
+use super::submit::{Submit, parse_submission};
 use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, Status, Usage};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::SessionRefused;
@@ -53,7 +53,7 @@ pub struct Turn {
     /// a failure or a question of the task. None: it works alone.
     pub together: Option<Siblings>,
     /// The end of an earlier task's turn that continues in this one; none: it is a new one.
-    pub from: Option<CutOff>,
+    pub from: Option<UnfinishedTurn>,
     /// True if the turn is cut short when the budget of the run is used up, also outside of a group: nobody is asked
     /// then.
     pub ends_with_budget: bool,
@@ -105,14 +105,14 @@ pub struct Turned<T> {
     /// True if a person ended the run instead of raising its budget; there is no answer then.
     pub is_aborted: bool,
     /// Set if the turn was cut short by its group; there is no answer then.
-    pub cut: Option<Cut>,
+    pub cut: Option<CutReason>,
 }
 
 impl<T> Turned<T> {
     /// Adds the usage of the previous turn, and the limits that were set then.
-    pub(in crate::nodes) fn after(mut self, before: (Usage, NewLimits)) -> Self {
+    pub(in crate::nodes) fn with_previous(mut self, before: (Usage, NewLimits)) -> Self {
         self.usage += before.0;
-        self.raised = self.raised.later(before.1);
+        self.raised = self.raised.latest(before.1);
         self
     }
 }
@@ -131,18 +131,18 @@ pub enum Answer<T> {
 /// The reason why a turn among siblings was cut short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cut {
+pub enum CutReason {
     /// Its driver failed.
     Failed(String),
     /// The budget of the run is used up.
-    Spent(CutOff),
+    Spent(UnfinishedTurn),
     /// The group was stopped.
     Stopped(String),
 }
 
 /// The end of a turn that the budget cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CutOff {
+pub struct UnfinishedTurn {
     /// Name under which it continues; none: it has ended, and is repeated in a new one.
     pub turn: Option<String>,
     /// Session of an ended turn.
@@ -153,7 +153,7 @@ pub struct CutOff {
 }
 
 /// A turn's result, and a person's decision if its session was refused.
-pub(in crate::nodes) struct TurnOutcome<T> {
+pub(in crate::nodes) struct DecidedTurn<T> {
     pub(in crate::nodes) turned: Turned<T>,
     /// Model that a person chose; none: unchanged.
     pub(in crate::nodes) model: Option<String>,
@@ -212,7 +212,7 @@ impl Turn {
     /// # Errors
     /// The driver's failure, unless it lost the session or the turn is optional; the run's own.
     pub async fn take<T: Submit, C: Agents>(self, ctx: &Ctx<C>) -> Result<Turned<T>, NodeError> {
-        Ok(self.taken::<T, C>(ctx, None).await?.turned)
+        Ok(self.run_once::<T, C>(ctx, None).await?.turned)
     }
 
     /// Takes the turn. If the server refuses the session, a person is asked `question`; `fresh` creates the turn in a
@@ -222,7 +222,7 @@ impl Turn {
         ctx: &Ctx<C>,
         mut question: SessionRefused,
         fresh: F,
-    ) -> Result<TurnOutcome<T>, NodeError>
+    ) -> Result<DecidedTurn<T>, NodeError>
     where
         T: Submit,
         C: Agents,
@@ -233,8 +233,8 @@ impl Turn {
         let (mut turn, mut usage, mut model) = (self, Usage::default(), None);
         let mut raised = NewLimits::default();
         loop {
-            let mut taken = turn.taken::<T, C>(ctx, Some(&question)).await?;
-            taken.turned = taken.turned.after((usage, raised));
+            let mut taken = turn.run_once::<T, C>(ctx, Some(&question)).await?;
+            taken.turned = taken.turned.with_previous((usage, raised));
             taken.model = taken.model.or(model);
             if taken.then != NextStep::Fresh {
                 return Ok(taken);
@@ -247,71 +247,71 @@ impl Turn {
         }
     }
 
-    async fn taken<T: Submit, C: Agents>(
+    async fn run_once<T: Submit, C: Agents>(
         mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
-    ) -> Result<TurnOutcome<T>, NodeError> {
+    ) -> Result<DecidedTurn<T>, NodeError> {
         let before = self.agent.model.clone();
         let mut refusals = question.map_or(0, |question| question.tries);
-        let (turned, then) = self.read::<T, C>(ctx, question, &mut refusals).await?;
+        let (turned, then) = self.request_result::<T, C>(ctx, question, &mut refusals).await?;
         let model = self.agent.model.filter(|model| before.as_ref() != Some(model));
-        Ok(TurnOutcome { turned, model, then, refusals })
+        Ok(DecidedTurn { turned, model, then, refusals })
     }
 
     /// Sends the request, and sends it once more if the result cannot be parsed.
-    async fn read<T: Submit, C: Agents>(
+    async fn request_result<T: Submit, C: Agents>(
         &mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
         refusals: &mut u32,
     ) -> Result<(Turned<T>, NextStep), NodeError> {
-        let (first, around) = self.ask::<T, C>(ctx, question, refusals).await?;
+        let (first, around) = self.send_with_retries::<T, C>(ctx, question, refusals).await?;
         let first = match first {
             RequestEnd::Finished(first) => first,
-            RequestEnd::SessionLost => return Ok((without(Answer::SessionLost, around), NextStep::Done)),
-            RequestEnd::Failed(why) => return Ok((without(Answer::Unusable(why), around), NextStep::Done)),
-            RequestEnd::Refused(why, then) => return Ok((without(Answer::Unusable(why), around), then)),
+            RequestEnd::SessionLost => return Ok((without_result(Answer::SessionLost, around), NextStep::Done)),
+            RequestEnd::Failed(why) => return Ok((without_result(Answer::Unusable(why), around), NextStep::Done)),
+            RequestEnd::Refused(why, then) => return Ok((without_result(Answer::Unusable(why), around), then)),
         };
-        let why = match submitted::<T>(&first) {
-            Ok(given) => return Ok((turned(Answer::Given(given), first, around), NextStep::Done)),
+        let why = match parse_submission::<T>(&first) {
+            Ok(given) => return Ok((with_result(Answer::Given(given), first, around), NextStep::Done)),
             Err(why) => why,
         };
         // A second request does not help a turn that ended at one of its limits.
         if first.status != Status::Done {
             let why = format!("it used up what a turn may use ({:?})", first.status);
-            return Ok((turned(Answer::Unusable(why), first, around), NextStep::Done));
+            return Ok((with_result(Answer::Unusable(why), first, around), NextStep::Done));
         }
         // No further request after tampering.
         if !around.tampered.is_empty() {
-            return Ok((turned(Answer::Unusable(why), first, around), NextStep::Done));
+            return Ok((with_result(Answer::Unusable(why), first, around), NextStep::Done));
         }
         // One repair request, whose usage and limits are added to those of the first.
         let (mut usage, raised) = (first.usage, around.raised);
         usage += around.used;
-        let mut again = self.again::<T>(&first, &why);
-        let (second, mut around) = again.ask::<T, C>(ctx, question, refusals).await?;
+        let mut again = self.repair_turn::<T>(&first, &why);
+        let (second, mut around) = again.send_with_retries::<T, C>(ctx, question, refusals).await?;
         // `again` is a copy: its new model and position belong to this turn.
         self.agent.model = again.agent.model;
         self.at = again.at;
-        around.raised = around.raised.later(raised);
+        around.raised = around.raised.latest(raised);
         let second = match second {
             RequestEnd::Finished(second) => second,
             RequestEnd::Refused(why, then) => {
-                return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), then));
+                return Ok((with_result(Answer::Unusable(why), Finished { usage, ..first }, around), then));
             }
             RequestEnd::SessionLost | RequestEnd::Failed(_) => {
-                return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), NextStep::Done));
+                return Ok((with_result(Answer::Unusable(why), Finished { usage, ..first }, around), NextStep::Done));
             }
         };
-        let answer = submitted::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
-        let mut turned = turned(answer, second, around);
+        let answer = parse_submission::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
+        let mut turned = with_result(answer, second, around);
         turned.usage += usage;
         Ok((turned, NextStep::Done))
     }
 
     /// Returns the turn that asks for a readable result.
-    fn again<T: Submit>(&self, first: &Finished, why: &str) -> Self {
+    fn repair_turn<T: Submit>(&self, first: &Finished, why: &str) -> Self {
         let repair = Prompt::repair(T::TOOL, why);
         let (session, prompt) = match &first.session {
             Some(session) => (Session::Resume(session.clone()), repair),
@@ -321,14 +321,14 @@ impl Turn {
     }
 }
 
-fn turned<T>(answer: Answer<T>, finished: Finished, around: RequestState) -> Turned<T> {
+fn with_result<T>(answer: Answer<T>, finished: Finished, around: RequestState) -> Turned<T> {
     let Finished { session, usage, .. } = finished;
-    let mut turned = Turned { session, ..without(answer, around) };
+    let mut turned = Turned { session, ..without_result(answer, around) };
     turned.usage += usage;
     turned
 }
 
-fn without<T>(answer: Answer<T>, around: RequestState) -> Turned<T> {
+fn without_result<T>(answer: Answer<T>, around: RequestState) -> Turned<T> {
     let RequestState { tampered, at, raised, used: usage, is_aborted, cut } = around;
     Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
 }
@@ -353,12 +353,12 @@ pub(super) struct RequestState {
     /// True if a person ended the run when its budget was used up.
     pub(super) is_aborted: bool,
     /// The reason why the turn was cut short among siblings.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<CutReason>,
 }
 
 impl RequestState {
     /// Records what cut the turn short; it has no answer then.
-    pub(super) fn cut(&mut self, cut: Cut) -> RequestEnd {
+    pub(super) fn cut_short(&mut self, cut: CutReason) -> RequestEnd {
         self.cut = Some(cut);
         RequestEnd::Failed("it was cut short".into())
     }

@@ -45,7 +45,7 @@ pub enum AgentReply {
 
 /// Asks how to continue with work without a readable review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = WithoutReview, name = "review_unavailable")]
+#[interrupt(resume = AfterMissingReview, name = "review_unavailable")]
 pub struct ReviewUnavailable {
     /// The task's number.
     pub task: String,
@@ -58,10 +58,10 @@ pub struct ReviewUnavailable {
 }
 
 impl<S> HumanQuestion<S> for ReviewUnavailable {
-    fn decide(&self, reply: &Reply) -> Option<WithoutReview> {
+    fn decide(&self, reply: &Reply) -> Option<AfterMissingReview> {
         match reply.kind {
-            ReplyKind::Approve => Some(WithoutReview::Accept),
-            ReplyKind::Reject => Some(WithoutReview::Abort),
+            ReplyKind::Approve => Some(AfterMissingReview::Accept),
+            ReplyKind::Reject => Some(AfterMissingReview::Abort),
             ReplyKind::Revise => None,
         }
     }
@@ -70,7 +70,7 @@ impl<S> HumanQuestion<S> for ReviewUnavailable {
 /// The decision on work that nobody has judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WithoutReview {
+pub enum AfterMissingReview {
     /// Request a review again.
     Retry,
     /// Approve it.
@@ -161,7 +161,7 @@ pub struct BudgetReached {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterBudget {
     /// Continue with new limits.
-    Raise(Raise),
+    Raise(RaisedLimits),
     /// End the run.
     Abort,
     /// Decide on its task in place of the rules. Other runs refuse this answer.
@@ -178,7 +178,7 @@ impl AfterBudget {
 /// New limits of a run, which replace the current ones. A limit that is not given is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Raise {
+pub struct RaisedLimits {
     /// Dollars, stored in millionths.
     #[serde(with = "dollars", skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
@@ -190,8 +190,8 @@ pub struct Raise {
     pub wall: Option<Duration>,
 }
 
-impl From<Raise> for RunLimits {
-    fn from(Raise { cost, tokens, wall }: Raise) -> Self {
+impl From<RaisedLimits> for RunLimits {
+    fn from(RaisedLimits { cost, tokens, wall }: RaisedLimits) -> Self {
         Self { cost, tokens, wall }
     }
 }
@@ -211,7 +211,7 @@ impl BudgetReached {
     pub fn of(account: &Account, role: &str, task: &str) -> Self {
         let Account { spent, worked_ms, .. } = account;
         Self {
-            reached: account.reached().into_iter().map(str::to_owned).collect(),
+            reached: account.reached_limits().into_iter().map(str::to_owned).collect(),
             spent: account.lines(),
             role: role.to_owned(),
             task: task.to_owned(),

@@ -6,10 +6,10 @@ mod agents;
 mod work;
 
 pub use agents::{
-    AfterBudget, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Raise, ReviewUnavailable, SessionRefused,
-    WithoutReview,
+    AfterBudget, AfterMissingReview, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, RaisedLimits,
+    ReviewUnavailable, SessionRefused,
 };
 pub use work::{
-    AfterGivingUp, AfterHalt, AfterMove, ApprovePlan, BranchMoved, DecideTask, GaveUp, Halted, HaltedPhasePlace,
-    PlanChanged, Salvage, TaskToApprove, WhichPlan, WrittenOverride,
+    AfterGivingUp, AfterHalt, AfterMove, ApprovePlan, BranchMoved, DecideTask, Halted, HaltedPhasePlace, PlanChanged,
+    PlanChoice, Salvage, TaskGivenUp, TaskToApprove, WrittenOverride,
 };

@@ -207,7 +207,7 @@ impl AfterHalt {
 
 /// Asks which plan to use: the approved one, or the file that was changed since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = WhichPlan, name = "plan_changed")]
+#[interrupt(resume = PlanChoice, name = "plan_changed")]
 pub struct PlanChanged {
     /// The file.
     pub path: String,
@@ -223,7 +223,7 @@ pub struct PlanChanged {
 /// The plan to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WhichPlan {
+pub enum PlanChoice {
     /// The approved one.
     Keep,
     /// The one in the file; finished tasks stay finished.
@@ -288,7 +288,7 @@ impl<S> HumanQuestion<S> for BranchMoved {
 /// Asks how to continue with a task that failed for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterGivingUp, name = "gave_up")]
-pub struct GaveUp {
+pub struct TaskGivenUp {
     /// The task's id.
     pub task: String,
     /// Its title.
@@ -320,7 +320,7 @@ pub struct GaveUp {
 pub struct DecideTask {
     /// The same as for a task that failed for good.
     #[serde(flatten)]
-    pub about: GaveUp,
+    pub about: TaskGivenUp,
 }
 
 /// The next action for a task. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"split"`, `{"override":
@@ -374,7 +374,7 @@ impl AfterGivingUp {
     }
 }
 
-impl GaveUp {
+impl TaskGivenUp {
     /// Returns why an answer is invalid; none if it is valid.
     #[must_use]
     pub fn problem_of(&self, answer: &AfterGivingUp) -> Option<String> {

@@ -11,10 +11,12 @@ use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::{AfterMove, BranchMoved};
 use crate::nodes::events::{note_once, pending_notices};
 use crate::nodes::job::Context;
-use crate::workspace::{BranchMove, CommitId, Folded, LeftOut, Standing, TreeId, Workspace, WorkspaceError};
+use crate::workspace::{
+    BranchMove, BranchPositions, CommitId, FoldResult, OmittedFile, TreeId, Workspace, WorkspaceError,
+};
 
 /// Result of an arrival; none: a person ended the run, because its branch was moved.
-type Arrived = Option<Arrival>;
+type ArrivalResult = Option<Arrival>;
 
 /// The position of the work when a node starts.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub(in crate::nodes) struct Arrival {
     /// The base of the task, on top of the commits of people.
     pub(in crate::nodes) base: Base,
     /// The same position, with those of all branches now.
-    pub(in crate::nodes) turn: Standing,
+    pub(in crate::nodes) turn: BranchPositions,
     /// The commits of people: from the former base to the new one.
     commits: Option<(Option<CommitId>, CommitId)>,
     /// Notices for people: branches that were moved.
@@ -33,7 +35,7 @@ pub(in crate::nodes) struct Arrival {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct RecordedPosition {
     #[serde(flatten)]
-    at: Standing,
+    at: BranchPositions,
     /// Set if somebody else moved the branch of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved: Option<BranchMoved>,
@@ -42,8 +44,8 @@ struct RecordedPosition {
     notices: Vec<String>,
 }
 
-impl From<Standing> for RecordedPosition {
-    fn from(at: Standing) -> Self {
+impl From<BranchPositions> for RecordedPosition {
+    fn from(at: BranchPositions) -> Self {
         Self { at, moved: None, notices: vec![] }
     }
 }
@@ -76,9 +78,9 @@ impl Folder {
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
-    ) -> Result<Arrived, NodeError> {
-        let stood = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
-        self.arrived(ctx, key, base, stood).await
+    ) -> Result<ArrivalResult, NodeError> {
+        let stood = ctx.effect(key, &base.at, |_| self.place_head(ctx, &base.at)).await?;
+        self.ask_about_move(ctx, key, base, stood).await
     }
 
     /// Arrives without a question: a branch that was moved is left to the next node that can ask.
@@ -88,7 +90,7 @@ impl Folder {
         key: &str,
         base: &Base,
     ) -> Result<Arrival, NodeError> {
-        let stood: RecordedPosition = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
+        let stood: RecordedPosition = ctx.effect(key, &base.at, |_| self.place_head(ctx, &base.at)).await?;
         self.apply_commits(ctx, key, base, stood).await
     }
 
@@ -99,18 +101,18 @@ impl Folder {
         key: &str,
         base: &Base,
         moved: Option<BranchMove>,
-        at: Standing,
-    ) -> Result<Arrived, NodeError> {
-        self.arrived(ctx, key, base, RecordedPosition { moved: moved.map(Into::into), ..at.into() }).await
+        at: BranchPositions,
+    ) -> Result<ArrivalResult, NodeError> {
+        self.ask_about_move(ctx, key, base, RecordedPosition { moved: moved.map(Into::into), ..at.into() }).await
     }
 
-    async fn arrived<C: Context>(
+    async fn ask_about_move<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
         mut stood: RecordedPosition,
-    ) -> Result<Arrived, NodeError> {
+    ) -> Result<ArrivalResult, NodeError> {
         for nth in 1.. {
             let Some(question) = stood.moved.take() else { break };
             match ctx.interrupt(question.clone())? {
@@ -138,7 +140,7 @@ impl Folder {
             Some(commits) => self.with_commits(ctx, &format!("{key}/commits"), &base.tree, commits).await?,
             None => base.tree.clone(),
         };
-        let position = Standing { commit: at.commit.clone(), ..base.at.clone() };
+        let position = BranchPositions { commit: at.commit.clone(), ..base.at.clone() };
         Ok(Arrival { base: Base { at: position, tree }, turn: at, commits, notices })
     }
 
@@ -149,14 +151,14 @@ impl Folder {
         ctx: &Ctx<C>,
         key: &str,
         arrival: &Arrival,
-        at: Option<Standing>,
+        at: Option<BranchPositions>,
     ) -> Result<Arrival, NodeError> {
         let Some(at) = at else {
             return Ok(Arrival { commits: None, notices: vec![], ..arrival.clone() });
         };
         let mut settled = self.apply_commits(ctx, key, &arrival.base, at.into()).await?;
         settled.notices.retain(|notice| !arrival.notices.contains(notice));
-        settled.turn = Standing { commit: settled.turn.commit, ..arrival.turn.clone() };
+        settled.turn = BranchPositions { commit: settled.turn.commit, ..arrival.turn.clone() };
         Ok(settled)
     }
 
@@ -176,7 +178,7 @@ impl Folder {
     }
 
     /// Puts HEAD where the work continues, unless somebody else moved the branch.
-    async fn stand<C: Context>(&self, ctx: &Ctx<C>, at: &Standing) -> Result<RecordedPosition, NodeError> {
+    async fn place_head<C: Context>(&self, ctx: &Ctx<C>, at: &BranchPositions) -> Result<RecordedPosition, NodeError> {
         let workspace = self.hold(ctx).await?;
         if let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? {
             return Ok(RecordedPosition { moved: Some(moved.into()), ..at.clone().into() });
@@ -197,11 +199,13 @@ impl Folder {
     async fn keep_moved<C: Context>(
         &self,
         ctx: &Ctx<C>,
-        at: &Standing,
+        at: &BranchPositions,
         question: &BranchMoved,
     ) -> Result<RecordedPosition, NodeError> {
         let workspace = self.hold(ctx).await?;
-        let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? else { return self.stand(ctx, at).await };
+        let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? else {
+            return self.place_head(ctx, at).await;
+        };
         if moved.new != question.new {
             return Ok(RecordedPosition { moved: Some(moved.into()), ..at.clone().into() });
         }
@@ -224,7 +228,7 @@ impl Folder {
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
-        at: Option<Standing>,
+        at: Option<BranchPositions>,
     ) -> Result<Option<Base>, NodeError> {
         match at {
             Some(at) => Ok(self.apply_commits(ctx, key, base, at.into()).await?.new_base()),
@@ -238,7 +242,7 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         workspace: &Workspace,
-        at: &Standing,
+        at: &BranchPositions,
     ) -> Result<Vec<String>, WorkspaceError> {
         let folded = workspace.fold(&with_turns(ctx, workspace, at).await?, Some(&thread(ctx))).await?;
         let notices = notices_of(&folded);
@@ -253,8 +257,8 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         workspace: &Workspace,
-        at: &Standing,
-    ) -> Result<Vec<LeftOut>, WorkspaceError> {
+        at: &BranchPositions,
+    ) -> Result<Vec<OmittedFile>, WorkspaceError> {
         workspace.unseen_commits(&with_turns(ctx, workspace, at).await?).await
     }
 }
@@ -263,19 +267,19 @@ impl Folder {
 async fn with_turns<C: Context>(
     ctx: &Ctx<C>,
     workspace: &Workspace,
-    at: &Standing,
-) -> Result<Standing, WorkspaceError> {
+    at: &BranchPositions,
+) -> Result<BranchPositions, WorkspaceError> {
     let turns = workspace.turns(&thread(ctx), &ctx.task_id()).await?;
-    Ok(Standing { turns, ..at.clone() })
+    Ok(BranchPositions { turns, ..at.clone() })
 }
 
 /// Returns the position of HEAD and of all branches.
-async fn position(workspace: &Workspace, at: &Standing) -> Result<Standing, WorkspaceError> {
-    workspace.watched(present(workspace, at).await?).await
+async fn position(workspace: &Workspace, at: &BranchPositions) -> Result<BranchPositions, WorkspaceError> {
+    workspace.with_all_branches(present(workspace, at).await?).await
 }
 
 /// Returns a notice for each branch that moved while no agent worked.
-fn moved_meanwhile(before: &Standing, now: &Standing) -> Vec<String> {
+fn moved_meanwhile(before: &BranchPositions, now: &BranchPositions) -> Vec<String> {
     let moved = |(branch, old): (&String, &CommitId)| {
         let new = now.others.get(branch).cloned();
         let is_other = now.branch.as_ref() != Some(branch) && new.as_ref() != Some(old);
@@ -288,7 +292,7 @@ fn left_notice(moved: &BranchMove) -> String {
     format!("{moved}, not by this run, which leaves it there")
 }
 
-fn notices_of(folded: &Folded) -> Vec<String> {
+fn notices_of(folded: &FoldResult) -> Vec<String> {
     let kept =
         |kept: &Option<String>| kept.as_ref().map(|kept| format!("; they are kept as `{kept}`")).unwrap_or_default();
     let taken_back = folded.taken_back.iter().map(|commits| {

@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use super::folder::{Base, Folder, failed, thread};
 use super::on_top::{on_top, placed_files, without_turn};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::{note_pending, pending_notices};
 use crate::nodes::job::Context;
-use crate::nodes::prompts::Diff;
-use crate::workspace::{BranchMove, FileDiff, FileStatus, Fingerprint, LeftOut, Standing, TreeId, WorkspaceError};
+use crate::nodes::prompts::PromptDiff;
+use crate::workspace::{
+    BranchMove, BranchPositions, FileDiff, FileStatus, Fingerprint, OmittedFile, TreeId, WorkspaceError,
+};
 
 /// The traces of an agent, or of a command of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct After {
+pub struct Traces {
     /// Changes of git's hooks and configuration. If there are any, nothing else is known: no git command was run.
     pub tampered: Vec<String>,
     /// The files.
@@ -30,7 +32,7 @@ pub struct After {
     /// Position of HEAD then, on top of commits that people made meanwhile. None: HEAD or its branch were moved in another
     /// way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::nodes) at: Option<Standing>,
+    pub(in crate::nodes) at: Option<BranchPositions>,
     /// The move of the run's branch by somebody else, found after a person's decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::nodes) moved: Option<BranchMove>,
@@ -39,7 +41,7 @@ pub struct After {
     pub left: Option<String>,
 }
 
-impl After {
+impl Traces {
     /// Returns whether git could not be run, so that nothing was put back.
     pub(in crate::nodes) fn is_unfolded(&self) -> bool {
         !self.tampered.is_empty() || self.left.is_some()
@@ -49,7 +51,7 @@ impl After {
 /// The traces of an agent after one request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(in crate::nodes) enum AfterRequest {
+pub(in crate::nodes) enum RequestTraces {
     /// Changes of git's hooks and configuration.
     Tampered(Vec<String>),
     /// The same, with notices about what was put back, and the position on top of commits that people made meanwhile.
@@ -57,12 +59,12 @@ pub(in crate::nodes) enum AfterRequest {
         tampered: Vec<String>,
         notices: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<Box<Standing>>,
+        at: Option<Box<BranchPositions>>,
     },
 }
 
-impl AfterRequest {
-    pub(in crate::nodes) fn into_parts(self) -> (Vec<String>, Vec<String>, Option<Standing>) {
+impl RequestTraces {
+    pub(in crate::nodes) fn into_parts(self) -> (Vec<String>, Vec<String>, Option<BranchPositions>) {
         match self {
             Self::Tampered(tampered) => (tampered, vec![], None),
             Self::Folded { tampered, notices, at } => (tampered, notices, at.map(|at| *at)),
@@ -88,7 +90,7 @@ impl Folder {
     }
 
     /// Returns the changes since then.
-    pub(in crate::nodes) async fn tampered<C: Context>(
+    pub(in crate::nodes) async fn tampering_since<C: Context>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
@@ -104,12 +106,12 @@ impl Folder {
         ctx: &Ctx<C>,
         key: &str,
         guard: &Fingerprint,
-        at: &Standing,
-    ) -> Result<AfterRequest, NodeError> {
+        at: &BranchPositions,
+    ) -> Result<RequestTraces, NodeError> {
         let look = |_| async {
             let tampered = self.differs(ctx, guard).await?;
             if !tampered.is_empty() {
-                return Ok(AfterRequest::Tampered(tampered));
+                return Ok(RequestTraces::Tampered(tampered));
             }
             let folded = async {
                 let workspace = self.hold_workspace(ctx).await?;
@@ -118,10 +120,10 @@ impl Folder {
                 Ok((notices, on_top(&thread(ctx), &workspace, at).await?.map(without_turn)))
             };
             match folded.await {
-                Ok((notices, at)) => Ok(AfterRequest::Folded { tampered, notices, at: at.map(Box::new) }),
-                Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
+                Ok((notices, at)) => Ok(RequestTraces::Folded { tampered, notices, at: at.map(Box::new) }),
+                Err(WorkspaceError::Tampered { changes }) => Ok(RequestTraces::Tampered(changes)),
                 // What follows the turn reports it.
-                Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![], at: None }),
+                Err(error) if is_left(&error) => Ok(RequestTraces::Folded { tampered, notices: vec![], at: None }),
                 Err(error) => Err(failed(error)),
             }
         };
@@ -149,7 +151,7 @@ impl Folder {
         ctx: &Ctx<C>,
         tampered: Vec<String>,
         base: &Base,
-    ) -> Result<After, NodeError> {
+    ) -> Result<Traces, NodeError> {
         self.after_as(ctx, "after", base, TamperCheck { tampered, is_shared: false }).await
     }
 
@@ -160,19 +162,19 @@ impl Folder {
         key: &str,
         base: &Base,
         seen: TamperCheck,
-    ) -> Result<After, NodeError> {
+    ) -> Result<Traces, NodeError> {
         let TamperCheck { tampered, is_shared } = seen;
         if !tampered.is_empty() {
-            return Ok(After { tampered, ..After::default() });
+            return Ok(Traces { tampered, ..Traces::default() });
         }
         let look = |_| async {
             match self.effects_since(ctx, base).await {
                 Err(WorkspaceError::Tampered { changes }) if is_shared => {
-                    Ok(After { tampered: changes, ..After::default() })
+                    Ok(Traces { tampered: changes, ..Traces::default() })
                 }
                 Err(error) if is_shared && is_left(&error) => {
                     let left = Some(format!("its work left git in the middle of something: {error}"));
-                    Ok(After { left, ..After::default() })
+                    Ok(Traces { left, ..Traces::default() })
                 }
                 Err(WorkspaceError::Ongoing { .. }) if self.quits(ctx, base).await? => {
                     self.effects_since(ctx, base).await.map_err(failed)
@@ -198,27 +200,27 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         base: &Base,
-    ) -> Result<After, NodeError> {
-        let at = Standing { others: BTreeMap::new(), ..base.at.clone() };
+    ) -> Result<Traces, NodeError> {
+        let at = BranchPositions { others: BTreeMap::new(), ..base.at.clone() };
         let look = |_| async { self.settled_files(ctx, &base.at).await.map_err(failed) };
         ctx.effect("settle", &at, look).await
     }
 
-    async fn settled_files<C: Context>(&self, ctx: &Ctx<C>, at: &Standing) -> Result<After, WorkspaceError> {
+    async fn settled_files<C: Context>(&self, ctx: &Ctx<C>, at: &BranchPositions) -> Result<Traces, WorkspaceError> {
         let workspace = self.hold_workspace(ctx).await?;
         workspace.ensure_ready().await?;
         let moved = workspace.foreign_move(at).await?;
         let at = match moved {
             Some(_) => at.clone(),
-            None => Standing { commit: workspace.own_head(at).await?.commit().cloned(), ..at.clone() },
+            None => BranchPositions { commit: workspace.own_head(at).await?.commit().cloned(), ..at.clone() },
         };
         let snapshot = workspace.snapshot().await?;
-        let notices = snapshot.left_out.iter().map(LeftOut::to_string).chain(pending_notices(ctx).await).collect();
+        let notices = snapshot.left_out.iter().map(OmittedFile::to_string).chain(pending_notices(ctx).await).collect();
         let left_out = vec![];
-        Ok(After { tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved, ..After::default() })
+        Ok(Traces { tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved, ..Traces::default() })
     }
 
-    async fn effects_since<C: Context>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, WorkspaceError> {
+    async fn effects_since<C: Context>(&self, ctx: &Ctx<C>, base: &Base) -> Result<Traces, WorkspaceError> {
         let workspace = self.hold_workspace(ctx).await?;
         let folded = self.fold(ctx, &workspace, &base.at).await?;
         if workspace.foreign_move(&base.at).await?.is_none() {
@@ -227,12 +229,12 @@ impl Folder {
         let (snapshot, at) = placed_files(&thread(ctx), &workspace, &base.at).await?;
         let mut all = snapshot.left_out;
         if let Some(since) = base.at.started {
-            all.extend(workspace.unseen(since).await?);
+            all.extend(workspace.unseen_files(since).await?);
             all.extend(self.unseen_commits(ctx, &workspace, &base.at).await?);
         }
-        let left_out = LeftOut::lines(&all);
+        let left_out = OmittedFile::lines(&all);
         let notices = left_out.iter().cloned().chain(folded).chain(pending_notices(ctx).await).collect();
-        Ok(After { tree: Some(snapshot.tree), notices, left_out, at, ..After::default() })
+        Ok(Traces { tree: Some(snapshot.tree), notices, left_out, at, ..Traces::default() })
     }
 }
 
@@ -253,7 +255,7 @@ const SHOWN: usize = 50;
 pub(in crate::nodes) const NAMED: usize = 500;
 
 /// Lists the files that differ between two trees, a line each. Journalled as [`diff`] is.
-pub(in crate::nodes) async fn listed<C: Context>(
+pub(in crate::nodes) async fn list_changes<C: Context>(
     ctx: &Ctx<C>,
     key: &str,
     folder: &Folder,
@@ -307,18 +309,18 @@ pub(in crate::nodes) async fn diff<C: Context>(
     folder: &Folder,
     long: &Path,
     between: [&TreeId; 2],
-) -> Result<Diff, NodeError> {
+) -> Result<PromptDiff, NodeError> {
     ctx.effect(key, &between, |_| read_diff(folder, long, between)).await
 }
 
-async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Result<Diff, NodeError> {
+async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Result<PromptDiff, NodeError> {
     let workspace = folder.open().await?;
     let diff = workspace.diff(from, to, DIFF_LIMIT).await.map_err(failed)?;
     if let Some(text) = diff.text {
-        return Ok(Diff::Text(text));
+        return Ok(PromptDiff::Text(text));
     }
-    std::fs::create_dir_all(here(long))?;
+    std::fs::create_dir_all(present_path(long))?;
     let file = long.join(format!("{from}-{to}.diff"));
-    workspace.write_diff(from, to, &here(&file)).await.map_err(failed)?;
-    Ok(Diff::File { path: file.display().to_string(), files: lines(&diff.files, NAMED) })
+    workspace.write_diff(from, to, &present_path(&file)).await.map_err(failed)?;
+    Ok(PromptDiff::File { path: file.display().to_string(), files: lines(&diff.files, NAMED) })
 }

@@ -9,7 +9,7 @@ use crate::nodes::ask::{AfterMove, BranchMoved};
 use crate::nodes::events::{Activity, PhaseEvent};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::workspace::{
-    BranchMove, CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace, WorkspaceError,
+    BranchMove, BranchPositions, CommitId, CommitKey, CommitRequest, MadeCommit, TreeId, Workspace, WorkspaceError,
 };
 
 /// The number of times that a commit is tried while people commit at the same moment.
@@ -110,7 +110,7 @@ async fn commit_once<C: Context>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Re
     let commit = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
     let probe = |_| async {
         let workspace = job.folder.hold(ctx).await?;
-        match found(&workspace, job, &commit).await? {
+        match find_commit(&workspace, job, &commit).await? {
             Some(_) => make(job, &commit, ctx).await.map(Some),
             None => Ok::<_, NodeError>(None),
         }
@@ -118,7 +118,7 @@ async fn commit_once<C: Context>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Re
     ctx.effect(key, job, |_| make(job, &commit, ctx)).probe(probe).await
 }
 
-async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Result<Option<MadeCommit>, NodeError> {
+async fn find_commit(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Result<Option<MadeCommit>, NodeError> {
     workspace.find_commit(key, job.base.at.commit.as_ref()).await.map_err(failed)
 }
 
@@ -144,7 +144,7 @@ async fn make_once<C: Context>(
     key: &CommitKey,
     ctx: &Ctx<C>,
 ) -> Result<Moved, NodeError> {
-    let made = found(workspace, job, key).await?;
+    let made = find_commit(workspace, job, key).await?;
     let at = match position(workspace, job, key, made.is_some()).await? {
         Ok(at) => at,
         Err(away) => {
@@ -155,7 +155,7 @@ async fn make_once<C: Context>(
     let tree = match made {
         Some(made) => made.tree,
         None => {
-            let leaked = job.folder.leaked(&job.base.tree, tree).await?;
+            let leaked = job.folder.leaked_keys(&job.base.tree, tree).await?;
             if !leaked.is_empty() {
                 let message = format!("not committed: {}", leaked.join(", "));
                 let help = "these files are never committed; go back to a checkpoint before they were accepted, and take the \
@@ -183,11 +183,11 @@ async fn position(
     job: &CommitJob,
     key: &CommitKey,
     is_made: bool,
-) -> Result<Result<Standing, BranchMove>, NodeError> {
+) -> Result<Result<BranchPositions, BranchMove>, NodeError> {
     let at = &job.base.at;
     if is_made || at.branch.is_none() {
         let started = workspace.started_commit(key).await.map_err(failed)?;
-        return Ok(Ok(Standing { commit: started.unwrap_or_else(|| at.commit.clone()), ..at.clone() }));
+        return Ok(Ok(BranchPositions { commit: started.unwrap_or_else(|| at.commit.clone()), ..at.clone() }));
     }
     if let Some(away) = workspace.foreign_move(at).await.map_err(failed)? {
         return Ok(Err(away));
@@ -196,14 +196,14 @@ async fn position(
     // A person may have committed since one was started: then it has not been made, and is made on top.
     let started = workspace.started_commit(key).await.map_err(failed)?;
     let commit = started.unwrap_or_else(|| head.commit().cloned());
-    Ok(Ok(Standing { commit, ..at.clone() }))
+    Ok(Ok(BranchPositions { commit, ..at.clone() }))
 }
 
 /// Returns the base of the next task: the commit, with the files as they are now.
-async fn next_base(workspace: &Workspace, at: Standing, made: Option<CommitId>) -> Result<Moved, NodeError> {
+async fn next_base(workspace: &Workspace, at: BranchPositions, made: Option<CommitId>) -> Result<Moved, NodeError> {
     let tree = workspace.snapshot().await.map_err(failed)?.tree;
     let commit = made.clone().or(at.commit.clone());
-    Ok(Moved { made, base: Base { at: Standing { commit, ..at }, tree }, moved: None, is_aborted: false })
+    Ok(Moved { made, base: Base { at: BranchPositions { commit, ..at }, tree }, moved: None, is_aborted: false })
 }
 
 /// A move of the run's branch to approved work.
@@ -220,7 +220,7 @@ pub struct Advance {
 }
 
 /// Result of an advance.
-pub(in crate::nodes) enum Advanced {
+pub(in crate::nodes) enum AdvanceResult {
     /// The branch is at this commit; none: there was no advance.
     To(Option<CommitId>),
     /// A person ended the run, because the branch was moved.
@@ -236,32 +236,36 @@ enum KeptBranch {
 }
 
 /// Moves the run's branch forward, and updates the files of the work tree.
-pub(in crate::nodes) async fn advanced<C: Context>(
+pub(in crate::nodes) async fn advance_branch<C: Context>(
     advance: Option<&Advance>,
     repository: &Folder,
     ctx: &Ctx<C>,
-) -> Result<Advanced, NodeError> {
-    let Some(advance) = advance else { return Ok(Advanced::To(None)) };
-    let go = |_| async { advance.go(repository, ctx).await };
+) -> Result<AdvanceResult, NodeError> {
+    let Some(advance) = advance else { return Ok(AdvanceResult::To(None)) };
+    let go = |_| async { advance.try_advance(repository, ctx).await };
     let mut away: Option<BranchMoved> = ctx.effect("advance", advance, go).await?;
     for nth in 1.. {
         let Some(question) = away.take() else { break };
         match ctx.interrupt(question.clone())? {
-            AfterMove::Abort => return Ok(Advanced::Aborted),
+            AfterMove::Abort => return Ok(AdvanceResult::Aborted),
             AfterMove::Keep => {}
         }
         let keep = |_| async { advance.keep(&question, repository, ctx).await };
         match ctx.effect(format!("advance/{nth}"), &question, keep).await? {
-            KeptBranch::To(to) => return Ok(Advanced::To(Some(to))),
+            KeptBranch::To(to) => return Ok(AdvanceResult::To(Some(to))),
             KeptBranch::Away(again) => away = Some(again),
         }
     }
-    Ok(Advanced::To(Some(advance.to.clone())))
+    Ok(AdvanceResult::To(Some(advance.to.clone())))
 }
 
 impl Advance {
     /// Advances, unless somebody else moved the branch; returns how.
-    async fn go<C: Context>(&self, repository: &Folder, ctx: &Ctx<C>) -> Result<Option<BranchMoved>, NodeError> {
+    async fn try_advance<C: Context>(
+        &self,
+        repository: &Folder,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<BranchMoved>, NodeError> {
         let workspace = repository.hold(ctx).await?;
         let now = workspace.branch_at(&self.branch).await.map_err(failed)?;
         if now.as_ref() != Some(&self.from) && now.as_ref() != Some(&self.to) {
@@ -284,7 +288,7 @@ impl Advance {
         let onto = question.new.as_ref().unwrap_or(&self.from);
         let now = workspace.branch_at(&self.branch).await.map_err(failed)?;
         let asked = self.moved_to(question.new.clone());
-        let rebased = workspace.rebased(&self.from, &self.to, onto).await;
+        let rebased = workspace.rebase(&self.from, &self.to, onto).await;
         let to = match rebased {
             Err(WorkspaceError::Conflict { files }) => return Ok(KeptBranch::Away(conflicting(asked, &files))),
             rebased => rebased.map_err(failed)?,

@@ -12,7 +12,8 @@ use crate::nodes::events::note_pending;
 use crate::nodes::job::Context;
 use crate::process::Key;
 use crate::workspace::{
-    CommitId, Head, KeptTree, SalvageKey, Standing, TreeId, Workspace, WorkspaceError, WorkspaceOptions, reference_name,
+    BranchPositions, CommitId, Head, SalvageKey, StoredTree, TreeId, Workspace, WorkspaceError, WorkspaceOptions,
+    reference_name,
 };
 
 /// The work tree of a run.
@@ -29,14 +30,14 @@ pub struct Folder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// The branch, or a detached HEAD, and its commit.
-    pub at: Standing,
+    pub at: BranchPositions,
     /// The files.
     pub tree: TreeId,
 }
 
 /// The work of an attempt, to keep in git.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptAttempt {
     /// The task's number.
     pub task: String,
     /// The attempt, from 1.
@@ -79,7 +80,7 @@ impl Folder {
     }
 
     fn options(&self) -> WorkspaceOptions {
-        self.apart.iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart)
+        self.apart.iter().fold(WorkspaceOptions::new(), WorkspaceOptions::exclude)
     }
 
     /// Opens the repository and locks it for the run: other runs are refused in this work tree until this one ends, is
@@ -120,7 +121,7 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         effect: &str,
-        kept: &Kept,
+        kept: &KeptAttempt,
     ) -> Result<String, NodeError> {
         let key = SalvageKey { thread: thread(ctx), task: kept.task.clone(), attempt: kept.attempt, phase: None };
         let keep = |_| async {
@@ -157,15 +158,15 @@ impl Folder {
 
     /// Returns the keys of this process that the files contain and the base does not, each as a line with file and line
     /// number.
-    pub(in crate::nodes) async fn leaked(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, NodeError> {
-        let found = self.open().await?.leaked_keys(from, to, Key::known()).await.map_err(failed)?;
+    pub(in crate::nodes) async fn leaked_keys(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, NodeError> {
+        let found = self.open().await?.leaked_keys(from, to, Key::from_environment()).await.map_err(failed)?;
         Ok(found.iter().map(ToString::to_string).collect())
     }
 
     /// The same for the current files.
     pub(in crate::nodes) async fn leaks_now(&self, from: &TreeId) -> Result<Vec<String>, NodeError> {
         let snapshot = self.open().await?.snapshot().await.map_err(failed)?;
-        self.leaked(from, &snapshot.tree).await
+        self.leaked_keys(from, &snapshot.tree).await
     }
 }
 
@@ -237,7 +238,7 @@ pub(in crate::nodes) async fn store<C>(folder: &Folder, tree: Option<&TreeId>, c
         Some(tree) => tree.clone(),
         None => workspace.snapshot().await.map_err(failed)?.tree,
     };
-    let kept = KeptTree {
+    let kept = StoredTree {
         reference: reference_of(thread.as_str(), &folder.directory),
         parent: workspace.head().await.map_err(failed)?.commit().cloned(),
         tree,
@@ -308,7 +309,7 @@ pub async fn release_objects(thread: &ThreadId, workspace: &Workspace) -> Result
 /// Result of git calls, or the changes because of which git was not run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::nodes) enum Safely<T> {
+pub(in crate::nodes) enum GitOutcome<T> {
     Done(T),
     Tampered(Vec<String>),
 }
@@ -327,8 +328,8 @@ impl From<NodeError> for Stop {
     }
 }
 
-impl<T> Safely<T> {
-    pub(in crate::nodes) fn done(self) -> Result<T, Stop> {
+impl<T> GitOutcome<T> {
+    pub(in crate::nodes) fn into_result(self) -> Result<T, Stop> {
         match self {
             Self::Done(done) => Ok(done),
             Self::Tampered(what) => Err(Stop::Tampered(what)),
@@ -337,11 +338,11 @@ impl<T> Safely<T> {
 }
 
 /// Runs an effect's work; converts a refused git call to a result.
-pub(in crate::nodes) async fn safely<T>(
+pub(in crate::nodes) async fn catch_tampering<T>(
     work: impl Future<Output = Result<T, NodeError>>,
-) -> Result<Safely<T>, NodeError> {
+) -> Result<GitOutcome<T>, NodeError> {
     match work.await {
-        Ok(done) => Ok(Safely::Done(done)),
-        Err(error) => tampering(&error).map(Safely::Tampered).ok_or(error),
+        Ok(done) => Ok(GitOutcome::Done(done)),
+        Err(error) => tampering(&error).map(GitOutcome::Tampered).ok_or(error),
     }
 }

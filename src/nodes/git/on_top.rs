@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use super::folder::{Folder, failed, thread};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::job::Context;
-use crate::workspace::{HeadMove, Reset, Snapshot, Standing, TreeId, Workspace, WorkspaceError, reference_name};
+use crate::workspace::{
+    BranchPositions, HeadMove, ResetResult, TreeId, Workspace, WorkspaceError, WorktreeSnapshot, reference_name,
+};
 
 /// Returns the position on top of the commits that people made since `at`; none if HEAD or its branch were moved in
 /// another way, which is left to the next arrival.
 pub(in crate::nodes) async fn on_top(
     thread: &str,
     workspace: &Workspace,
-    at: &Standing,
-) -> Result<Option<Standing>, WorkspaceError> {
+    at: &BranchPositions,
+) -> Result<Option<BranchPositions>, WorkspaceError> {
     let is_on_top = matches!(workspace.movement(at).await?.head, HeadMove::None | HeadMove::Ahead { .. });
     if !is_on_top || workspace.foreign_move(at).await?.is_some() {
         return Ok(None);
@@ -25,18 +27,18 @@ pub(in crate::nodes) async fn on_top(
 }
 
 /// Returns the position of HEAD and of the branches that are not the run's.
-pub(super) async fn present(workspace: &Workspace, at: &Standing) -> Result<Standing, WorkspaceError> {
+pub(super) async fn present(workspace: &Workspace, at: &BranchPositions) -> Result<BranchPositions, WorkspaceError> {
     let others: Vec<&str> = at.others.keys().map(String::as_str).collect();
-    let now = workspace.standing(&others).await?;
-    Ok(Standing { commit: now.commit, others: now.others, ..at.clone() })
+    let now = workspace.branch_positions(&others).await?;
+    Ok(BranchPositions { commit: now.commit, others: now.others, ..at.clone() })
 }
 
 /// Keeps commits that people made on a detached HEAD: no branch has them.
 pub(in crate::nodes) async fn keep_detached(
     thread: &str,
     workspace: &Workspace,
-    at: &Standing,
-    stood: &Standing,
+    at: &BranchPositions,
+    stood: &BranchPositions,
 ) -> Result<(), WorkspaceError> {
     let (None, Some(commit)) = (&at.branch, stood.commit.as_ref().filter(|_| stood.commit != at.commit)) else {
         return Ok(());
@@ -49,10 +51,10 @@ pub(in crate::nodes) async fn keep_detached(
 pub(in crate::nodes) async fn reset_on_top(
     thread: &str,
     workspace: &Workspace,
-    base: &Standing,
+    base: &BranchPositions,
     tree: &TreeId,
-) -> Result<Reset, WorkspaceError> {
-    let mut all: Option<Reset> = None;
+) -> Result<ResetResult, WorkspaceError> {
+    let mut all: Option<ResetResult> = None;
     loop {
         let head = workspace.head().await?;
         let now = on_top(thread, workspace, base).await?.and_then(|at| at.commit);
@@ -60,8 +62,8 @@ pub(in crate::nodes) async fn reset_on_top(
             Some(now) => workspace.with_commits(tree, base.commit.as_ref(), &now).await?,
             None => tree.clone(),
         };
-        let Reset { from, removed, written } = workspace.reset_to(&files).await?;
-        let all = all.get_or_insert_with(|| Reset { from, removed: vec![], written: vec![] });
+        let ResetResult { from, removed, written } = workspace.reset_to(&files).await?;
+        let all = all.get_or_insert_with(|| ResetResult { from, removed: vec![], written: vec![] });
         all.removed.extend(removed);
         all.written.extend(written);
         if workspace.head().await? == head {
@@ -75,8 +77,8 @@ pub(in crate::nodes) async fn reset_on_top(
 pub(super) async fn placed_files(
     thread: &str,
     workspace: &Workspace,
-    at: &Standing,
-) -> Result<(Snapshot, Option<Standing>), WorkspaceError> {
+    at: &BranchPositions,
+) -> Result<(WorktreeSnapshot, Option<BranchPositions>), WorkspaceError> {
     loop {
         let before = workspace.head().await?;
         let now = on_top(thread, workspace, at).await?.map(without_turn);
@@ -88,8 +90,8 @@ pub(super) async fn placed_files(
 }
 
 /// Returns the position without the start of its turn, as it is recorded after a turn or a command.
-pub(super) fn without_turn(at: Standing) -> Standing {
-    Standing { all: BTreeMap::new(), started: None, ..at }
+pub(super) fn without_turn(at: BranchPositions) -> BranchPositions {
+    BranchPositions { all: BTreeMap::new(), started: None, ..at }
 }
 
 impl Folder {
@@ -98,7 +100,7 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         key: &str,
-        (base, tree): (&Standing, &TreeId),
+        (base, tree): (&BranchPositions, &TreeId),
     ) -> Result<Vec<String>, NodeError> {
         let undo = |_| async {
             let workspace = self.hold(ctx).await?;
@@ -112,7 +114,7 @@ impl Folder {
     pub(in crate::nodes) async fn reset<C: Context>(
         &self,
         ctx: &Ctx<C>,
-        base: &Standing,
+        base: &BranchPositions,
         tree: &TreeId,
     ) -> Result<(), NodeError> {
         let reset = |_| async {

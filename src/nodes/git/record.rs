@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use super::commit::{CommitJob, Moved, commit, commit_since};
 use super::folder::{Base, Folder, failed, refusal, store, tampering, thread};
@@ -15,7 +15,7 @@ use crate::graph::{Ctx, NodeError, NodeId, NodeOptions, State};
 use crate::nodes::ask::BranchMoved;
 use crate::nodes::job::{Context, Job, job};
 use crate::nodes::siblings::write_whole;
-use crate::workspace::{CommitId, Head, KeptTree, Standing, TreeId};
+use crate::workspace::{BranchPositions, CommitId, Head, StoredTree, TreeId};
 
 job! {
     /// Snapshot to take.
@@ -49,7 +49,7 @@ struct PlacedSnapshot {
     taken: TakenSnapshot,
     /// None: HEAD or its branch were moved in another way than by commits on top.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    at: Option<Standing>,
+    at: Option<BranchPositions>,
 }
 
 impl<C: Context> Job<C> for SnapshotJob {
@@ -64,7 +64,7 @@ async fn take_snapshot<C: Context>(job: &SnapshotJob, ctx: &Ctx<C>) -> Result<Ta
     let take = |_| async {
         let workspace = job.folder.hold(ctx).await?;
         let (found, at) = placed_files(&thread(ctx), &workspace, &job.base.at).await.map_err(failed)?;
-        let leaked = job.folder.leaked(&job.base.tree, &found.tree).await?;
+        let leaked = job.folder.leaked_keys(&job.base.tree, &found.tree).await?;
         if leaked.is_empty() && workspace.git_dir() != workspace.common_dir() {
             store(&job.folder, Some(&found.tree), ctx).await?; // the worktree may be removed while its task waits
         }
@@ -91,7 +91,7 @@ job! {
         directory: PathBuf,
         ..
         /// Target of its commit.
-        keep: Keep = Keep::Nowhere,
+        keep: CommitTarget = CommitTarget::Nowhere,
         /// The decision; the id of the commit is added as `commit`.
         decision: Value,
         /// The reports of the verifiers.
@@ -103,9 +103,9 @@ job! {
 
 /// Target of an attempt's commit.
 #[derive(Clone, Debug)]
-pub enum Keep {
+pub enum CommitTarget {
     /// Under a private reference.
-    Reference(KeptTree),
+    Reference(StoredTree),
     /// On the branch of the work; under a private reference where there is nothing to commit, or a hook refuses an attempt that is
     /// not the last.
     Branch {
@@ -115,7 +115,7 @@ pub enum Keep {
         /// were there: the base gets them with all commits that were made since.
         start: Option<Box<Base>>,
         /// In place of it.
-        or: KeptTree,
+        or: StoredTree,
         /// Set if the task ends with it, so that a refusal of a hook must be mended.
         is_last: bool,
     },
@@ -167,35 +167,37 @@ impl<C: Context> Job<C> for RecordJob {
 impl RecordJob {
     async fn keep_work<C: Context>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         match &self.keep {
-            Keep::Nowhere => Ok(Recorded::default()),
-            Keep::Reference(kept) => self.referenced(kept, ctx).await,
-            Keep::Branch { commit: job, start, or, is_last } => match commit_since(start.as_deref(), job, ctx).await {
+            CommitTarget::Nowhere => Ok(Recorded::default()),
+            CommitTarget::Reference(kept) => self.keep_by_reference(kept, ctx).await,
+            CommitTarget::Branch { commit: job, start, or, is_last } => match commit_since(start.as_deref(), job, ctx)
+                .await
+            {
                 Ok(Moved { is_aborted: true, .. }) => {
-                    Ok(Recorded { is_aborted: true, ..self.referenced(or, ctx).await? })
+                    Ok(Recorded { is_aborted: true, ..self.keep_by_reference(or, ctx).await? })
                 }
                 Ok(Moved { made: None, base, .. }) => {
-                    Ok(Recorded { at: Some(base), ..self.referenced(or, ctx).await? })
+                    Ok(Recorded { at: Some(base), ..self.keep_by_reference(or, ctx).await? })
                 }
                 Ok(Moved { made, base, .. }) => Ok(Recorded { commit: made, at: Some(base), ..Recorded::default() }),
                 Err(error) => match refusal(&error).filter(|_| !is_last) {
-                    Some(refused) => Ok(Recorded { refused: Some(refused), ..self.referenced(or, ctx).await? }),
+                    Some(refused) => Ok(Recorded { refused: Some(refused), ..self.keep_by_reference(or, ctx).await? }),
                     None => Err(error),
                 },
             },
         }
     }
 
-    async fn referenced<C: Context>(&self, kept: &KeptTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn keep_by_reference<C: Context>(&self, kept: &StoredTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
         let commit = keep_tree(&self.folder, kept, ctx).await?;
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
     /// Writes the files, each atomically.
     async fn write(&self) -> Result<(), NodeError> {
-        let directory = here(&self.directory);
+        let directory = present_path(&self.directory);
         std::fs::create_dir_all(&directory)?;
         let below = self.directory.strip_prefix(&self.folder.directory).ok().and_then(Path::parent);
-        below.map_or(Ok(()), |below| mark_records(&here(&self.folder.directory), below))?;
+        below.map_or(Ok(()), |below| mark_records(&present_path(&self.folder.directory), below))?;
         let patch = directory.join("diff.patch");
         self.folder.open().await?.write_diff(&self.base.tree, &self.tree, &patch).await.map_err(failed)?;
         let file = |name: &str| directory.join(name);
@@ -208,9 +210,9 @@ impl RecordJob {
 }
 
 /// Commits a tree with the current time.
-async fn keep_tree<C: Context>(folder: &Folder, kept: &KeptTree, ctx: &Ctx<C>) -> Result<CommitId, NodeError> {
+async fn keep_tree<C: Context>(folder: &Folder, kept: &StoredTree, ctx: &Ctx<C>) -> Result<CommitId, NodeError> {
     let at = superstep_base::time::millis(ctx.now().await?);
-    let kept = KeptTree { at, ..kept.clone() };
+    let kept = StoredTree { at, ..kept.clone() };
     let arguments = (&kept.reference, &kept.parent, &kept.tree);
     let keep = |_| async { folder.open().await?.keep_tree(&kept).await.map_err(failed) };
     ctx.effect("keep", &arguments, keep).await
@@ -242,7 +244,7 @@ pub struct LeftFiles {
     /// Folder and files at the start of the task: if nothing differs, nothing is kept.
     pub snapshot: SnapshotJob,
     /// The commit that keeps them; its tree is replaced by the files found.
-    pub kept: KeptTree,
+    pub kept: StoredTree,
 }
 
 /// An ended task.
@@ -269,7 +271,7 @@ impl<C: Context> Job<C> for FinishJob {
     type Output = FinishedTask;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
-        let finished = finished(&self, ctx).await?;
+        let finished = end_task(&self, ctx).await?;
         if ctx.namespace().is_empty() {
             self.commit.folder.worktrees_unneeded(ctx).await?;
         }
@@ -281,7 +283,7 @@ impl<C: Context> Job<C> for FinishJob {
     }
 }
 
-async fn finished<C: Context>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
+async fn end_task<C: Context>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
     match &job.left {
         None => {
             let back = job.back.as_ref().filter(|_| job.commit.tree.is_some()); // what is in no commit stays in the files
@@ -315,7 +317,7 @@ impl LeftFiles {
         if files.tree == self.snapshot.base.tree || !files.leaked.is_empty() {
             return Ok(KeptFiles { files: Some(files), commit: None });
         }
-        let kept = KeptTree { tree: files.tree.clone(), ..self.kept.clone() };
+        let kept = StoredTree { tree: files.tree.clone(), ..self.kept.clone() };
         let commit = keep_tree(&self.snapshot.folder, &kept, ctx).await?;
         Ok(KeptFiles { files: Some(files), commit: Some(commit) })
     }

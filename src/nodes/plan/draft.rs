@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
-use super::phase::forgotten;
+use super::phase::forget_integration;
 use crate::drivers::{NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
-use crate::nodes::agent::{AgentSpec, Agents, Answer, NextStep, Turn, TurnOutcome, Turned};
-use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, SessionRefused, WhichPlan};
+use crate::nodes::agent::{AgentSpec, Agents, Answer, DecidedTurn, NextStep, Turn, Turned};
+use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, PlanChoice, SessionRefused};
 use crate::nodes::git::{Folder, tampering_message};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::Prompt;
@@ -81,10 +81,10 @@ impl<C: Agents> Job<C> for ArchitectJob {
             let mut fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn.clone() };
             fresh.agent.model = model.clone().or(fresh.agent.model);
             let (again, chosen) = take(fresh, ctx).await?;
-            (turned, model) = (again.after(before), chosen.or(model));
+            (turned, model) = (again.with_previous(before), chosen.or(model));
         }
         if !turned.tampered.is_empty() {
-            untampered(&folder, &turn.key, ctx).await?;
+            check_untampered(&folder, &turn.key, ctx).await?;
         }
         let proposal = match turned.answer {
             Answer::Given(proposal) => Ok(proposal),
@@ -110,7 +110,7 @@ async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposa
         let anew = Turn { key, ..anew.clone() };
         async { Ok(anew) }
     };
-    let TurnOutcome { mut turned, model, then, .. } =
+    let DecidedTurn { mut turned, model, then, .. } =
         turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
     turned.is_aborted |= then == NextStep::Abort;
     Ok((turned, model))
@@ -118,7 +118,7 @@ async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposa
 
 /// Fails while git's hooks and configuration differ from those before the turn; the next attempt checks again, after a
 /// person has restored them.
-async fn untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -> Result<(), NodeError> {
+async fn check_untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let before = folder.guard(ctx, key).await?;
     let look = |_| async {
         match folder.differs(ctx, &before).await?.as_slice() {
@@ -232,7 +232,7 @@ pub struct Approved {
     /// The decision.
     pub decision: Decision,
     /// The plan in the file at the last question, if it differs.
-    pub adopted: Option<Adopted>,
+    pub adopted: Option<AdoptedPlan>,
 }
 
 impl From<ApprovePlan> for ApprovalJob {
@@ -259,9 +259,9 @@ impl<C: Context> Job<C> for ApprovalJob {
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
         let reference = self.reference.take();
-        let approved = approved(self, ctx).await?;
+        let approved = ask_for_approval(self, ctx).await?;
         if let (Decision::Reject { .. }, Some((reference, repository))) = (&approved.decision, &reference) {
-            forgotten(reference, repository, ctx).await?;
+            forget_integration(reference, repository, ctx).await?;
         }
         Ok(approved)
     }
@@ -271,7 +271,7 @@ impl<C: Context> Job<C> for ApprovalJob {
     }
 }
 
-async fn approved<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+async fn ask_for_approval<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
     let ApprovalJob { mut question, mut file, draft, decided, .. } = job;
     if let Some(decision) = decided {
         return Ok(Approved { decision, adopted: None });
@@ -288,7 +288,7 @@ async fn approved<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved
         let decision = decide(ctx, &question)?;
         let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
         let Some(file) = asked else { return Ok(Approved { decision, adopted }) };
-        let changed = file.changed(ctx, &format!("plan file/{round}")).await?;
+        let changed = file.ask_if_changed(ctx, &format!("plan file/{round}")).await?;
         let Some(FileChange { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
         file.hash = hash;
         let kept = plan.is_none();
@@ -297,7 +297,7 @@ async fn approved<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved
             question.warnings.extend(others.iter().cloned());
             file.plan = plan.markdown().to_owned();
         }
-        adopted = Some(Adopted { hash: file.hash.clone(), plan: file.plan.clone() });
+        adopted = Some(AdoptedPlan { hash: file.hash.clone(), plan: file.plan.clone() });
         if kept {
             return Ok(Approved { decision, adopted });
         }
@@ -329,7 +329,7 @@ pub struct PlanFile {
 
 /// A plan to use from now on, and the file's hash at that decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adopted {
+pub struct AdoptedPlan {
     /// The hash of the file's text.
     pub hash: String,
     /// The plan.
@@ -351,8 +351,12 @@ impl PlanFile {
     }
 
     /// Asks which plan to use, if the file has changed. A missing file has not, nor one with the same plan.
-    pub(super) async fn changed<C: Context>(&self, ctx: &Ctx<C>, key: &str) -> Result<Option<FileChange>, NodeError> {
-        let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&here(&self.path)).ok()) };
+    pub(super) async fn ask_if_changed<C: Context>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+    ) -> Result<Option<FileChange>, NodeError> {
+        let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&present_path(&self.path)).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
         let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;
         let Some(text) = text.filter(is_changed) else { return Ok(None) };
@@ -361,10 +365,10 @@ impl PlanFile {
         let mut question = self.question(parsed.as_ref().ok());
         loop {
             let problem = match (ctx.interrupt(question.clone())?, &parsed) {
-                (WhichPlan::Keep, _) => return Ok(Some(FileChange { hash, adopted: None })),
-                (WhichPlan::Adopt, Ok(plan)) => return Ok(Some(FileChange { hash, adopted: Some(plan.clone()) })),
-                (WhichPlan::Adopt, Err(error)) => Some(error.to_string()),
-                (WhichPlan::Diff, _) => None,
+                (PlanChoice::Keep, _) => return Ok(Some(FileChange { hash, adopted: None })),
+                (PlanChoice::Adopt, Ok(plan)) => return Ok(Some(FileChange { hash, adopted: Some(plan.clone()) })),
+                (PlanChoice::Adopt, Err(error)) => Some(error.to_string()),
+                (PlanChoice::Diff, _) => None,
             };
             question = PlanChanged { problem, diff: Some(differences(&self.plan, &text)), ..question };
         }
@@ -386,7 +390,7 @@ impl PlanFile {
 
 /// Writes a plan below a folder, without following links.
 pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> {
-    let (root, path) = (&here(root), &here(path));
+    let (root, path) = (&present_path(root), &present_path(path));
     let message = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
     let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root.as_path());
     if let Some(link) = folders.find(|folder| folder.is_symlink()) {

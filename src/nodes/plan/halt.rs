@@ -3,17 +3,17 @@
 
 use std::path::PathBuf;
 
-use super::draft::{Adopted, FileChange, PlanFile};
-use super::phase::{forgotten, swept};
+use super::draft::{AdoptedPlan, FileChange, PlanFile};
+use super::phase::{forget_integration, sweep_worktrees};
 use super::subtask::{KeptPart, keep};
 use crate::drivers::NewLimits;
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
-use crate::nodes::agent::{AgentSpec, Agents, BudgetAnswer, Spent, budget};
+use crate::nodes::agent::{AgentSpec, Agents, BlockedTurn, BudgetAnswer, budget};
 use crate::nodes::ask::{
-    AfterGivingUp, AfterHalt, BranchMoved, BudgetReached, DecideTask, GaveUp, Halted, PlanChanged, Salvage,
+    AfterGivingUp, AfterHalt, BranchMoved, BudgetReached, DecideTask, Halted, PlanChanged, Salvage, TaskGivenUp,
     WrittenOverride,
 };
-use crate::nodes::git::{After, Base, Folder, Kept, listed, tree_now};
+use crate::nodes::git::{Base, Folder, KeptAttempt, Traces, list_changes, tree_now};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::plan::Plan;
 use crate::workspace::{Head, TreeId};
@@ -30,7 +30,7 @@ job! {
         base: Base,
         ..
         /// Its work, which is kept in git before the question; none: there is none to keep.
-        kept: Option<Kept>,
+        kept: Option<KeptAttempt>,
         /// The plan's file, if it has one.
         file: Option<PlanFile>,
         /// The tasks that are finished or skipped.
@@ -50,7 +50,7 @@ pub struct Halting {
     /// True if a person made it.
     pub was_asked: bool,
     /// The plan to use from now on, if its file was changed.
-    pub adopted: Option<Adopted>,
+    pub adopted: Option<AdoptedPlan>,
     /// The commit that keeps the work.
     pub salvaged: Option<String>,
     /// The files now; none if the run ends.
@@ -84,7 +84,8 @@ impl<C: Context> Job<C> for HaltJob {
             None => {
                 self.question.salvage = Salvage::One(salvaged.clone());
                 if let Some(kept) = &self.kept {
-                    self.question.changes = listed(ctx, "changes", &self.folder, [&self.base.tree, &kept.tree]).await?;
+                    self.question.changes =
+                        list_changes(ctx, "changes", &self.folder, [&self.base.tree, &kept.tree]).await?;
                 }
                 decide(&self.question, |nth| leak(&self, ctx, nth), ctx).await?
             }
@@ -111,7 +112,7 @@ impl<C: Context> Job<C> for HaltJob {
 /// Ends the run: the files of the task, which git keeps, are reset, and the checkout goes back to where it was before. It
 /// stays where somebody moved the branch or changed the files since.
 async fn leave<C: Context>(job: &HaltJob, back: &Head, halting: &mut Halting, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let After { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
+    let Traces { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
     halting.notices = notices;
     let (None, Some(tree), Some(own)) = (moved, tree, &job.base.at.branch) else { return Ok(()) };
     let at = at.unwrap_or_else(|| job.base.at.clone());
@@ -131,7 +132,7 @@ async fn leave<C: Context>(job: &HaltJob, back: &Head, halting: &mut Halting, ct
 
 /// Prepares the files for what comes next.
 async fn prepare_files<C: Context>(job: &HaltJob, halting: &mut Halting, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let After { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
+    let Traces { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
     let (at, was_moved) = (at.unwrap_or_else(|| job.base.at.clone()), moved.is_some());
     let Some(arrival) = job.folder.arrive_at(ctx, "settle", &job.base, moved, at).await? else {
         (halting.decision, halting.was_asked) = (AfterHalt::Abort, true);
@@ -143,7 +144,7 @@ async fn prepare_files<C: Context>(job: &HaltJob, halting: &mut Halting, ctx: &C
     let Base { at, tree: base } = &arrival.base;
     if tree != *base && job.kept.as_ref().is_none_or(|kept| kept.tree != tree) {
         let (task, attempt) = (job.question.task.clone(), job.question.attempts);
-        let kept = Kept { task, attempt, commit: at.commit.clone(), tree };
+        let kept = KeptAttempt { task, attempt, commit: at.commit.clone(), tree };
         halting.salvaged = Some(job.folder.keep(ctx, "keep/settled", &kept).await?);
     }
     job.folder.reset(ctx, at, base).await?;
@@ -167,10 +168,10 @@ impl HaltJob {
     }
 }
 
-async fn adopt<C: Context>(file: &PlanFile, ctx: &Ctx<C>) -> Result<Option<Adopted>, NodeError> {
-    let Some(FileChange { hash, adopted }) = file.changed(ctx, "plan file").await? else { return Ok(None) };
+async fn adopt<C: Context>(file: &PlanFile, ctx: &Ctx<C>) -> Result<Option<AdoptedPlan>, NodeError> {
+    let Some(FileChange { hash, adopted }) = file.ask_if_changed(ctx, "plan file").await? else { return Ok(None) };
     let plan = adopted.map_or_else(|| file.plan.clone(), |plan| plan.markdown().to_owned());
-    Ok(Some(Adopted { hash, plan }))
+    Ok(Some(AdoptedPlan { hash, plan }))
 }
 
 /// Asks until the answer is valid; `refuses` returns why the work cannot be accepted, for the `nth` answer.
@@ -252,7 +253,7 @@ pub struct HaltedPhase {
     /// True if a person made it.
     pub was_asked: bool,
     /// The plan to use from now on, if its file was changed.
-    pub adopted: Option<Adopted>,
+    pub adopted: Option<AdoptedPlan>,
     /// References that keep the work.
     pub salvage: Vec<String>,
     /// The limits of the run that a person set.
@@ -270,7 +271,7 @@ impl<C: Agents> Job<C> for HaltPhaseJob {
         salvage.extend(keep(&self.kept, &self.repository, ctx).await?);
         salvage.sort();
         salvage.dedup();
-        swept(Some(&self.sweep), &self.repository, ctx).await?;
+        sweep_worktrees(Some(&self.sweep), &self.repository, ctx).await?;
         let question = Halted { salvage: Salvage::All(salvage.clone()), ..question.clone() };
         let decision = match &self.unattended {
             Some(decision) => decision.clone(),
@@ -295,7 +296,7 @@ impl<C: Agents> Job<C> for HaltPhaseJob {
 
 /// Ends the run: nothing refers to the integration any more, and the checkout goes back to where it was before.
 async fn leave_phase<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
-    forgotten(&job.reference, &job.repository, ctx).await?;
+    forget_integration(&job.reference, &job.repository, ctx).await?;
     match &job.back {
         Some((own, back)) => job.repository.go_back(ctx, own, back).await,
         None => Ok(None),
@@ -312,7 +313,7 @@ async fn phase_leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Re
             "{unfit}; it cannot be taken as it is: answer `retry`, `edit_plan`, `skip` or `abort`"
         )));
     }
-    let look = |_| async { job.repository.leaked(from, to).await };
+    let look = |_| async { job.repository.leaked_keys(from, to).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &[from, to], look).await?;
     let message = format!("{}; this work is never committed: answer `retry` or `skip`", leaked.join(", "));
     Ok((!leaked.is_empty()).then_some(message))
@@ -321,12 +322,12 @@ async fn phase_leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Re
 /// Asks for a larger budget.
 async fn raise_budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPhase, NodeError> {
     let account = budget::account(ctx, "account", &job.agent).await?;
-    let spent = Spent { agent: &job.agent, task: "", key: "budget", account };
-    let raised = budget::raised(ctx, spent).await?;
+    let spent = BlockedTurn { agent: &job.agent, task: "", key: "budget", account };
+    let raised = budget::ask_to_raise(ctx, spent).await?;
     let (mut salvage, mut stays) = (vec![], None);
     if raised.is_none() {
         salvage = keep(&job.kept, &job.repository, ctx).await?;
-        swept(Some(&job.sweep), &job.repository, ctx).await?;
+        sweep_worktrees(Some(&job.sweep), &job.repository, ctx).await?;
         stays = leave_phase(job, ctx).await?;
     }
     let decision = if raised.is_none() { Some(AfterHalt::Abort) } else { None };
@@ -338,15 +339,15 @@ job! {
     #[derive(Clone, Debug)]
     pub struct AskJob {
         /// The question.
-        question: GaveUp,
+        question: TaskGivenUp,
         /// The reason for it.
-        asking: Asking,
+        asking: AskReason,
     }
 }
 
 /// The reason for which a person is asked.
 #[derive(Clone, Debug)]
-pub enum Asking {
+pub enum AskReason {
     /// The task was given up.
     GaveUp,
     /// A verifier leaves the decision to a person.
@@ -368,11 +369,11 @@ impl<C: Agents> Job<C> for AskJob {
     type Output = Reply;
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reply, NodeError> {
-        if let Asking::Budget(agent) = &self.asking {
+        if let AskReason::Budget(agent) = &self.asking {
             let account = budget::account(ctx, "budget/account", agent).await?;
-            let spent = Spent { agent, task: &self.question.task, key: "budget", account };
+            let spent = BlockedTurn { agent, task: &self.question.task, key: "budget", account };
             let problem_of = |given: &WrittenOverride| self.question.problem_of_override(given);
-            return Ok(match budget::asked(ctx, spent, problem_of).await? {
+            return Ok(match budget::ask_about_budget(ctx, spent, problem_of).await? {
                 BudgetAnswer::Raised(limits) => Reply::Raised(limits),
                 BudgetAnswer::Aborted => Reply::Task(AfterGivingUp::Abort),
                 BudgetAnswer::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
@@ -380,8 +381,8 @@ impl<C: Agents> Job<C> for AskJob {
         }
         loop {
             let reply = match self.asking {
-                Asking::Decide => ctx.interrupt(DecideTask { about: self.question.clone() })?,
-                Asking::GaveUp | Asking::Budget(_) => ctx.interrupt(self.question.clone())?,
+                AskReason::Decide => ctx.interrupt(DecideTask { about: self.question.clone() })?,
+                AskReason::GaveUp | AskReason::Budget(_) => ctx.interrupt(self.question.clone())?,
             };
             match self.question.problem_of(&reply) {
                 None => return Ok(Reply::Task(reply)),
@@ -391,6 +392,6 @@ impl<C: Agents> Job<C> for AskJob {
     }
 
     fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
-        options.asks::<GaveUp>().asks::<DecideTask>().asks::<BudgetReached>()
+        options.asks::<TaskGivenUp>().asks::<DecideTask>().asks::<BudgetReached>()
     }
 }

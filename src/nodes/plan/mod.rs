@@ -21,11 +21,11 @@ mod subtask;
 mod worktree;
 
 pub use draft::{
-    Adopted, ApprovalJob, Approved, ArchitectJob, Architected, PlanFile, PlanReviewed, architect, human_approval,
+    AdoptedPlan, ApprovalJob, Approved, ArchitectJob, Architected, PlanFile, PlanReviewed, architect, human_approval,
     plan_validator,
 };
-pub use halt::{AskJob, Asking, HaltJob, HaltPhaseJob, HaltedPhase, Halting, Reply, halt};
-pub use integrate::{Commit, IntegrateJob, Integrated};
+pub use halt::{AskJob, AskReason, HaltJob, HaltPhaseJob, HaltedPhase, Halting, Reply, halt};
+pub use integrate::{Commit, IntegrateJob, IntegrationResult};
 pub use phase::{
     BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, Finalized, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
     ReviewPhaseJob, finalize,
@@ -33,4 +33,4 @@ pub use phase::{
 pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, Prepared, prepare_workspace};
 pub use split::{ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask};
 pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part, Turnstile};
-pub use worktree::{Unready, Worktree, WorktreeJob, restore_worktree};
+pub use worktree::{Worktree, WorktreeJob, WorktreeProblem, restore_worktree};

@@ -4,19 +4,20 @@
 use std::path::PathBuf;
 
 use super::subtask::{KeptPart, keep};
-use super::worktree::{reopened, sweep};
+use super::worktree::{reopen_worktree, sweep};
 use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::agent::{AgentSpec, Agents, Answer, Reviewed, ReviewerJob, Turn};
 use crate::nodes::ask::{BranchMoved, BudgetReached, ReviewUnavailable, SessionRefused};
 use crate::nodes::events::PhaseEvent;
 use crate::nodes::git::{
-    Advance, Advanced, Base, CommitJob, Folder, Moved, advanced, commit, diff, failed, tampering_message, thread,
+    Advance, AdvanceResult, Base, CommitJob, Folder, Moved, advance_branch, commit, diff, failed, tampering_message,
+    thread,
 };
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::{Content, Contents, Prompt};
 use crate::plan::FinalReview;
-use crate::workspace::{CommitId, Head, Standing, TreeId, reference_name};
+use crate::workspace::{BranchPositions, CommitId, Head, TreeId, reference_name};
 
 job! {
     /// Phases to plan: the work tree is prepared for them.
@@ -30,7 +31,7 @@ job! {
         sweep: PathBuf,
         ..
         /// A move of the branch to work that a person accepted before the plan was replaced, and the branch before it.
-        advance: Option<(Advance, Standing)>,
+        advance: Option<(Advance, BranchPositions)>,
     }
 }
 
@@ -48,16 +49,16 @@ impl<C: Context> Job<C> for PlanPhasesJob {
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<PlannedPhases, NodeError> {
         let advance = self.advance.as_ref().map(|(advance, _)| advance);
-        let Advanced::To(to) = advanced(advance, &self.repository, ctx).await? else {
+        let AdvanceResult::To(to) = advance_branch(advance, &self.repository, ctx).await? else {
             return Ok(PlannedPhases { base: None, is_aborted: true });
         };
-        swept(Some(&self.sweep), &self.repository, ctx).await?;
+        sweep_worktrees(Some(&self.sweep), &self.repository, ctx).await?;
         let Some((to, (_, at))) = to.zip(self.advance) else {
             return Ok(PlannedPhases { base: None, is_aborted: false });
         };
         let look = |_| async { self.repository.open().await?.tree_of(&to).await.map_err(failed) };
         let tree = ctx.effect("files", &to, look).await?;
-        let at = Standing { commit: Some(to.clone()), ..at };
+        let at = BranchPositions { commit: Some(to.clone()), ..at };
         Ok(PlannedPhases { base: Some(Base { at, tree }), is_aborted: false })
     }
 
@@ -75,7 +76,7 @@ job! {
         /// The work tree of the run.
         repository: Folder,
         /// Branch and position without an advance.
-        at: Standing,
+        at: BranchPositions,
         /// The files at that position.
         tree: TreeId,
         /// The home of agents, in which prompts find the plan, and the plan.
@@ -105,11 +106,11 @@ impl<C: Context> Job<C> for BeginPhaseJob {
     type Output = BegunPhase;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<BegunPhase, NodeError> {
-        let Advanced::To(to) = advanced(self.advance.as_ref(), &self.repository, ctx).await? else {
+        let AdvanceResult::To(to) = advance_branch(self.advance.as_ref(), &self.repository, ctx).await? else {
             let base = Base { at: self.at, tree: self.tree };
             return Ok(BegunPhase { base, plan: Content::default(), is_aborted: true });
         };
-        swept(self.sweep.as_ref(), &self.repository, ctx).await?;
+        sweep_worktrees(self.sweep.as_ref(), &self.repository, ctx).await?;
         let (home, text) = &self.plan;
         let hash = crate::plan::hash(text);
         let put = |_| async { Contents::at(home).put(text).map_err(NodeError::permanent) };
@@ -128,7 +129,7 @@ impl<C: Context> Job<C> for BeginPhaseJob {
         };
         let tree = ctx.effect("begin", &commit, begin).await?;
         Ok(BegunPhase {
-            base: Base { at: Standing { commit: Some(commit), ..self.at }, tree },
+            base: Base { at: BranchPositions { commit: Some(commit), ..self.at }, tree },
             plan,
             is_aborted: false,
         })
@@ -140,7 +141,7 @@ impl<C: Context> Job<C> for BeginPhaseJob {
 }
 
 /// Removes unused worktrees.
-pub(super) async fn swept<C: Context>(
+pub(super) async fn sweep_worktrees<C: Context>(
     folder: Option<&PathBuf>,
     repository: &Folder,
     ctx: &Ctx<C>,
@@ -171,7 +172,11 @@ pub(super) fn integration_of<C>(ctx: &Ctx<C>) -> String {
 }
 
 /// Removes the private reference of the integration, and that of earlier versions.
-pub(super) async fn forgotten<C: Context>(earlier: &str, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError> {
+pub(super) async fn forget_integration<C: Context>(
+    earlier: &str,
+    repository: &Folder,
+    ctx: &Ctx<C>,
+) -> Result<(), NodeError> {
     ctx.effect("reference", earlier, |_| forget(earlier, repository, ctx)).await
 }
 
@@ -203,7 +208,7 @@ impl<C: Context> Job<C> for RetryPhaseJob {
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Vec<String>, NodeError> {
         let kept = keep(&self.kept, &self.repository, ctx).await?;
-        swept(Some(&self.sweep), &self.repository, ctx).await?;
+        sweep_worktrees(Some(&self.sweep), &self.repository, ctx).await?;
         Ok(kept)
     }
 }
@@ -226,7 +231,7 @@ impl<C: Agents> Job<C> for ReviewPhaseJob {
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
         let open = |_| async {
-            reopened(&self.repository, &self.review.folder.directory, &self.at).await?;
+            reopen_worktree(&self.repository, &self.review.folder.directory, &self.at).await?;
             Ok::<_, NodeError>(())
         };
         ctx.effect("worktree", &self.at, open).await?;
@@ -261,16 +266,16 @@ impl<C: Agents> Job<C> for EndPhasesJob {
 
     async fn perform(mut self, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
         let repository = self.all.folder.clone();
-        match advanced(self.advance.as_ref(), &repository, ctx).await? {
-            Advanced::To(Some(to)) => self.all.commit.base.at.commit = Some(to),
-            Advanced::To(None) => {}
-            Advanced::Aborted => {
+        match advance_branch(self.advance.as_ref(), &repository, ctx).await? {
+            AdvanceResult::To(Some(to)) => self.all.commit.base.at.commit = Some(to),
+            AdvanceResult::To(None) => {}
+            AdvanceResult::Aborted => {
                 set_aside(&self, ctx).await?;
-                return Ok(Finalized::aborted(self.all.commit.base));
+                return Ok(Finalized::aborted_run(self.all.commit.base));
             }
         }
-        swept(Some(&self.sweep), &repository, ctx).await?;
-        forgotten(&self.reference, &repository, ctx).await?;
+        sweep_worktrees(Some(&self.sweep), &repository, ctx).await?;
+        forget_integration(&self.reference, &repository, ctx).await?;
         self.all.perform(ctx).await
     }
 
@@ -316,7 +321,7 @@ pub struct Finalized {
 
 impl Finalized {
     /// Returns the result if a person ended the run, because its branch was moved.
-    pub(in crate::nodes) fn aborted(base: Base) -> Self {
+    pub(in crate::nodes) fn aborted_run(base: Base) -> Self {
         let moved = Moved { made: None, base, moved: None, is_aborted: true };
         Self { moved, review: None, usage: Usage::default(), stays: None }
     }
@@ -335,7 +340,7 @@ impl<C: Agents> Job<C> for FinalizeJob {
     type Output = Finalized;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
-        let mut ended = reviewed(&self, ctx).await?;
+        let mut ended = commit_and_review(&self, ctx).await?;
         let own = ended.moved.base.at.branch.clone();
         if let (Some(back), Some(own), false) = (&self.back, own, ended.moved.is_aborted) {
             ended.stays = self.folder.go_back(ctx, &own, back).await?;
@@ -350,7 +355,7 @@ impl<C: Agents> Job<C> for FinalizeJob {
 }
 
 /// Commits the last task, and has all of the work reviewed.
-async fn reviewed<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
+async fn commit_and_review<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
     let moved = commit(&job.commit, ctx).await?;
     let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default(), stays: None };
     let reviewer = job.reviewer.clone().filter(|_| job.from != moved.base.tree && !moved.is_aborted);

@@ -4,15 +4,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
-use super::worktree::{Unready, Worktree, WorktreeJob};
+use super::worktree::{Worktree, WorktreeJob, WorktreeProblem};
 use crate::drivers::tools::mark_records;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, WithOptions};
 use crate::nodes::events::pending_notices;
 use crate::nodes::git::{Base, Folder, failed, thread};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
-use crate::workspace::{Head, LeftOut, Workspace, branch_name, escaped};
+use crate::workspace::{Head, OmittedFile, Workspace, branch_name, escape_id};
 
 job! {
     /// A repository to prepare.
@@ -70,11 +70,16 @@ impl<C: Context> Job<C> for PrepareJob {
         // Recorded before HEAD moves to the branch of the work.
         let look = |_| async { self.folder.hold(ctx).await?.head().await.map_err(failed) };
         let before: Head = ctx.effect("head", &self.folder, look).await?;
-        ctx.effect("prepare", &self, |_| ready(&self, name, &before, ctx)).await
+        ctx.effect("prepare", &self, |_| prepare_branch(&self, name, &before, ctx)).await
     }
 }
 
-async fn ready<C: Context>(job: &PrepareJob, name: String, before: &Head, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
+async fn prepare_branch<C: Context>(
+    job: &PrepareJob,
+    name: String,
+    before: &Head,
+    ctx: &Ctx<C>,
+) -> Result<Prepared, NodeError> {
     let mut without = job.folder.clone();
     if let Some((path, text)) = &job.plan {
         without.apart.extend(may_write(job, path, text)?.then(|| path.clone()));
@@ -88,9 +93,9 @@ async fn ready<C: Context>(job: &PrepareJob, name: String, before: &Head, ctx: &
     workspace.ensure_identity().await.map_err(failed)?;
     let own = workspace.own_branch(&name, None).await.map_err(failed)?;
     let others: Vec<&str> = [before, &own.before].into_iter().filter_map(Head::branch).collect();
-    let at = workspace.standing(&others).await.map_err(failed)?;
+    let at = workspace.branch_positions(&others).await.map_err(failed)?;
     let snapshot = workspace.snapshot().await.map_err(failed)?;
-    let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+    let mut notices: Vec<String> = snapshot.left_out.iter().map(OmittedFile::to_string).collect();
     notices.extend(salvage_notice(&workspace, &thread(ctx)).await?);
     notices.extend(pending_notices(ctx).await);
     let start = Base { at, tree: snapshot.tree };
@@ -104,7 +109,7 @@ async fn ready<C: Context>(job: &PrepareJob, name: String, before: &Head, ctx: &
 
 /// Returns a notice about work kept by an earlier run of the same name.
 async fn salvage_notice(workspace: &Workspace, thread: &str) -> Result<Option<String>, NodeError> {
-    let count = workspace.salvaged(thread).await.map_err(failed)?.len();
+    let count = workspace.salvaged_work(thread).await.map_err(failed)?.len();
     let work = if count == 1 { "an attempt is".to_owned() } else { format!("{count} attempts are") };
     let message = format!(
         "{work} kept in git from an earlier run of this name: `salvage` lists them and brings them back; they stay apart from \
@@ -115,7 +120,7 @@ async fn salvage_notice(workspace: &Workspace, thread: &str) -> Result<Option<St
 
 /// Returns true if the plan is written already. Another file in its place is only overwritten if git has it.
 fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeError> {
-    let place = here(job.folder.directory.join(path));
+    let place = present_path(job.folder.directory.join(path));
     match superstep_base::files::text(&place) {
         Ok(found) if found == text => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -169,10 +174,10 @@ impl<C: Context> Job<C> for BeginTaskJob {
         let run = thread(ctx);
         match self {
             Self::Checkout { prepare: job, records } => {
-                let of_run = records.join(escaped(&run));
+                let of_run = records.join(escape_id(&run));
                 let ignore = |_| async {
-                    ignored(&job.folder, &records).await?;
-                    Ok::<_, NodeError>(mark_records(&here(&job.folder.directory), &of_run)?)
+                    ignore_records(&job.folder, &records).await?;
+                    Ok::<_, NodeError>(mark_records(&present_path(&job.folder.directory), &of_run)?)
                 };
                 ctx.effect("ignore", &records, ignore).await?;
                 let folder = job.folder.clone();
@@ -181,7 +186,7 @@ impl<C: Context> Job<C> for BeginTaskJob {
             }
             Self::Worktree(job) => {
                 let Worktree { folder, base, problem, notices } = job.perform(ctx).await?;
-                let problem = problem.map(Unready::into_words);
+                let problem = problem.map(WorktreeProblem::into_words);
                 Ok(BegunTask { run, folder, base, problem, notices, before: None })
             }
             Self::Here(folder, base) => {
@@ -192,6 +197,6 @@ impl<C: Context> Job<C> for BeginTaskJob {
 }
 
 /// Makes git ignore the folder of records.
-async fn ignored(folder: &Folder, records: &std::path::Path) -> Result<(), NodeError> {
+async fn ignore_records(folder: &Folder, records: &std::path::Path) -> Result<(), NodeError> {
     folder.open().await?.ignore(&format!("/{}/", records.display())).await.map_err(failed)
 }

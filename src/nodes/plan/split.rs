@@ -14,7 +14,7 @@ use crate::nodes::git::{Folder, failed, reset_on_top, thread};
 use crate::nodes::job::{Context, Job, job};
 use crate::nodes::prompts::Prompt;
 use crate::spec::SplitProposal;
-use crate::workspace::{Standing, TreeId, WorkspaceError};
+use crate::workspace::{BranchPositions, TreeId, WorkspaceError};
 
 /// Creates the prompt for a split, given the problems of the previous proposal.
 pub type SplitPrompt = dyn Fn(&[String]) -> Prompt + Send + Sync;
@@ -73,7 +73,7 @@ impl<C: Agents> Job<C> for SplitJob {
             let turn = Turn { task: self.task.clone(), is_optional: true, ..turn };
             let turned = turn.take::<SplitProposal, C>(ctx).await?;
             split.usage += turned.usage;
-            split.raised = turned.raised.later(split.raised);
+            split.raised = turned.raised.latest(split.raised);
             if !turned.tampered.is_empty() {
                 return Ok(SplitTask { tampered: turned.tampered, ..split });
             }
@@ -107,7 +107,7 @@ job! {
         /// Its files.
         tree: TreeId,
         /// The position that these files belong to: commits that people made on top of it since stay in the work tree.
-        at: Standing,
+        at: BranchPositions,
         ..
         /// The results, in order.
         works: Vec<ChildWork>,
@@ -150,7 +150,7 @@ impl ChildrenJob {
         let workspace = self.folder.hold(ctx).await?;
         let mut joined = JoinedChildren { tree: self.tree.clone(), conflicts: vec![] };
         for work in &self.works {
-            match workspace.carried(&work.from, &joined.tree, &work.tree).await {
+            match workspace.apply_change(&work.from, &joined.tree, &work.tree).await {
                 Ok(tree) => joined.tree = tree,
                 Err(WorkspaceError::Conflict { files }) => joined.conflicts.push((work.id.clone(), files)),
                 Err(error) => return Err(failed(error)),

@@ -12,7 +12,7 @@ use crate::nodes::events::{PhaseEvent, Place};
 use crate::nodes::git::{Folder, failed, store, tampering_message, thread, unstore};
 use crate::nodes::job::Context;
 use crate::nodes::siblings::Siblings;
-use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId, Workspace, WorkspaceError};
+use crate::workspace::{BranchPositions, CommitId, SalvageKey, SalvagePhase, TreeId, Workspace, WorkspaceError};
 
 /// A subtask in its group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,11 +38,11 @@ pub struct EndSubtask {
     /// True if the subtask continues in it later.
     pub is_paused: bool,
     /// Position of HEAD and the branches at its start; none: the worktree was not used.
-    pub at: Option<Standing>,
+    pub at: Option<BranchPositions>,
     /// The last commit that people made in the worktree beneath its work; none: there is none.
     pub commits: Option<CommitId>,
     /// The start of its last turn, if what was moved in git during it could not be put back.
-    pub unfolded: Option<Standing>,
+    pub unfolded: Option<BranchPositions>,
     /// Its files at the start.
     pub from: Option<TreeId>,
     /// Its files; none: they are read from the worktree.
@@ -93,8 +93,8 @@ impl Lane {
     ///
     /// # Errors
     /// Those of the run.
-    pub async fn stopped<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
-        let look = |_| async { Ok::<_, NodeError>(self.siblings.join(ctx).await?.stopped()) };
+    pub async fn stop_reason<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
+        let look = |_| async { Ok::<_, NodeError>(self.siblings.join(ctx).await?.stop_reason()) };
         ctx.effect("stopped", &self.siblings, look).await
     }
 
@@ -109,7 +109,7 @@ impl Lane {
             (tree, _) => tree.clone(),
         };
         let arguments = (&end.worktree, &end.from, &tree, &end.aside, &end.error);
-        ctx.effect("end", &arguments, |_| self.ended(end, tree.clone(), ctx)).await
+        ctx.effect("end", &arguments, |_| self.end_once(end, tree.clone(), ctx)).await
     }
 
     /// Takes a snapshot of the subtask's files, once its siblings are stopped.
@@ -127,7 +127,7 @@ impl Lane {
         Ok(())
     }
 
-    async fn ended<C: Context>(
+    async fn end_once<C: Context>(
         &self,
         end: &EndSubtask,
         tree: Option<TreeId>,
@@ -213,7 +213,7 @@ impl EndSubtask {
 }
 
 fn is_there(folder: &Path) -> bool {
-    superstep_base::moved::here(folder).symlink_metadata().is_ok_and(|about| about.is_dir())
+    superstep_base::moved::present_path(folder).symlink_metadata().is_ok_and(|about| about.is_dir())
 }
 
 /// Work of a subtask to integrate.
@@ -260,7 +260,7 @@ impl Part {
         }
     }
 
-    pub(in crate::nodes) fn kept(&self) -> KeptPart {
+    pub(in crate::nodes) fn to_kept(&self) -> KeptPart {
         KeptPart {
             id: self.id.clone(),
             phase: self.phase,
@@ -340,7 +340,7 @@ impl Collision {
 }
 
 /// Returns the files that no path or glob matches; none if nothing is declared.
-pub(super) fn undeclared(files: &[String], declared: &[String]) -> Vec<String> {
+pub(super) fn undeclared_files(files: &[String], declared: &[String]) -> Vec<String> {
     let is_declared = |file: &&String| declared.iter().any(|glob| crate::plan::covers(glob, file));
     if declared.is_empty() { vec![] } else { files.iter().filter(|file| !is_declared(file)).cloned().collect() }
 }

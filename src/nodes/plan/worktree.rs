@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::Activity;
@@ -15,7 +15,7 @@ use crate::nodes::git::{reference_of, store};
 use crate::nodes::job::{Context, Job, job};
 use crate::nodes::siblings::Siblings;
 use crate::nodes::verify::{Check, Checks};
-use crate::workspace::{CommitId, Furnishings, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError};
+use crate::workspace::{CommitId, Furnishings, OmittedFile, TreeId, Workspace, WorkspaceError, WorktreeSnapshot};
 
 job! {
     /// A worktree to prepare, with a detached HEAD. Files are copied and linked, then the setup commands run; the work starts
@@ -54,7 +54,7 @@ pub struct Worktree {
     /// Position and files at the start of the work; none if it is not ready.
     pub base: Option<Base>,
     /// The problem, if it is not ready.
-    pub problem: Option<Unready>,
+    pub problem: Option<WorktreeProblem>,
     /// Notices for people.
     pub notices: Vec<String>,
 }
@@ -62,7 +62,7 @@ pub struct Worktree {
 /// Reason that a worktree is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unready {
+pub enum WorktreeProblem {
     /// A copy, link or command failed.
     Failed(String),
     /// It was stopped with its group.
@@ -83,13 +83,13 @@ impl<C: Context> Job<C> for WorktreeJob {
             return Ok(unready(problem));
         }
         let checks = self.checks(&folder).run("setup", ctx).await?;
-        if let Some(check) = checks.iter().find(|check| !check.passed()) {
+        if let Some(check) = checks.iter().find(|check| !check.has_passed()) {
             return Ok(unready(check.into()));
         }
         let look = |_| async { base(&self, &folder, ctx).await };
         Ok(match ctx.effect("base", &self.at, look).await? {
             WorktreeStart::Base(base, notices) => Worktree { folder, base: Some(*base), problem: None, notices },
-            WorktreeStart::Tampered(problem) => unready(Unready::Tampered(problem)),
+            WorktreeStart::Tampered(problem) => unready(WorktreeProblem::Tampered(problem)),
         })
     }
 }
@@ -103,7 +103,7 @@ enum WorktreeStart {
     Tampered(String),
 }
 
-impl From<&Check> for Unready {
+impl From<&Check> for WorktreeProblem {
     fn from(check: &Check) -> Self {
         match check.stopped {
             true => Self::Stopped(check.output.clone()),
@@ -112,7 +112,7 @@ impl From<&Check> for Unready {
     }
 }
 
-impl Unready {
+impl WorktreeProblem {
     pub(super) fn into_words(self) -> String {
         let (Self::Failed(problem) | Self::Stopped(problem) | Self::Tampered(problem)) = self;
         problem
@@ -126,7 +126,8 @@ impl Unready {
 /// Returns the start of the work in a prepared worktree.
 async fn base<C: Context>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<WorktreeStart, NodeError> {
     let workspace = folder.hold(ctx).await?;
-    let at = workspace.standing(&job.others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
+    let at =
+        workspace.branch_positions(&job.others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
     let snapshot = match job.files(&workspace, ctx).await {
         Err(WorkspaceError::Tampered { changes }) => {
             return Ok(WorktreeStart::Tampered(tampering_message("somebody", &changes)));
@@ -134,7 +135,7 @@ async fn base<C: Context>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> R
         snapshot => snapshot.map_err(failed)?,
     };
     store(folder, Some(&snapshot.tree), ctx).await?;
-    let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+    let notices = snapshot.left_out.iter().map(OmittedFile::to_string).collect();
     Ok(WorktreeStart::Base(Box::new(Base { at, tree: snapshot.tree }), notices))
 }
 
@@ -147,10 +148,10 @@ impl WorktreeJob {
 
     /// Returns the files of a prepared worktree: those of its commit, unless there are setup commands. The worktree's
     /// lock guards its hooks and configuration only from then on; earlier changes show in the run's own work tree.
-    async fn files<C: Context>(&self, workspace: &Workspace, ctx: &Ctx<C>) -> Result<Snapshot, WorkspaceError> {
+    async fn files<C: Context>(&self, workspace: &Workspace, ctx: &Ctx<C>) -> Result<WorktreeSnapshot, WorkspaceError> {
         self.repository.hold_workspace(ctx).await?.ensure_untampered().await?;
         if self.setup.is_empty() {
-            return Ok(Snapshot { tree: workspace.tree_of(&self.at).await?, left_out: vec![] });
+            return Ok(WorktreeSnapshot { tree: workspace.tree_of(&self.at).await?, left_out: vec![] });
         }
         workspace.snapshot().await
     }
@@ -160,14 +161,14 @@ impl WorktreeJob {
     }
 
     /// Creates the worktree; returns the problem of files to copy or link.
-    async fn make<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<Unready>, NodeError> {
+    async fn make<C: Context>(&self, ctx: &Ctx<C>) -> Result<Option<WorktreeProblem>, NodeError> {
         match self.create(ctx).await {
             Ok(()) => Ok(None),
             Err(error @ (WorkspaceError::Io { .. } | WorkspaceError::Unfurnished { .. })) => {
-                Ok(Some(Unready::Failed(error.to_string())))
+                Ok(Some(WorktreeProblem::Failed(error.to_string())))
             }
             Err(WorkspaceError::Tampered { changes }) => {
-                Ok(Some(Unready::Tampered(tampering_message("somebody", &changes))))
+                Ok(Some(WorktreeProblem::Tampered(tampering_message("somebody", &changes))))
             }
             Err(error) => Err(failed(error)),
         }
@@ -186,9 +187,9 @@ pub(super) async fn prepare<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Resu
     let folder = job.folder();
     let checks = job.checks(&folder);
     for command in &job.setup {
-        let check = checks.one(command, ctx).await?;
-        if !check.passed() {
-            return Err(Unready::from(&check).into_error());
+        let check = checks.run_one(command, ctx).await?;
+        if !check.has_passed() {
+            return Err(WorktreeProblem::from(&check).into_error());
         }
     }
     Ok(job.files(&folder.hold(ctx).await?, ctx).await.map_err(failed)?.tree)
@@ -205,11 +206,11 @@ pub async fn restore_worktree<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Re
     let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;
     let Some(stored) = stored else { return Ok(()) };
     let what = match (repository.has_worktree(&job.path).await.map_err(failed)?, has_files(&job.path)) {
-        (true, true) => return relinked(job, &repository).await.map_err(failed),
+        (true, true) => return relink_files(job, &repository).await.map_err(failed),
         (true, false) => "had lost its files",
         (false, _) => "was gone",
     };
-    let lost = Lost::find(job, &repository, &stored).await.map_err(failed)?;
+    let lost = LostWorktree::find(job, &repository, &stored).await.map_err(failed)?;
     if what != "was gone" && !lost.has_shown_files(&repository).await.map_err(failed)? {
         return Ok(()); // it has no files that could be missing
     }
@@ -222,8 +223,8 @@ pub async fn restore_worktree<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Re
 }
 
 /// Links files of the checkout into a worktree again if both were moved: the links are full paths.
-async fn relinked(job: &WorktreeJob, repository: &Workspace) -> Result<(), WorkspaceError> {
-    if here(&job.path) == job.path || job.furnishings.link.is_empty() {
+async fn relink_files(job: &WorktreeJob, repository: &Workspace) -> Result<(), WorkspaceError> {
+    if present_path(&job.path) == job.path || job.furnishings.link.is_empty() {
         return Ok(());
     }
     let links = Furnishings { copy: vec![], link: job.furnishings.link.clone() };
@@ -234,14 +235,14 @@ async fn relinked(job: &WorktreeJob, repository: &Workspace) -> Result<(), Works
 }
 
 /// The contents of a worktree that was removed or emptied.
-struct Lost {
+struct LostWorktree {
     /// The commit of its HEAD.
     at: CommitId,
     /// Its files.
     tree: TreeId,
 }
 
-impl Lost {
+impl LostWorktree {
     async fn find(job: &WorktreeJob, repository: &Workspace, stored: &CommitId) -> Result<Self, WorkspaceError> {
         let before = repository.parent_of(stored).await?;
         let begin = before.as_ref().unwrap_or(&job.at);
@@ -270,11 +271,11 @@ impl Lost {
 /// Returns whether a folder has files of its own: not only hidden ones, such as those of git and of tools.
 fn has_files(folder: &Path) -> bool {
     let is_shown = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
-    std::fs::read_dir(here(folder)).is_ok_and(|entries| entries.filter_map(Result::ok).any(is_shown))
+    std::fs::read_dir(present_path(folder)).is_ok_and(|entries| entries.filter_map(Result::ok).any(is_shown))
 }
 
 /// Opens a worktree at a commit; creates it if missing.
-pub(super) async fn reopened(repository: &Folder, path: &Path, at: &CommitId) -> Result<Workspace, NodeError> {
+pub(super) async fn reopen_worktree(repository: &Folder, path: &Path, at: &CommitId) -> Result<Workspace, NodeError> {
     repository.open().await?.detached_worktree(path, at).await.map_err(failed)
 }
 
@@ -288,7 +289,7 @@ pub(super) async fn sweep<C: Context>(repository: &Folder, folder: &Path, ctx: &
         }
         workspace.remove_worktree(&path).await.map_err(failed)?;
     }
-    match std::fs::remove_dir_all(here(folder)) {
+    match std::fs::remove_dir_all(present_path(folder)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }

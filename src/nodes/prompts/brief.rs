@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::contents::Content;
-use super::prompt::{Parts, fenced, listed};
+use super::prompt::{Parts, add_fence, format_list};
 use crate::plan::Comment;
 
 /// The facts about a task for the agents that work on it or judge it.
@@ -136,9 +136,9 @@ impl From<Content> for Section {
 }
 
 impl Section {
-    pub(super) fn fenced(&self) -> Parts {
+    pub(super) fn to_fenced(&self) -> Parts {
         match self {
-            Self::Text(text) => Parts::fenced("markdown", text.as_str()),
+            Self::Text(text) => Parts::fenced_text("markdown", text.as_str()),
             Self::Content(content) => Parts::fenced_content("markdown", content.clone()),
         }
     }
@@ -166,13 +166,14 @@ impl Feedback {
 
     pub(in crate::nodes) fn text(&self, heading: &str) -> String {
         let heading = |when: bool| if when && !heading.is_empty() { format!("{heading}\n\n") } else { String::new() };
-        let comments = listed("A reviewer found:", self.comments.iter().map(comment_line));
-        let failures: String = self.failures.iter().map(|failure| format!("{}\n\n", fenced("text", failure))).collect();
+        let comments = format_list("A reviewer found:", self.comments.iter().map(comment_line));
+        let failures: String =
+            self.failures.iter().map(|failure| format!("{}\n\n", add_fence("text", failure))).collect();
         let failures = if failures.is_empty() { failures } else { format!("This failed:\n\n{failures}") };
         let note = if self.note.is_empty() { String::new() } else { format!("A person says: {}\n\n", self.note) };
         let findings = match self.findings.join("\n") {
             lines if lines.is_empty() => lines,
-            lines => format!("Verifiers found:\n\n{}\n\n", fenced("text", &lines)),
+            lines => format!("Verifiers found:\n\n{}\n\n", add_fence("text", &lines)),
         };
         let text = [comments, findings, failures, note].concat();
         format!("{}{text}", heading(!text.is_empty()))
@@ -180,7 +181,7 @@ impl Feedback {
 }
 
 /// Returns the sentence about the commit that keeps the work of an attempt that was taken back.
-pub(super) fn salvaged(at: Option<&str>) -> String {
+pub(super) fn salvage_note(at: Option<&str>) -> String {
     let comment_line = |at| {
         format!("The work of the attempt before was taken back; it is kept in git as `{at}` (`git show {at}`).\n\n")
     };
@@ -201,11 +202,11 @@ pub(super) fn comment_line(comment: &Comment) -> String {
 
 /// The work that a reviewer judges.
 #[derive(Clone, Copy, Debug)]
-pub struct Work<'a> {
+pub struct ReviewedWork<'a> {
     /// The kind of the review: `general`, `security`.
     pub kind: &'a str,
     /// All changes of the task.
-    pub diff: &'a Diff,
+    pub diff: &'a PromptDiff,
     /// Changes since the last review; empty: there was none.
     pub delta: &'a str,
     /// The results of the checks, a line each.
@@ -217,7 +218,7 @@ pub struct Work<'a> {
 /// Changes: as text, or in a file if they are many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Diff {
+pub enum PromptDiff {
     /// As text.
     Text(String),
     /// In a file.
@@ -229,7 +230,7 @@ pub enum Diff {
     },
 }
 
-impl Diff {
+impl PromptDiff {
     pub(in crate::nodes) fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Text(_) => None,
@@ -239,10 +240,10 @@ impl Diff {
 
     pub(in crate::nodes) fn text(&self) -> Parts {
         match self {
-            Self::Text(text) => Parts::fenced("diff", text.as_str()),
+            Self::Text(text) => Parts::fenced_text("diff", text.as_str()),
             Self::File { path, files } => {
                 let place = format!("The diff is long. It is in the file {path}\n\nThese files changed:\n\n");
-                Parts::from(place).with(Parts::fenced("text", files.as_str()))
+                Parts::from(place).with(Parts::fenced_text("text", files.as_str()))
             }
         }
     }

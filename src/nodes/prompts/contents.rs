@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 use superstep_base::text::hex;
 
 use crate::process::Redactor;
@@ -123,7 +123,7 @@ impl Contents {
     }
 
     pub(in crate::nodes) fn of_folder(folder: impl Into<PathBuf>) -> Self {
-        let folder = here(folder.into());
+        let folder = present_path(folder.into());
         let copies = git_folder(&folder).map(|git| git.join("superstep").join("contents"));
         Self { folder, copies }
     }
@@ -178,7 +178,7 @@ fn get(folder: &Path, content: &Content) -> Result<String, ContentError> {
         return Err(ContentError::Invalid { hash: content.hash.clone() });
     }
     let path = folder.join(&content.hash);
-    let read = match read(folder, &path, content.bytes) {
+    let read = match read_limited(folder, &path, content.bytes) {
         Ok(read) => read,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(ContentError::Missing { content: content.clone(), path });
@@ -223,7 +223,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Reads at most one byte more than expected, which is enough to detect another text.
-fn read(folder: &Path, path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+fn read_limited(folder: &Path, path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     no_link(folder)?;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;

@@ -16,10 +16,10 @@ mod contents;
 mod prompt;
 mod roles;
 
-pub use brief::{Brief, BriefPhase, BriefTask, Diff, Feedback, Section, Work};
+pub use brief::{Brief, BriefPhase, BriefTask, Feedback, PromptDiff, ReviewedWork, Section};
 pub use contents::{Content, ContentError, Contents};
 pub use prompt::Prompt;
-pub use roles::ToSplit;
+pub use roles::SplitInput;
 
 pub(super) use prompt::Parts;
 pub(super) use roles::Verification;

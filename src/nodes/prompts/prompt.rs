@@ -149,7 +149,7 @@ impl Template {
 
 /// Formats texts as a list; empty if there are none. Further lines of a text are indented, so that they stay in its
 /// item.
-pub(super) fn listed(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
+pub(super) fn format_list(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
     let list: String =
         lines.into_iter().map(|line| format!("- {}\n", line.to_string().replace('\n', "\n  "))).collect();
     if list.is_empty() { list } else { format!("{heading}\n\n{list}\n") }
@@ -161,11 +161,11 @@ const LONG: usize = 1024;
 /// A text in parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
-pub(in crate::nodes) struct Parts(Vec<Part>);
+pub(in crate::nodes) struct Parts(Vec<PromptPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Part {
+enum PromptPart {
     Text(String),
     Content {
         content: Content,
@@ -183,13 +183,13 @@ enum Part {
 #[serde(untagged)]
 enum Stored {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<PromptPart>),
 }
 
 impl From<Stored> for Parts {
     fn from(stored: Stored) -> Self {
         match stored {
-            Stored::Text(text) => Self(vec![Part::Text(text)]),
+            Stored::Text(text) => Self(vec![PromptPart::Text(text)]),
             Stored::Parts(parts) => Self(parts),
         }
     }
@@ -197,8 +197,8 @@ impl From<Stored> for Parts {
 
 impl From<Parts> for Stored {
     fn from(Parts(parts): Parts) -> Self {
-        match <[Part; 1]>::try_from(parts) {
-            Ok([Part::Text(text)]) => Self::Text(text),
+        match <[PromptPart; 1]>::try_from(parts) {
+            Ok([PromptPart::Text(text)]) => Self::Text(text),
             Ok(other) => Self::Parts(other.into()),
             Err(parts) => Self::Parts(parts),
         }
@@ -219,38 +219,38 @@ impl From<&str> for Parts {
 
 impl From<Content> for Parts {
     fn from(content: Content) -> Self {
-        Self(vec![Part::Content { content, fence: None, text: None }])
+        Self(vec![PromptPart::Content { content, fence: None, text: None }])
     }
 }
 
-fn part(fence: Option<&str>, text: String) -> Part {
+fn part(fence: Option<&str>, text: String) -> PromptPart {
     let fence = fence.map(str::to_owned);
     match (text.len() < LONG, fence) {
-        (true, None) => Part::Text(text),
-        (true, Some(kind)) => Part::Text(fenced(&kind, &text)),
-        (false, fence) => Part::Content { content: Content::of(&text), fence, text: Some(text) },
+        (true, None) => PromptPart::Text(text),
+        (true, Some(kind)) => PromptPart::Text(add_fence(&kind, &text)),
+        (false, fence) => PromptPart::Content { content: Content::of(&text), fence, text: Some(text) },
     }
 }
 
 fn in_fence(fence: Option<&str>, text: &str) -> String {
-    fence.map_or_else(|| text.to_owned(), |kind| fenced(kind, text))
+    fence.map_or_else(|| text.to_owned(), |kind| add_fence(kind, text))
 }
 
 impl Parts {
     /// Returns a text as a fenced block.
-    pub(super) fn fenced(kind: &str, text: impl Into<String>) -> Self {
+    pub(super) fn fenced_text(kind: &str, text: impl Into<String>) -> Self {
         Self(vec![part(Some(kind), text.into())])
     }
 
     /// Returns the text of a content as a fenced block.
     pub(super) fn fenced_content(kind: &str, content: Content) -> Self {
-        Self(vec![Part::Content { content, fence: Some(kind.to_owned()), text: None }])
+        Self(vec![PromptPart::Content { content, fence: Some(kind.to_owned()), text: None }])
     }
 
     pub(in crate::nodes) fn push(&mut self, others: impl Into<Self>) {
         for part in others.into().0 {
             match (self.0.last_mut(), part) {
-                (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+                (Some(PromptPart::Text(text)), PromptPart::Text(more)) => text.push_str(&more),
                 (_, part) => self.0.push(part),
             }
         }
@@ -265,7 +265,7 @@ impl Parts {
     /// Adds text of a template, which is never stored as a content.
     fn push_literal(&mut self, text: &str) {
         if !text.is_empty() {
-            self.push(Self(vec![Part::Text(text.to_owned())]));
+            self.push(Self(vec![PromptPart::Text(text.to_owned())]));
         }
     }
 
@@ -274,11 +274,11 @@ impl Parts {
     pub(super) fn trim_end(mut self) -> Self {
         while let Some(last) = self.0.pop() {
             let kept = match last {
-                Part::Text(text) => Part::Text(text.trim_end().to_owned()),
-                Part::Content { fence: None, text: Some(text), .. } => part(None, text.trim_end().to_owned()),
-                content @ Part::Content { .. } => content,
+                PromptPart::Text(text) => PromptPart::Text(text.trim_end().to_owned()),
+                PromptPart::Content { fence: None, text: Some(text), .. } => part(None, text.trim_end().to_owned()),
+                content @ PromptPart::Content { .. } => content,
             };
-            if kept != Part::Text(String::new()) {
+            if kept != PromptPart::Text(String::new()) {
                 self.0.push(kept);
                 break;
             }
@@ -289,27 +289,27 @@ impl Parts {
     /// Returns the text; a content whose text is not known is replaced by its hash.
     pub(in crate::nodes) fn text(&self) -> Cow<'_, str> {
         match self.0.as_slice() {
-            [Part::Text(text)] => Cow::Borrowed(text),
-            parts => Cow::Owned(parts.iter().map(shown).collect()),
+            [PromptPart::Text(text)] => Cow::Borrowed(text),
+            parts => Cow::Owned(parts.iter().map(show_part).collect()),
         }
     }
 
     /// Returns the text with every content read.
     pub(in crate::nodes) fn resolve(&self, contents: &Contents) -> Result<String, ContentError> {
-        self.0.iter().map(|part| resolved(part, contents)).collect()
+        self.0.iter().map(|part| resolve_part(part, contents)).collect()
     }
 
     /// Returns the text; a content that cannot be read is replaced by the error.
     pub(in crate::nodes) fn readable(&self, contents: &Contents) -> String {
-        let read = |part| resolved(part, contents).unwrap_or_else(|error| format!("[{error}]\n"));
+        let read = |part| resolve_part(part, contents).unwrap_or_else(|error| format!("[{error}]\n"));
         self.0.iter().map(read).collect()
     }
 
     /// Returns a hash that identifies the parts; it does not depend on which texts are known.
     pub(in crate::nodes) fn digest(&self) -> String {
-        let named = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Content { content, fence, .. } => {
+        let named = |part: &PromptPart| match part {
+            PromptPart::Text(text) => text.clone(),
+            PromptPart::Content { content, fence, .. } => {
                 format!("\0{}\0{}\0", fence.as_deref().unwrap_or_default(), content.hash)
             }
         };
@@ -317,34 +317,34 @@ impl Parts {
     }
 
     /// Returns the parts with long texts replaced by their hashes.
-    pub(in crate::nodes) fn hashed(&self) -> Self {
-        let hashed = |part: &Part| match part.clone() {
-            Part::Content { content, fence, .. } => Part::Content { content, fence, text: None },
-            text @ Part::Text(_) => text,
+    pub(in crate::nodes) fn with_hashes(&self) -> Self {
+        let hashed = |part: &PromptPart| match part.clone() {
+            PromptPart::Content { content, fence, .. } => PromptPart::Content { content, fence, text: None },
+            text @ PromptPart::Text(_) => text,
         };
         Self(self.0.iter().map(hashed).collect())
     }
 
     /// Returns the parts without the secrets that a redactor knows.
-    pub(in crate::nodes) fn redacted(&self, redactor: &Redactor) -> Self {
-        let redacted = |part: &Part| match part.clone() {
-            Part::Text(text) => Part::Text(redactor.known(text)),
-            Part::Content { fence, text: Some(text), .. } => {
+    pub(in crate::nodes) fn without_secrets(&self, redactor: &Redactor) -> Self {
+        let redacted = |part: &PromptPart| match part.clone() {
+            PromptPart::Text(text) => PromptPart::Text(redactor.known(text)),
+            PromptPart::Content { fence, text: Some(text), .. } => {
                 let text = redactor.known(text);
-                Part::Content { content: Content::of(&text), fence, text: Some(text) }
+                PromptPart::Content { content: Content::of(&text), fence, text: Some(text) }
             }
-            unknown @ Part::Content { .. } => unknown,
+            unknown @ PromptPart::Content { .. } => unknown,
         };
         Self(self.0.iter().map(redacted).collect())
     }
 
     /// Stores the long texts that are known, and returns the parts with their hashes. A text that cannot be stored is
     /// kept inline.
-    pub(in crate::nodes) fn stored(&self, contents: &Contents) -> Self {
-        let stored = |part: &Part| match part.clone() {
-            Part::Content { fence, text: Some(text), .. } => match contents.put(&text) {
-                Ok(content) => Part::Content { content, fence, text: None },
-                Err(_) => Part::Text(in_fence(fence.as_deref(), &text)),
+    pub(in crate::nodes) fn store(&self, contents: &Contents) -> Self {
+        let stored = |part: &PromptPart| match part.clone() {
+            PromptPart::Content { fence, text: Some(text), .. } => match contents.put(&text) {
+                Ok(content) => PromptPart::Content { content, fence, text: None },
+                Err(_) => PromptPart::Text(in_fence(fence.as_deref(), &text)),
             },
             other => other,
         };
@@ -356,8 +356,8 @@ impl Parts {
         let mut all = Self::default();
         for part in &self.0 {
             match part {
-                Part::Content { text: None, .. } => all.push(Self(vec![part.clone()])),
-                known => all.push_literal(&shown(known)),
+                PromptPart::Content { text: None, .. } => all.push(Self(vec![part.clone()])),
+                known => all.push_literal(&show_part(known)),
             }
         }
         all
@@ -365,27 +365,27 @@ impl Parts {
 
     /// Returns true if a part is a reference.
     pub(in crate::nodes) fn has_contents(&self) -> bool {
-        self.0.iter().any(|part| matches!(part, Part::Content { .. }))
+        self.0.iter().any(|part| matches!(part, PromptPart::Content { .. }))
     }
 }
 
-fn shown(part: &Part) -> String {
+fn show_part(part: &PromptPart) -> String {
     match part {
-        Part::Text(text) => text.clone(),
-        Part::Content { fence, text: Some(text), .. } => in_fence(fence.as_deref(), text),
-        Part::Content { content, .. } => format!("[content {}, {} bytes]", content.hash, content.bytes),
+        PromptPart::Text(text) => text.clone(),
+        PromptPart::Content { fence, text: Some(text), .. } => in_fence(fence.as_deref(), text),
+        PromptPart::Content { content, .. } => format!("[content {}, {} bytes]", content.hash, content.bytes),
     }
 }
 
-fn resolved(part: &Part, contents: &Contents) -> Result<String, ContentError> {
+fn resolve_part(part: &PromptPart, contents: &Contents) -> Result<String, ContentError> {
     match part {
-        Part::Content { content, fence, text: None } => Ok(in_fence(fence.as_deref(), &contents.get(content)?)),
-        known => Ok(shown(known)),
+        PromptPart::Content { content, fence, text: None } => Ok(in_fence(fence.as_deref(), &contents.get(content)?)),
+        known => Ok(show_part(known)),
     }
 }
 
 /// Fences text as a block of data, with more backticks than its longest run.
-pub(super) fn fenced(kind: &str, text: &str) -> String {
+pub(super) fn add_fence(kind: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };

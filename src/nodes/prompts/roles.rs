@@ -1,10 +1,12 @@
 //! The prompts of each role: of the architect of a plan, of those who develop and review tasks, subtasks, phases and code
 //! tasks, of those who split a task or verify it. Pure.
 
-use super::brief::{Brief, BriefPhase, BriefTask, Diff, Feedback, Work, comment_line, goal_line, salvaged};
-use super::prompt::{FRAME, Parts, Prompt, Template, fenced, listed, template};
+use super::brief::{
+    Brief, BriefPhase, BriefTask, Feedback, PromptDiff, ReviewedWork, comment_line, goal_line, salvage_note,
+};
+use super::prompt::{FRAME, Parts, Prompt, Template, add_fence, format_list, template};
 use crate::plan::Issue;
-use crate::verifiers::{Neighbour, TaskView};
+use crate::verifiers::{Neighbour, VerifierTask};
 
 pub(super) const ARCHITECT: Template = template!("architect");
 pub(super) const FORMER: Template = template!("architect-former");
@@ -26,7 +28,7 @@ const OWN: Template = template!("verifier-own");
 
 /// A task to split.
 #[derive(Clone, Debug)]
-pub struct ToSplit<'a> {
+pub struct SplitInput<'a> {
     /// Number of attempts with the same findings.
     pub attempts: usize,
     /// Findings by their likely cause, a block each.
@@ -43,7 +45,7 @@ pub struct ToSplit<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::nodes) struct Verification<'a> {
     /// The task.
-    pub(in crate::nodes) task: &'a TaskView,
+    pub(in crate::nodes) task: &'a VerifierTask,
     /// The criteria to judge.
     pub(in crate::nodes) criteria: &'a [String],
     /// The next tasks to show.
@@ -51,27 +53,27 @@ pub(in crate::nodes) struct Verification<'a> {
     /// The prompt in the verifier's settings.
     pub(in crate::nodes) own: Option<&'a str>,
     /// The changes of the task.
-    pub(in crate::nodes) diff: &'a Diff,
+    pub(in crate::nodes) diff: &'a PromptDiff,
 }
 
 impl Prompt {
     /// Returns the prompt for a plan; `former` is the previous plan, `issues` are changes to make or problems to
     /// consider.
     pub fn architect(issue: &Issue, former: Option<&str>, issues: &[String]) -> Self {
-        let listed = listed("", issues);
+        let listed = format_list("", issues);
         let issues = [("issues", Parts::from(listed.trim()))];
         let former = match former {
             _ if listed.is_empty() => Parts::default(),
             Some(plan) => {
                 let [issues] = issues;
-                FORMER.fill(&[issues, ("plan", Parts::fenced("markdown", plan))])
+                FORMER.fill(&[issues, ("plan", Parts::fenced_text("markdown", plan))])
             }
             None => WISHES.fill(&issues),
         };
         let slots = [
             ("id", issue.id.as_str().into()),
             ("title", issue.title.as_str().into()),
-            ("description", Parts::fenced("markdown", issue.description.as_str())),
+            ("description", Parts::fenced_text("markdown", issue.description.as_str())),
             ("former", former),
         ];
         Self::of(&ARCHITECT, &slots)
@@ -96,11 +98,11 @@ impl Prompt {
         let slots = [
             ("breadcrumb", brief.breadcrumb().into()),
             ("goal", goal_line(&brief.goal).into()),
-            ("section", brief.section.fenced()),
+            ("section", brief.section.to_fenced()),
             ("around", around.into()),
-            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
-            ("verify", listed("These commands have to succeed then:", verify).into()),
-            ("salvage", salvaged(salvage).into()),
+            ("acceptance", format_list("It is done when:", &brief.acceptance).into()),
+            ("verify", format_list("These commands have to succeed then:", verify).into()),
+            ("salvage", salvage_note(salvage).into()),
             ("feedback", feedback.text("An earlier attempt was not accepted:").into()),
         ];
         Self::of(&DEVELOPER, &slots)
@@ -118,7 +120,7 @@ impl Prompt {
         let slots = [
             ("breadcrumb", brief.breadcrumb().into()),
             ("feedback", found.into()),
-            ("salvage", salvaged(salvage).into()),
+            ("salvage", salvage_note(salvage).into()),
         ];
         Self::of(&RETRY, &slots)
     }
@@ -129,12 +131,12 @@ impl Prompt {
     }
 
     /// Returns the prompt to continue the work of another session.
-    pub fn so_far(changes: &Diff) -> Self {
+    pub fn so_far(changes: &PromptDiff) -> Self {
         Self::of(&SO_FAR, &[("diff", changes.text())])
     }
 
     /// Returns the prompt for a review.
-    pub fn reviewer(brief: &Brief, work: &Work<'_>) -> Self {
+    pub fn reviewer(brief: &Brief, work: &ReviewedWork<'_>) -> Self {
         if let Some(phase) = brief.phase.as_ref().filter(|phase| !phase.subtasks.is_empty()) {
             return Self::phase_reviewer(brief, phase, work);
         }
@@ -143,11 +145,11 @@ impl Prompt {
             "" => Parts::default(),
             delta => {
                 let heading = Parts::from("What has changed since the last review:\n\n");
-                heading.with(Parts::fenced("diff", delta)).with("\n\n")
+                heading.with(Parts::fenced_text("diff", delta)).with("\n\n")
             }
         };
         let earlier = work.earlier.iter().map(comment_line);
-        let earlier = listed(
+        let earlier = format_list(
             "Earlier comments; say of each whether it is settled, by `resolved_ids` and `unresolved_ids`:",
             earlier,
         );
@@ -155,9 +157,9 @@ impl Prompt {
             ("kind", kind.into()),
             ("breadcrumb", brief.breadcrumb().into()),
             ("goal", goal_line(&brief.goal).into()),
-            ("section", brief.section.fenced()),
-            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
-            ("checks", listed("The checks ended so:", work.checks).into()),
+            ("section", brief.section.to_fenced()),
+            ("acceptance", format_list("It is done when:", &brief.acceptance).into()),
+            ("checks", format_list("The checks ended so:", work.checks).into()),
             ("earlier", earlier.into()),
             ("diff", work.diff.text()),
             ("delta", delta),
@@ -166,7 +168,7 @@ impl Prompt {
     }
 
     /// Returns the prompt for a review of everything.
-    pub fn final_review(goal: &str, outline: &str, diff: &Diff) -> Self {
+    pub fn final_review(goal: &str, outline: &str, diff: &PromptDiff) -> Self {
         Self::of(&FINAL, &[("goal", goal_line(goal).into()), ("outline", outline.into()), ("diff", diff.text())])
     }
 
@@ -187,10 +189,10 @@ impl Prompt {
             ("goal", goal_line(&brief.goal).into()),
             ("plan", phase.plan()),
             ("id", brief.id.as_str().into()),
-            ("section", brief.section.fenced()),
+            ("section", brief.section.to_fenced()),
             ("around", around.into()),
-            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
-            ("verify", listed("These commands have to succeed then:", verify).into()),
+            ("acceptance", format_list("It is done when:", &brief.acceptance).into()),
+            ("verify", format_list("These commands have to succeed then:", verify).into()),
             ("salvage", salvage.unwrap_or_default().into()),
             ("feedback", feedback.text("An earlier attempt was not accepted:").into()),
         ];
@@ -198,10 +200,10 @@ impl Prompt {
     }
 
     /// Returns the prompt of the reviewer of a phase.
-    fn phase_reviewer(brief: &Brief, phase: &BriefPhase, work: &Work<'_>) -> Self {
+    fn phase_reviewer(brief: &Brief, phase: &BriefPhase, work: &ReviewedWork<'_>) -> Self {
         let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
         let earlier = work.earlier.iter().map(comment_line);
-        let earlier = listed(
+        let earlier = format_list(
             "Comments on the attempt before, which was taken back; say of each whether this one settles it, by `resolved_ids` \
              and `unresolved_ids`:",
             earlier,
@@ -211,10 +213,10 @@ impl Prompt {
             ("breadcrumb", brief.breadcrumb().into()),
             ("goal", goal_line(&brief.goal).into()),
             ("plan", phase.plan()),
-            ("subtasks", listed("Its subtasks:", &phase.subtasks).into()),
-            ("section", brief.section.fenced()),
-            ("acceptance", listed("They are done when:", &brief.acceptance).into()),
-            ("checks", listed("The checks ended so:", work.checks).into()),
+            ("subtasks", format_list("Its subtasks:", &phase.subtasks).into()),
+            ("section", brief.section.to_fenced()),
+            ("acceptance", format_list("They are done when:", &brief.acceptance).into()),
+            ("checks", format_list("The checks ended so:", work.checks).into()),
             ("earlier", earlier.into()),
             ("diff", work.diff.text()),
             ("delta", Parts::default()),
@@ -227,29 +229,30 @@ impl Prompt {
         let verify = brief.verify.iter().map(|line| format!("`{line}`"));
         let slots = [
             ("breadcrumb", brief.breadcrumb().into()),
-            ("section", brief.section.fenced()),
-            ("constraints", listed("Keep to this:", &task.constraints).into()),
-            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
-            ("related", related(task).into()),
-            ("verify", listed("Among others, these commands check it:", verify).into()),
-            ("salvage", salvaged(salvage).into()),
+            ("section", brief.section.to_fenced()),
+            ("constraints", format_list("Keep to this:", &task.constraints).into()),
+            ("acceptance", format_list("It is done when:", &brief.acceptance).into()),
+            ("related", related_section(task).into()),
+            ("verify", format_list("Among others, these commands check it:", verify).into()),
+            ("salvage", salvage_note(salvage).into()),
             ("feedback", feedback.text("An earlier attempt was not accepted:").into()),
         ];
         Self::of(&CODE_TASK, &slots)
     }
 
     /// Returns the prompt for splitting a code task.
-    pub fn splitter(brief: &Brief, split: &ToSplit<'_>) -> Self {
-        let refused = listed("Your proposal before was refused:", split.refused);
-        let clusters: Vec<Parts> = split.clusters.iter().map(|text| Parts::fenced("text", text.as_str())).collect();
+    pub fn splitter(brief: &Brief, split: &SplitInput<'_>) -> Self {
+        let refused = format_list("Your proposal before was refused:", split.refused);
+        let clusters: Vec<Parts> =
+            split.clusters.iter().map(|text| Parts::fenced_text("text", text.as_str())).collect();
         let clusters = clusters.into_iter().fold(Parts::default(), |all, one| all.with(one).with("\n\n"));
         let slots = [
             ("breadcrumb", brief.breadcrumb().into()),
-            ("section", brief.section.fenced()),
-            ("acceptance", listed("It is done when:", &brief.acceptance).into()),
+            ("section", brief.section.to_fenced()),
+            ("acceptance", format_list("It is done when:", &brief.acceptance).into()),
             ("attempts", split.attempts.to_string().into()),
             ("clusters", clusters.trim_end()),
-            ("tried", listed("The attempts:", split.tried).into()),
+            ("tried", format_list("The attempts:", split.tried).into()),
             ("refused", refused.into()),
             ("most", split.most.to_string().into()),
         ];
@@ -286,18 +289,18 @@ impl Prompt {
 
 impl Verification<'_> {
     fn slots(&self) -> [(&'static str, Parts); 7] {
-        let TaskView { id, title, description, constraints, parent, .. } = self.task;
+        let VerifierTask { id, title, description, constraints, parent, .. } = self.task;
         let task = Parts::from(format!("Task {id}: {title}\n\n"));
         let task = if description.is_empty() {
             task
         } else {
-            task.with(Parts::fenced("markdown", description.as_str())).with("\n\n")
+            task.with(Parts::fenced_text("markdown", description.as_str())).with("\n\n")
         };
         let own = self.own.map(|own| format!("{}\n\n", own.trim())).unwrap_or_default();
         [
             ("task", task),
-            ("constraints", listed("Constraints:", constraints).into()),
-            ("criteria", listed("Acceptance criteria:", self.criteria).into()),
+            ("constraints", format_list("Constraints:", constraints).into()),
+            ("criteria", format_list("Acceptance criteria:", self.criteria).into()),
             ("parent", others("The parent task, of which this one is a part:", parent.as_slice())),
             ("next", others("The next tasks:", self.next)),
             ("own", own.into()),
@@ -306,15 +309,15 @@ impl Verification<'_> {
     }
 }
 
-fn related(task: &BriefTask) -> String {
-    let origin = listed("It was split off a larger task, to settle these findings:", &task.origin);
-    format!("{}{origin}", listed("It is part of something larger; only this task is yours:", &task.related))
+fn related_section(task: &BriefTask) -> String {
+    let origin = format_list("It was split off a larger task, to settle these findings:", &task.origin);
+    format!("{}{origin}", format_list("It is part of something larger; only this task is yours:", &task.related))
 }
 
 fn others(heading: &str, tasks: &[Neighbour]) -> Parts {
     let line = |task: &Neighbour| match task.text.trim() {
         "" => format!("`{}`", task.id),
-        text => format!("`{}`\n{}", task.id, fenced("text", text)),
+        text => format!("`{}`\n{}", task.id, add_fence("text", text)),
     };
-    listed(heading, tasks.iter().map(line)).into()
+    format_list(heading, tasks.iter().map(line)).into()
 }

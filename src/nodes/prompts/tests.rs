@@ -1,16 +1,16 @@
 //! Snapshots of the prompts.
 
-use super::prompt::{FRAME, REPAIR, Template, fenced};
+use super::prompt::{FRAME, REPAIR, Template, add_fence};
 use super::roles::{ARCHITECT, DEVELOPER, FINAL, FORMER, REPLY, RETRY, REVIEWER, Verification, WISHES};
-use super::{Brief, Diff, Feedback, Prompt, Work};
-use crate::plan::{Comment, Issue, Severity, hash};
-use crate::verifiers::{Neighbour, TaskView};
+use super::{Brief, Feedback, Prompt, PromptDiff, ReviewedWork};
+use crate::plan::{Comment, CommentSeverity, Issue, hash};
+use crate::verifiers::{Neighbour, VerifierTask};
 
 const ALL: [Template; 10] = [FRAME, ARCHITECT, FORMER, WISHES, DEVELOPER, RETRY, REPLY, REVIEWER, FINAL, REPAIR];
 
 fn comment() -> Comment {
     let text = String::new;
-    let severity = Severity::Major;
+    let severity = CommentSeverity::Major;
     Comment {
         id: "c1".into(),
         severity,
@@ -46,8 +46,13 @@ fn everything() -> Vec<Prompt> {
     let feedback =
         Feedback { comments: comments.to_vec(), failures: lines.to_vec(), note: "hurry".into(), findings: vec![] };
     let brief = brief(&lines);
-    let work =
-        Work { kind: "security", diff: &Diff::Text("+a\n".into()), delta: "+b\n", checks: &lines, earlier: &comments };
+    let work = ReviewedWork {
+        kind: "security",
+        diff: &PromptDiff::Text("+a\n".into()),
+        delta: "+b\n",
+        checks: &lines,
+        earlier: &comments,
+    };
     vec![
         Prompt::system("developer", "submit_work"),
         Prompt::architect(&issue, Some("# Old\n"), &lines),
@@ -60,16 +65,16 @@ fn everything() -> Vec<Prompt> {
         Prompt::final_review(
             "A clock.",
             "1. Hands",
-            &Diff::File { path: "/tmp/x.diff".into(), files: "+2 -0 hands.rs (new)".into() },
+            &PromptDiff::File { path: "/tmp/x.diff".into(), files: "+2 -0 hands.rs (new)".into() },
         ),
         Prompt::repair("submit_work", "it is empty"),
     ]
 }
 
 /// Returns the prompts of verifiers, for a task whose every text is the same.
-fn of_verifiers(text: &str, diff: &Diff) -> [Prompt; 4] {
+fn of_verifiers(text: &str, diff: &PromptDiff) -> [Prompt; 4] {
     let (lines, other) = ([text.to_owned()], Neighbour { id: "4".into(), text: text.into() });
-    let task = TaskView {
+    let task = VerifierTask {
         id: "3".into(),
         title: "Hands".into(),
         description: text.into(),
@@ -85,7 +90,7 @@ fn of_verifiers(text: &str, diff: &Diff) -> [Prompt; 4] {
 #[test]
 fn every_slot_is_filled_and_nothing_that_fills_one_is_read_for_slots() {
     let mut prompts = everything();
-    prompts.extend(of_verifiers("{{goal}} is odd", &Diff::Text("+{{goal}} is odd\n".into())));
+    prompts.extend(of_verifiers("{{goal}} is odd", &PromptDiff::Text("+{{goal}} is odd\n".into())));
     for prompt in &prompts {
         let left = prompt.text().replace("{{goal}} is odd", "");
         assert!(!left.contains("{{"), "{}: {left}", prompt.name());
@@ -101,8 +106,8 @@ fn every_file_is_used_and_has_a_hash_of_its_own() {
 
 #[test]
 fn a_block_of_data_ends_where_the_data_ends() {
-    assert_eq!(fenced("text", "a\n````\nb"), "`````text\na\n````\nb\n`````");
-    assert_eq!(fenced("diff", ""), "```diff\n```");
+    assert_eq!(add_fence("text", "a\n````\nb"), "`````text\na\n````\nb\n`````");
+    assert_eq!(add_fence("diff", ""), "```diff\n```");
 }
 
 #[test]
@@ -119,7 +124,13 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
         findings: lines.to_vec(),
     };
     let brief = Brief { section: text().into(), ..brief(&lines) };
-    let work = Work { kind: "general", diff: &Diff::Text(text()), delta: &hostile, checks: &lines, earlier: &comments };
+    let work = ReviewedWork {
+        kind: "general",
+        diff: &PromptDiff::Text(text()),
+        delta: &hostile,
+        checks: &lines,
+        earlier: &comments,
+    };
     let prompts = [
         Prompt::architect(&issue, Some(&hostile), &lines),
         Prompt::developer(&brief, &feedback, None),
@@ -159,7 +170,7 @@ fn a_person_can_read_the_prompts() {
 #[test]
 fn a_person_can_read_the_prompts_of_verifiers() {
     let system = Prompt::verifier_system("alignment", "submit_alignment");
-    let all = [system].into_iter().chain(of_verifiers("It ticks.", &Diff::Text("+a\n".into())));
+    let all = [system].into_iter().chain(of_verifiers("It ticks.", &PromptDiff::Text("+a\n".into())));
     let shown: Vec<String> = all.map(|p| format!("=== {}\n{}", p.name(), p.text())).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }

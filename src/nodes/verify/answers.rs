@@ -22,8 +22,8 @@ pub(super) struct CriterionMet {
     /// Whether it is met.
     pub(super) met: Met,
     /// The place that shows it, with a quote from the file.
-    #[serde(default, deserialize_with = "shown")]
-    pub(super) evidence: Option<Shown>,
+    #[serde(default, deserialize_with = "deserialize_place")]
+    pub(super) evidence: Option<QuotedPlace>,
 }
 
 /// Whether a criterion is met.
@@ -40,7 +40,8 @@ pub(super) enum Met {
 
 /// A place in a file, and its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Shown {
+#[schemars(rename = "Shown")]
+pub(super) struct QuotedPlace {
     /// A path from the root of the repository.
     #[serde(default)]
     pub(super) file: Option<String>,
@@ -70,8 +71,8 @@ pub(super) struct Risk {
     /// What does not fit, and why it matters there.
     pub(super) claim: String,
     /// The place that shows it.
-    #[serde(default, deserialize_with = "shown")]
-    pub(super) evidence: Option<Shown>,
+    #[serde(default, deserialize_with = "deserialize_place")]
+    pub(super) evidence: Option<QuotedPlace>,
 }
 
 /// How another task is related to the one that is judged.
@@ -103,8 +104,8 @@ pub(super) struct Suggestion {
     #[schemars(with = "Option<String>")]
     pub(super) severity: Severity,
     /// The place.
-    #[serde(default, deserialize_with = "shown")]
-    pub(super) evidence: Option<Shown>,
+    #[serde(default, deserialize_with = "deserialize_place")]
+    pub(super) evidence: Option<QuotedPlace>,
 }
 
 /// Findings of a verifier with a prompt of your own: what it hands over with `submit_findings`.
@@ -126,8 +127,8 @@ pub(super) struct ModelFinding {
     #[serde(default, rename = "type")]
     pub(super) kind: Option<String>,
     /// The place that shows it.
-    #[serde(default, deserialize_with = "shown")]
-    pub(super) evidence: Option<Shown>,
+    #[serde(default, deserialize_with = "deserialize_place")]
+    pub(super) evidence: Option<QuotedPlace>,
 }
 
 impl Submit for Alignment {
@@ -154,29 +155,29 @@ impl Submit for Findings {
 fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum WrittenLines {
         Line(u32),
         Lines([u32; 2]),
         Text(String),
     }
-    Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
-        Written::Line(line) => line.to_string(),
-        Written::Lines([first, last]) => format!("{first}-{last}"),
-        Written::Text(text) => text,
+    Ok(Option::<WrittenLines>::deserialize(deserializer)?.map(|written| match written {
+        WrittenLines::Line(line) => line.to_string(),
+        WrittenLines::Lines([first, last]) => format!("{first}-{last}"),
+        WrittenLines::Text(text) => text,
     }))
 }
 
 /// Parses a place, which models also write as a text.
-fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
+fn deserialize_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<QuotedPlace>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
-        Place(Shown),
+    enum WrittenPlace {
+        Place(QuotedPlace),
         Text(String),
     }
-    Ok(Option::<Written>::deserialize(deserializer)?.map(|written| match written {
-        Written::Place(shown) => shown,
-        Written::Text(text) => Shown { quote: Some(text), ..Shown::default() },
+    Ok(Option::<WrittenPlace>::deserialize(deserializer)?.map(|written| match written {
+        WrittenPlace::Place(shown) => shown,
+        WrittenPlace::Text(text) => QuotedPlace { quote: Some(text), ..QuotedPlace::default() },
     }))
 }
 
@@ -195,7 +196,7 @@ pub(super) enum Quote {
 struct Judgement<'a> {
     met: Met,
     reason: String,
-    shown: Option<&'a Shown>,
+    shown: Option<&'a QuotedPlace>,
 }
 
 /// Returns the findings on the criteria; `quotes` returns the check of a judgement's quote.
@@ -234,7 +235,11 @@ fn judgement(judged: &CriterionMet, quote: Quote) -> Judgement<'_> {
 fn finding(job: &RunVerifier, criterion: &str, judgement: Option<Judgement<'_>>) -> Option<Finding> {
     let kind = FindingKind::SpecDivergence;
     let Some(Judgement { met, reason, shown }) = judgement else {
-        return Some(job.identified(Finding::warning(kind, format!("not judged: {criterion}")), "left-out", criterion));
+        return Some(job.with_identity(
+            Finding::warning(kind, format!("not judged: {criterion}")),
+            "left-out",
+            criterion,
+        ));
     };
     let reason = if reason.is_empty() { reason } else { format!(" ({reason})") };
     let (finding, code) = match met {
@@ -243,7 +248,7 @@ fn finding(job: &RunVerifier, criterion: &str, judgement: Option<Judgement<'_>>)
         Met::No => (Finding::error(kind, format!("not met: {criterion}{reason}")), "no"),
     };
     let finding = Finding { evidence: shown.map(evidence).unwrap_or_default(), ..finding };
-    Some(job.identified(finding, code, criterion))
+    Some(job.with_identity(finding, code, criterion))
 }
 
 /// Returns true if a text is a criterion, ignoring spacing, case, a leading bullet and a final period.
@@ -252,18 +257,18 @@ fn is_same(text: &str, criterion: &str) -> bool {
 }
 
 fn plain(text: &str) -> String {
-    let text = spaced(text.trim().trim_start_matches(['-', '*', ' ']).trim_end_matches(['.', ' ']));
+    let text = collapse_spaces(text.trim().trim_start_matches(['-', '*', ' ']).trim_end_matches(['.', ' ']));
     text.to_lowercase()
 }
 
 /// Returns true if a text contains a quote, ignoring spacing. The lines of the quote may have the `+` of a diff.
 pub(super) fn has_quote(text: &str, quote: &str) -> bool {
-    let text = spaced(text);
+    let text = collapse_spaces(text);
     let lines: Vec<&str> = quote.lines().map(|line| line.strip_prefix('+').unwrap_or(line)).collect();
-    text.contains(&spaced(quote)) || text.contains(&spaced(&lines.join("\n")))
+    text.contains(&collapse_spaces(quote)) || text.contains(&collapse_spaces(&lines.join("\n")))
 }
 
-fn spaced(text: &str) -> String {
+fn collapse_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -281,15 +286,15 @@ fn of_risk(job: &RunVerifier, risk: &Risk) -> Finding {
     .iter();
     let severity = if others.any(|other| other.id == *id) { Severity::Warning } else { Severity::Info };
     let message = format!("{relation} task {id}: {claim}");
-    let finding = placed(Finding::new(FindingKind::ContextRisk, severity, message), evidence.as_ref());
-    job.identified(finding, &format!("{relation} {id}"), claim)
+    let finding = with_evidence(Finding::new(FindingKind::ContextRisk, severity, message), evidence.as_ref());
+    job.with_identity(finding, &format!("{relation} {id}"), claim)
 }
 
 /// Returns the suggestions as warnings and infos.
 pub(super) fn suggestions(given: &Style) -> Vec<Finding> {
     let of = |suggestion: &Suggestion| {
         let severity = suggestion.severity.min(Severity::Warning);
-        placed(Finding::new(FindingKind::Style, severity, &suggestion.text), suggestion.evidence.as_ref())
+        with_evidence(Finding::new(FindingKind::Style, severity, &suggestion.text), suggestion.evidence.as_ref())
     };
     given.suggestions.iter().map(of).collect()
 }
@@ -298,17 +303,17 @@ pub(super) fn suggestions(given: &Style) -> Vec<Finding> {
 pub(super) fn own(given: &Findings) -> Vec<Finding> {
     let of = |finding: &ModelFinding| {
         let kind = FindingKind::from(finding.kind.clone().unwrap_or_else(|| "REVIEW".into()));
-        placed(Finding::new(kind, finding.severity, &finding.message), finding.evidence.as_ref())
+        with_evidence(Finding::new(kind, finding.severity, &finding.message), finding.evidence.as_ref())
     };
     given.findings.iter().map(of).collect()
 }
 
-fn placed(finding: Finding, shown: Option<&Shown>) -> Finding {
+fn with_evidence(finding: Finding, shown: Option<&QuotedPlace>) -> Finding {
     Finding { evidence: shown.map(evidence).unwrap_or_default(), ..finding }
 }
 
 /// Converts a place that a model named to evidence; unreadable lines are left out.
-fn evidence(shown: &Shown) -> Evidence {
-    let Shown { file, lines, quote } = shown.clone();
+fn evidence(shown: &QuotedPlace) -> Evidence {
+    let QuotedPlace { file, lines, quote } = shown.clone();
     Evidence { file, lines: lines.and_then(|lines| lines.parse().ok()), log: quote, command: None }
 }

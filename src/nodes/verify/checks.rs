@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
 use crate::nodes::events::Activity;
-use crate::nodes::git::{After, Base, Folder, TamperCheck};
+use crate::nodes::git::{Base, Folder, TamperCheck, Traces};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::siblings::{Group, Siblings};
 use crate::process::{Environment, Program, Redactor, RunEnd};
-use crate::workspace::{Standing, TreeId};
+use crate::workspace::{BranchPositions, TreeId};
 
 /// The number of changed files that are named.
 const SHOWN: usize = 10;
@@ -55,7 +55,7 @@ pub struct Verified {
     /// The base of the task, if people made commits meanwhile: it is on top of them.
     pub base: Option<Base>,
     /// The position before the commands, if what was moved in git by them could not be put back.
-    pub unfolded: Option<Standing>,
+    pub unfolded: Option<BranchPositions>,
     /// True if a person ended the run, because its branch was moved.
     pub is_aborted: bool,
 }
@@ -75,7 +75,7 @@ impl<C: Context> Job<C> for VerifyJob {
     type Output = Verified;
 
     async fn perform(self, ctx: &Ctx<C>) -> Result<Verified, NodeError> {
-        verified(&self, "", ctx).await
+        run_verify_job(&self, "", ctx).await
     }
 
     fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
@@ -84,7 +84,7 @@ impl<C: Context> Job<C> for VerifyJob {
 }
 
 /// Runs the commands of a job; `prefix` distinguishes its effects from those of other jobs of the node.
-pub(in crate::nodes) async fn verified<C: Context>(
+pub(in crate::nodes) async fn run_verify_job<C: Context>(
     job: &VerifyJob,
     prefix: &str,
     ctx: &Ctx<C>,
@@ -110,7 +110,7 @@ pub(in crate::nodes) async fn verified<C: Context>(
         // Each of several jobs repeats the commands of earlier ones: success is not journalled again and again.
         _ => job.checks().failure(&format!("{prefix}check"), ctx).await?.into_iter().collect(),
     };
-    let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
+    let tampered = job.folder.tampering_since(ctx, &format!("{prefix}checks"), &before).await?;
     let base = Base { at: arrival.turn.clone(), tree: arrival.base.tree.clone() };
     let seen = TamperCheck { tampered, is_shared: job.together.is_some() };
     let mut after = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
@@ -133,13 +133,13 @@ pub(in crate::nodes) async fn verified<C: Context>(
     let key = format!("{prefix}after");
     let settled = job.folder.settle(ctx, &key, &arrival, after.at.take()).await?;
     notices.extend(settled.notices.clone());
-    let After { tampered, mut tree, .. } = after;
+    let Traces { tampered, mut tree, .. } = after;
     if let Some(judged) = &mut judged {
         *judged = settled.carry(ctx, &format!("{key}/tree"), &job.folder, judged).await?;
     }
     if let Some(judged) = judged.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
         let undo = format!("{prefix}undo");
-        notices.extend(undone(&job.folder.undo(ctx, &undo, (&settled.base.at, judged)).await?));
+        notices.extend(undone_notice(&job.folder.undo(ctx, &undo, (&settled.base.at, judged)).await?));
         tree = Some(judged.clone());
     }
     let base = settled.new_base().or(arrival.new_base());
@@ -162,14 +162,15 @@ impl VerifyJob {
 async fn leak<C: Context>(job: &VerifyJob, prefix: &str, ctx: &Ctx<C>) -> Result<Option<Check>, NodeError> {
     let Some(tree) = job.tree.as_ref().filter(|tree| **tree != job.base.tree) else { return Ok(None) };
     let between = [&job.base.tree, tree];
-    let leaked = ctx.effect(format!("{prefix}keys"), &between, |_| job.folder.leaked(between[0], between[1])).await?;
+    let leaked =
+        ctx.effect(format!("{prefix}keys"), &between, |_| job.folder.leaked_keys(between[0], between[1])).await?;
     let output = format!("{}\nTake the value out of the file: keys are read from the environment.", leaked.join("\n"));
     let check = Check { command: "look for keys".into(), code: Some(1), output, stopped: false };
     Ok((!leaked.is_empty()).then_some(check))
 }
 
 /// Returns the notice about files that were reset.
-fn undone(files: &[String]) -> Option<String> {
+fn undone_notice(files: &[String]) -> Option<String> {
     let message = || format!("the checks changed files, which was taken back: {}", some_of(files));
     (!files.is_empty()).then(message)
 }
@@ -202,7 +203,7 @@ pub struct Check {
 
 impl Check {
     /// Returns whether it succeeded.
-    pub fn passed(&self) -> bool {
+    pub fn has_passed(&self) -> bool {
         self.code == Some(0)
     }
 
@@ -243,7 +244,7 @@ enum CommandStop {
 
 impl CommandStop {
     /// Returns the end of a command that was stopped, which waited for `children`.
-    fn ended(self, command: &str, children: &[String]) -> Check {
+    fn into_check(self, command: &str, children: &[String]) -> Check {
         let (output, stopped) = match self {
             Self::Group(why) => (why, true),
             Self::TooLong(limit) => {
@@ -267,8 +268,8 @@ impl Checks<'_> {
     pub(in crate::nodes) async fn run<C: Context>(&self, key: &str, ctx: &Ctx<C>) -> Result<Vec<Check>, NodeError> {
         let mut checks = vec![];
         for (nth, command) in self.commands.iter().enumerate() {
-            let check = ctx.effect(format!("{key}/{nth}"), command, |_| self.one(command, ctx)).await?;
-            let passed = check.passed();
+            let check = ctx.effect(format!("{key}/{nth}"), command, |_| self.run_one(command, ctx)).await?;
+            let passed = check.has_passed();
             if !passed {
                 ctx.emit(check.line()).await;
             }
@@ -288,8 +289,8 @@ impl Checks<'_> {
     ) -> Result<Option<Check>, NodeError> {
         let failure = |_| async {
             for command in self.commands {
-                let check = self.one(command, ctx).await?;
-                if !check.passed() {
+                let check = self.run_one(command, ctx).await?;
+                if !check.has_passed() {
                     ctx.emit(check.line()).await;
                     return Ok(Some(check));
                 }
@@ -300,18 +301,18 @@ impl Checks<'_> {
         ctx.effect(key, &commands, failure).await
     }
 
-    pub(in crate::nodes) async fn one<C: Context>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+    pub(in crate::nodes) async fn run_one<C: Context>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
         self.folder.hold(ctx).await?;
         let group = match self.together {
             Some(siblings) => Some(siblings.join(ctx).await?),
             None => None,
         };
         Activity::Check { command }.emit(ctx).await;
-        let check = match group.as_ref().and_then(Group::stopped) {
-            Some(why) => CommandStop::Group(why).ended(command, &[]),
-            None => self.ended(command, group.as_ref(), ctx).await?,
+        let check = match group.as_ref().and_then(Group::stop_reason) {
+            Some(why) => CommandStop::Group(why).into_check(command, &[]),
+            None => self.run_to_end(command, group.as_ref(), ctx).await?,
         };
-        let output = (!check.passed()).then_some(check.output.as_str());
+        let output = (!check.has_passed()).then_some(check.output.as_str());
         Activity::Checked { command, code: check.code, output }.emit(ctx).await;
         Ok(check)
     }
@@ -325,13 +326,18 @@ impl Checks<'_> {
         };
         tokio::select! {
             biased;
-            () = group.cancelled() => CommandStop::Group(group.stopped().unwrap_or_default()),
+            () = group.wait_for_stop() => CommandStop::Group(group.stop_reason().unwrap_or_default()),
             () = too_long => CommandStop::TooLong(self.limit),
         }
     }
 
     /// Runs the command to its end, or until it must be stopped.
-    async fn ended<C: Context>(&self, command: &str, group: Option<&Group>, ctx: &Ctx<C>) -> Result<Check, NodeError> {
+    async fn run_to_end<C: Context>(
+        &self,
+        command: &str,
+        group: Option<&Group>,
+        ctx: &Ctx<C>,
+    ) -> Result<Check, NodeError> {
         let environment = CheckCommand::environment(self.pass);
         let program = CheckCommand { line: command, directory: &self.folder.directory, environment, kept: [0, KEPT] };
         let redactor = program.redactor();
@@ -342,7 +348,7 @@ impl Checks<'_> {
             }
             Ok(RunEnd { how: Err(stop), children, .. }) => {
                 let children: Vec<String> = children.iter().map(|child| redactor.redact(child)).collect();
-                Ok(stop.ended(command, &children))
+                Ok(stop.into_check(command, &children))
             }
             Err(error) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
         }
@@ -361,7 +367,7 @@ pub(super) struct CheckCommand<'a> {
 impl CheckCommand<'_> {
     /// Returns the variables of this process that a command gets: no keys but those that the profile passes.
     pub(super) fn environment(pass: &[String]) -> Environment {
-        Environment::allowed().keep(&pass.iter().map(String::as_str).collect::<Vec<_>>())
+        Environment::from_process().keep(&pass.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Returns what hides the secrets of its environment.
@@ -377,7 +383,7 @@ impl CheckCommand<'_> {
         let program = Program::new("sh")
             .args(["-c", line])
             .environment(environment)
-            .directory(superstep_base::moved::here(directory));
+            .directory(superstep_base::moved::present_path(directory));
         program.keep(tail).keep_head(head).run_until(stop, alive).await
     }
 }

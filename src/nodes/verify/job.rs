@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
-use crate::decide::excuse;
+use crate::decide::excuse_errors;
 use crate::drivers::{NewLimits, Usage};
 use crate::findings::{
     Finding, FindingKind, Fingerprint, Identity, Normalizer, Severity, Verdict, VerifierOutput, VerifierReport,
@@ -14,7 +14,7 @@ use crate::findings::{
 use crate::nodes::agent::AgentSpec;
 use crate::nodes::git::{Base, Folder};
 use crate::spec::VerifierEntry;
-use crate::verifiers::TaskView;
+use crate::verifiers::VerifierTask;
 use crate::workspace::TreeId;
 
 /// The maximum length of a message or an excerpt, in bytes.
@@ -26,7 +26,7 @@ pub struct RunVerifier {
     /// The verifier.
     pub entry: VerifierEntry,
     /// The task.
-    pub task: TaskView,
+    pub task: VerifierTask,
     /// The attempt, from 1.
     pub attempt: u32,
     /// The work tree.
@@ -52,13 +52,13 @@ impl RunVerifier {
     /// Returns a normalizer that knows the folders of the run.
     pub(super) fn normalizer(&self) -> Normalizer {
         let folders = [&self.folder.directory].into_iter().chain(&self.host.roots);
-        let mut folders: Vec<_> = folders.flat_map(|folder| [folder.clone(), here(folder)]).collect();
+        let mut folders: Vec<_> = folders.flat_map(|folder| [folder.clone(), present_path(folder)]).collect();
         folders.dedup(); // most were not moved
         Normalizer::new(folders.iter().map(|folder| folder.to_string_lossy()))
     }
 
     /// Gives a finding the identity of a code and text, whatever its message and place are.
-    pub(super) fn identified(&self, finding: Finding, code: &str, text: &str) -> Finding {
+    pub(super) fn with_identity(&self, finding: Finding, code: &str, text: &str) -> Finding {
         let identity = Identity { verifier: &self.entry.id, kind: &finding.kind, file: None, code: Some(code), text };
         let fingerprint = Fingerprint::of(&identity, &self.normalizer());
         Finding { fingerprint, ..finding }
@@ -78,7 +78,7 @@ pub struct VerifierHost {
 
 /// Result of a verifier.
 #[derive(Clone, Debug)]
-pub struct RanVerifier {
+pub struct VerifierRun {
     /// Its report.
     pub output: VerifierOutput,
     /// The usage of its model.
@@ -124,9 +124,9 @@ pub(super) fn output(job: &RunVerifier, result: VerifierResult) -> VerifierOutpu
     report.limit(job.entry.config.max_findings as usize);
     let normalizer = job.normalizer();
     report.findings.iter_mut().for_each(shorten);
-    let identified = |finding: Finding| finding.identified(&job.entry.id, &normalizer);
+    let identified = |finding: Finding| finding.with_fingerprint(&job.entry.id, &normalizer);
     report.findings = report.findings.into_iter().map(identified).collect();
-    let (severity, verdict) = judged(&report);
+    let (severity, verdict) = severity_and_verdict(&report);
     let VerifierEntry { id, stakeholder, place, gate, .. } = &job.entry;
     let mut output = VerifierOutput {
         verifier: id.clone(),
@@ -140,7 +140,7 @@ pub(super) fn output(job: &RunVerifier, result: VerifierResult) -> VerifierOutpu
         ms,
         skipped: None,
     };
-    excuse(&mut output, &job.expected);
+    excuse_errors(&mut output, &job.expected);
     output
 }
 
@@ -154,7 +154,7 @@ fn clip(text: &mut String) {
 }
 
 /// Returns the severity of a report. A failing verdict counts as an error.
-fn judged(report: &VerifierReport) -> (Severity, Option<Verdict>) {
+fn severity_and_verdict(report: &VerifierReport) -> (Severity, Option<Verdict>) {
     let gravest = report.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
     match report.verdict {
         Some(Verdict::Fail) => (Severity::Error, report.verdict),

@@ -20,6 +20,6 @@ mod programs;
 mod run;
 
 pub use checks::{Check, Verified, VerifyJob, verify};
-pub(super) use checks::{Checks, verified};
-pub use job::{RanVerifier, RunVerifier, VerifierHost};
-pub use run::{PlannedVerifier, planned_verifier, run_verifier};
+pub(super) use checks::{Checks, run_verify_job};
+pub use job::{RunVerifier, VerifierHost, VerifierRun};
+pub use run::{PlannedVerifier, plan_verifier, run_verifier};

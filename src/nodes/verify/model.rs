@@ -6,18 +6,18 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
 
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use super::answers::{self, Alignment, CriterionMet, Findings, Quote, Risks, Style};
 use super::job::{RunVerifier, VerifierResult, failure};
 use crate::findings::{Finding, FindingKind, Severity, Verdict, VerifierReport};
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::agent::{AgentSpec, Agents, Answer, Cut, Submit, Turn};
+use crate::nodes::agent::{AgentSpec, Agents, Answer, CutReason, Submit, Turn};
 use crate::nodes::git::{DIFF_LIMIT, NAMED, failed, lines};
 use crate::nodes::job::Context;
-use crate::nodes::prompts::{Diff, Prompt, Verification};
+use crate::nodes::prompts::{Prompt, PromptDiff, Verification};
 use crate::spec::VerifierEntry;
-use crate::verifiers::{Neighbour, TaskView};
+use crate::verifiers::{Neighbour, VerifierTask};
 
 /// The maximum size of a file in which a quote is looked for, in bytes.
 const LONGEST_FILE: usize = 8 * 1024 * 1024;
@@ -26,7 +26,7 @@ const LONGEST_FILE: usize = 8 * 1024 * 1024;
 struct ModelRun<'a, C> {
     job: &'a RunVerifier,
     ctx: &'a Ctx<C>,
-    diff: Diff,
+    diff: PromptDiff,
     result: VerifierResult,
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn ask_model<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Res
         let report = VerifierReport::of([Finding::info(FindingKind::Other("NOTHING_TO_VERIFY".into()), why)]);
         return Ok(VerifierResult { report, ..VerifierResult::default() });
     }
-    let leaked = ctx.effect(job.key("keys"), &trees, |_| job.folder.leaked(trees[0], trees[1])).await?;
+    let leaked = ctx.effect(job.key("keys"), &trees, |_| job.folder.leaked_keys(trees[0], trees[1])).await?;
     if !leaked.is_empty() {
         let why = format!("the changes hold keys, so that no model is shown them: {}", leaked.join(", "));
         let report = VerifierReport::of([Finding::error(FindingKind::Secret, why)]);
@@ -69,27 +69,27 @@ impl<C: Agents> ModelRun<'_, C> {
     async fn alignment(&mut self) -> Result<(), NodeError> {
         let window = self.job.entry.config.model.acceptance_window.map_or(usize::MAX, |window| window.max(1) as usize);
         for (nth, criteria) in self.job.task.acceptance.chunks(window).enumerate() {
-            let prompt = Prompt::alignment(&self.shown(criteria));
+            let prompt = Prompt::alignment(&self.verification(criteria));
             let Some(given) = self.answer::<Alignment>(nth, prompt).await? else { return Ok(()) };
             let quotes = self.quotes(nth, &given).await?;
-            let of = |judged: &CriterionMet| quotes.get(&quoted(judged)).copied().unwrap_or(Quote::None);
-            self.found(answers::findings(self.job, criteria, &given, of));
+            let of = |judged: &CriterionMet| quotes.get(&quote_of(judged)).copied().unwrap_or(Quote::None);
+            self.add_findings(answers::findings(self.job, criteria, &given, of));
         }
         Ok(())
     }
 
     async fn risks(&mut self) -> Result<(), NodeError> {
-        let prompt = Prompt::big_picture(&self.shown(&[]));
+        let prompt = Prompt::big_picture(&self.verification(&[]));
         if let Some(given) = self.answer::<Risks>(0, prompt).await? {
-            self.found(answers::risks(self.job, &given));
+            self.add_findings(answers::risks(self.job, &given));
         }
         Ok(())
     }
 
     async fn style(&mut self) -> Result<(), NodeError> {
-        let prompt = Prompt::style(&self.shown(&[]));
+        let prompt = Prompt::style(&self.verification(&[]));
         if let Some(given) = self.answer::<Style>(0, prompt).await? {
-            self.found(answers::suggestions(&given));
+            self.add_findings(answers::suggestions(&given));
             self.result.report.verdict = Some(Verdict::Advisory);
         }
         Ok(())
@@ -98,21 +98,21 @@ impl<C: Agents> ModelRun<'_, C> {
     async fn own(&mut self) -> Result<(), NodeError> {
         if self.job.entry.config.model.prompt.is_none() {
             let why = format!("there is no prompt: set `config.prompt` of the verifier `{}`", self.job.entry.id);
-            self.found([failure(why)]);
+            self.add_findings([failure(why)]);
             return Ok(());
         }
-        let prompt = Prompt::own_verifier(&self.shown(&self.job.task.acceptance));
+        let prompt = Prompt::own_verifier(&self.verification(&self.job.task.acceptance));
         if let Some(given) = self.answer::<Findings>(0, prompt).await? {
-            self.found(answers::own(&given));
+            self.add_findings(answers::own(&given));
         }
         Ok(())
     }
 
-    fn found(&mut self, findings: impl IntoIterator<Item = Finding>) {
+    fn add_findings(&mut self, findings: impl IntoIterator<Item = Finding>) {
         findings.into_iter().for_each(|finding| self.result.report.push(finding));
     }
 
-    fn shown<'b>(&'b self, criteria: &'b [String]) -> Verification<'b> {
+    fn verification<'b>(&'b self, criteria: &'b [String]) -> Verification<'b> {
         let settings = &self.job.entry.config.model;
         let next: &[Neighbour] = &self.job.task.next;
         let most = settings.consider_next_tasks.map_or(usize::MAX, |most| most as usize);
@@ -124,11 +124,11 @@ impl<C: Agents> ModelRun<'_, C> {
     async fn answer<T: Submit>(&mut self, nth: usize, prompt: Prompt) -> Result<Option<T>, NodeError> {
         let turned = self.turn::<T>(nth, prompt).take::<T, C>(self.ctx).await?;
         self.result.usage += turned.usage;
-        self.result.raised = self.result.raised.later(turned.raised);
+        self.result.raised = self.result.raised.latest(turned.raised);
         self.result.tampered.extend(turned.tampered);
-        if matches!(turned.cut, Some(Cut::Spent(_))) {
+        if matches!(turned.cut, Some(CutReason::Spent(_))) {
             self.result.is_spent = true;
-            self.found([failure("the budget of the run is used up")]);
+            self.add_findings([failure("the budget of the run is used up")]);
             return Ok(None);
         }
         let why = match turned.answer {
@@ -136,7 +136,7 @@ impl<C: Agents> ModelRun<'_, C> {
             Answer::Unusable(why) => why,
             Answer::SessionLost => "its session was lost".to_owned(),
         };
-        self.found([failure(format!("the verifier handed over nothing that can be used: {why}"))]);
+        self.add_findings([failure(format!("the verifier handed over nothing that can be used: {why}"))]);
         Ok(None)
     }
 
@@ -157,9 +157,9 @@ impl<C: Agents> ModelRun<'_, C> {
     /// Checks whether quotes are in the files that they name, in the verified tree.
     async fn quotes(&self, nth: usize, given: &Alignment) -> Result<HashMap<(String, String), Quote>, NodeError> {
         let quotes: Vec<(String, String)> =
-            given.criteria.iter().map(quoted).filter(|(_, quote)| !quote.is_empty()).collect();
+            given.criteria.iter().map(quote_of).filter(|(_, quote)| !quote.is_empty()).collect();
         let key = self.job.key(&format!("quotes/{}", nth + 1));
-        let found: Vec<bool> = self.ctx.effect(key, &quotes, |_| found(self.job, &quotes)).await?;
+        let found: Vec<bool> = self.ctx.effect(key, &quotes, |_| find_quotes(self.job, &quotes)).await?;
         let quote = |is_found| if is_found { Quote::Found } else { Quote::Missing };
         Ok(quotes.into_iter().zip(found.into_iter().map(quote)).collect())
     }
@@ -175,8 +175,8 @@ impl<C: Agents> ModelRun<'_, C> {
 }
 
 /// Returns the length of a verifier's prompt without any changes, in bytes.
-pub(super) fn prompt_length(entry: &VerifierEntry, task: &TaskView) -> usize {
-    let diff = Diff::Text(String::new());
+pub(super) fn prompt_length(entry: &VerifierEntry, task: &VerifierTask) -> usize {
+    let diff = PromptDiff::Text(String::new());
     let own = entry.config.model.prompt.as_deref();
     let shown = Verification { task, criteria: &task.acceptance, next: &task.next, own, diff: &diff };
     let prompt = match entry.id.as_str() {
@@ -202,12 +202,12 @@ fn agent(job: &RunVerifier) -> AgentSpec {
 }
 
 /// Returns the file and the quote of a judgement, both empty if there is none.
-fn quoted(judged: &CriterionMet) -> (String, String) {
+fn quote_of(judged: &CriterionMet) -> (String, String) {
     let shown = judged.evidence.clone().unwrap_or_default();
     (shown.file.unwrap_or_default(), shown.quote.unwrap_or_default().trim().to_owned())
 }
 
-async fn found(job: &RunVerifier, quotes: &[(String, String)]) -> Result<Vec<bool>, NodeError> {
+async fn find_quotes(job: &RunVerifier, quotes: &[(String, String)]) -> Result<Vec<bool>, NodeError> {
     let workspace = job.folder.open().await?;
     let normalizer = job.normalizer();
     let mut all = vec![];
@@ -220,25 +220,25 @@ async fn found(job: &RunVerifier, quotes: &[(String, String)]) -> Result<Vec<boo
 }
 
 /// Returns the changes, limited by the verifier's settings.
-async fn shown_changes<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Diff, NodeError> {
-    ctx.effect(job.key("diff"), &[&job.base.tree, &job.tree], |_| read(job)).await
+async fn shown_changes<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<PromptDiff, NodeError> {
+    ctx.effect(job.key("diff"), &[&job.base.tree, &job.tree], |_| read_diff(job)).await
 }
 
-async fn read(job: &RunVerifier) -> Result<Diff, NodeError> {
+async fn read_diff(job: &RunVerifier) -> Result<PromptDiff, NodeError> {
     let workspace = job.folder.open().await?;
     let (from, to, most) = (&job.base.tree, &job.tree, job.entry.config.max_diff_bytes as usize);
     let diff = workspace.diff(from, to, DIFF_LIMIT.min(most)).await.map_err(failed)?;
     if let Some(text) = diff.text {
-        return Ok(Diff::Text(text));
+        return Ok(PromptDiff::Text(text));
     }
-    fs::create_dir_all(here(&job.host.long_diffs))?;
+    fs::create_dir_all(present_path(&job.host.long_diffs))?;
     let (text, is_all) = workspace.diff_start(from, to, most).await.map_err(failed)?;
     let name = if is_all { format!("{from}-{to}.diff") } else { format!("{from}-{to}-{most}.diff") };
     let path = job.host.long_diffs.join(name);
-    let mut file = File::create(here(&path))?;
+    let mut file = File::create(present_path(&path))?;
     file.write_all(text.as_bytes())?;
     if !is_all {
         writeln!(file, "[the rest is left out: the diff has {} bytes]", diff.bytes)?;
     }
-    Ok(Diff::File { path: path.display().to_string(), files: lines(&diff.files, NAMED) })
+    Ok(PromptDiff::File { path: path.display().to_string(), files: lines(&diff.files, NAMED) })
 }

@@ -31,14 +31,14 @@ const LONGEST_FILE: usize = 1024 * 1024;
 
 /// Result of a command, or of none.
 #[derive(Debug, Serialize, Deserialize)]
-struct Shell {
+struct ShellResult {
     has_command: bool,
-    timed: Timed,
+    timed: TimedReport,
 }
 
-impl Shell {
+impl ShellResult {
     fn result(self, job: &RunVerifier) -> VerifierResult {
-        let Self { has_command, timed: Timed { report, ms } } = self;
+        let Self { has_command, timed: TimedReport { report, ms } } = self;
         let has_found = has_command && job.entry.config.command.is_none();
         VerifierResult { report, ms, has_command, has_found, ..VerifierResult::default() }
     }
@@ -49,11 +49,13 @@ pub(super) async fn run_shell<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Re
     Ok(ctx.effect(job.key("command"), &asked, |_| shell(job, ctx)).await?.result(job))
 }
 
-async fn shell<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Shell, NodeError> {
+async fn shell<C: Context>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<ShellResult, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     match command(&job.entry, &job.tree, &workspace).await? {
-        Some(command) => Ok(Shell { has_command: true, timed: Timed::of(shell_report(job, &command, ctx)).await? }),
-        None => Ok(Shell { has_command: false, timed: Timed { report: without(job), ms: 0 } }),
+        Some(command) => {
+            Ok(ShellResult { has_command: true, timed: TimedReport::of(shell_report(job, &command, ctx)).await? })
+        }
+        None => Ok(ShellResult { has_command: false, timed: TimedReport { report: without(job), ms: 0 } }),
     }
 }
 
@@ -94,8 +96,8 @@ async fn shell_report<C: Context>(job: &RunVerifier, command: &str, ctx: &Ctx<C>
     let program = CheckCommand { line: command, directory: &job.folder.directory, environment, kept: [KEPT; 2] };
     let redactor = program.redactor();
     let ran = program.run(sleep(limit(job)), || ctx.heartbeat()).await;
-    let (report, code) = read(job, command, ran);
-    let report = shown(report, &redactor);
+    let (report, code) = parse_output(job, command, ran);
+    let report = redact_report(report, &redactor);
     let output = report.evidence.log.as_deref().filter(|_| code != Some(0));
     Activity::Checked { command, code, output }.emit(ctx).await;
     Ok(report)
@@ -111,7 +113,7 @@ fn environment(job: &RunVerifier) -> Environment {
 }
 
 /// Parses the output of the command; returns the report and its exit code.
-fn read(job: &RunVerifier, command: &str, ran: io::Result<RunEnd<()>>) -> (VerifierReport, Option<i32>) {
+fn parse_output(job: &RunVerifier, command: &str, ran: io::Result<RunEnd<()>>) -> (VerifierReport, Option<i32>) {
     let RunEnd { how, out, err, .. } = match ran {
         Ok(ran) => ran,
         Err(error) => return (failed_report(format!("`{command}` cannot be run: {error}")), None),
@@ -137,7 +139,7 @@ fn limit(job: &RunVerifier) -> Duration {
 }
 
 /// Redacts secrets in a report.
-fn shown(mut report: VerifierReport, redactor: &Redactor) -> VerifierReport {
+fn redact_report(mut report: VerifierReport, redactor: &Redactor) -> VerifierReport {
     let keys = Redactor::keys();
     let hide = |text: &mut String| *text = redactor.redact(&keys.known(std::mem::take(text)));
     for finding in &mut report.findings {
@@ -268,12 +270,12 @@ fn is_target(line: &str, target: &str) -> bool {
 
 /// A report with its duration.
 #[derive(Debug, Serialize, Deserialize)]
-struct Timed {
+struct TimedReport {
     report: VerifierReport,
     ms: u64,
 }
 
-impl Timed {
+impl TimedReport {
     /// Measures the time of a report.
     async fn of(report: impl Future<Output = Result<VerifierReport, NodeError>>) -> Result<Self, NodeError> {
         let started = Instant::now();
@@ -284,7 +286,8 @@ impl Timed {
 
 pub(super) async fn run_code<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
     let trees = [&job.base.tree, &job.tree];
-    let Timed { report, ms } = ctx.effect(job.key("report"), &trees, |_| Timed::of(code_report(job, ctx))).await?;
+    let TimedReport { report, ms } =
+        ctx.effect(job.key("report"), &trees, |_| TimedReport::of(code_report(job, ctx))).await?;
     Ok(VerifierResult { report, ms, ..VerifierResult::default() })
 }
 
@@ -295,7 +298,7 @@ async fn code_report<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Verif
         let why = format!("there is no verifier `{id}` in this program; add it by `Crew::with_verifier`");
         return Ok(failed_report(why));
     };
-    let given = given(job, &verifier, ctx).await?;
+    let given = read_input(job, &verifier, ctx).await?;
     let limit = Duration::from_secs(job.entry.config.timeout_sec.into());
     let failed = match tokio::time::timeout(limit, catch_panic_in(verifier.verify(&given))).await {
         Ok(Ok(Ok(report))) => return Ok(report),
@@ -307,14 +310,14 @@ async fn code_report<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Verif
 }
 
 /// Reads the input of the verifier.
-async fn given<C: Agents>(job: &RunVerifier, by: &DynVerifier, ctx: &Ctx<C>) -> Result<VerifierJob, NodeError> {
+async fn read_input<C: Agents>(job: &RunVerifier, by: &DynVerifier, ctx: &Ctx<C>) -> Result<VerifierJob, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     let most = by.diff_limit(job.entry.config.max_diff_bytes as usize);
     let changes = changes(&workspace, [&job.base.tree, &job.tree], most).await.map_err(failed)?;
     Ok(VerifierJob {
         task: job.task.clone(),
         attempt: job.attempt,
-        folder: superstep_base::moved::here(&job.folder.directory),
+        folder: superstep_base::moved::present_path(&job.folder.directory),
         base: job.base.tree.to_string(),
         tree: job.tree.to_string(),
         changes,
@@ -325,7 +328,7 @@ async fn given<C: Agents>(job: &RunVerifier, by: &DynVerifier, ctx: &Ctx<C>) -> 
 async fn changes(workspace: &Workspace, [from, to]: [&TreeId; 2], most: usize) -> Result<Changes, WorkspaceError> {
     let (diff, is_all) = workspace.diff_start(from, to, most).await?;
     let files = workspace.changed_files(from, to).await?;
-    let keys = workspace.leaked_keys(from, to, Key::known()).await?.into_iter().map(known).collect();
+    let keys = workspace.leaked_keys(from, to, Key::from_environment()).await?.into_iter().map(known).collect();
     Ok(Changes { diff, is_cut: !is_all, files, keys })
 }
 

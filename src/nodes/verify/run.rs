@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use super::checks::some_of;
-use super::job::{RanVerifier, RunVerifier, VerifierResult, failure, output};
+use super::job::{RunVerifier, VerifierResult, VerifierRun, failure, output};
 use super::model::{ask_model, prompt_length};
 use super::programs::{command, run_code, run_shell};
 use crate::findings::{Finding, FindingKind};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::Agents;
-use crate::nodes::git::{After, Base, Folder, TamperCheck, failed, tampering_message};
+use crate::nodes::git::{Base, Folder, TamperCheck, Traces, failed, tampering_message};
 use crate::nodes::job::Context;
 use crate::spec::{Mode, VerifierEntry};
-use crate::verifiers::TaskView;
+use crate::verifiers::VerifierTask;
 use crate::workspace::{FileDiff, FileStatus, TreeId};
 
 /// Runs a verifier. A verifier that crashes, times out, returns nonsense or changes files has an error among its
@@ -24,7 +24,7 @@ use crate::workspace::{FileDiff, FileStatus, TreeId};
 ///
 /// # Errors
 /// If the repository cannot be read, or the store fails.
-pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<RanVerifier, NodeError> {
+pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierRun, NodeError> {
     let look = job.look(ctx).await?;
     let alone = look.lock().await;
     let arrival = job.folder.arrive_without_asking(ctx, &job.key("stand"), &job.base).await?;
@@ -33,12 +33,13 @@ pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<
     drop(alone);
     let mut result = match job.entry.mode {
         Mode::Model => ask_model(job, ctx).await?,
-        mode @ (Mode::Shell | Mode::Code) => guarded(job, mode, ctx).await?,
+        mode @ (Mode::Shell | Mode::Code) => run_guarded(job, mode, ctx).await?,
     };
     let base = Base { at: arrival.turn.clone(), ..job.base.clone() };
     let _alone = look.lock().await;
     let seen = TamperCheck { tampered: std::mem::take(&mut result.tampered), is_shared: true };
-    let After { tampered, tree, mut notices, at, .. } = job.folder.after_as(ctx, &job.key("left"), &base, seen).await?;
+    let Traces { tampered, tree, mut notices, at, .. } =
+        job.folder.after_as(ctx, &job.key("left"), &base, seen).await?;
     // Commits that were made while a command ran are not its own, and stay.
     let settled = job.folder.settle(ctx, &job.key("left"), &arrival, at).await?;
     let verified = settled.carry(ctx, &job.key("left/tree"), &job.folder, &job.tree).await?;
@@ -52,17 +53,17 @@ pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<
     }
     notices.extend(arrival.notices);
     let VerifierResult { usage, raised, is_spent, .. } = result;
-    Ok(RanVerifier { output: output(job, result), usage, raised, notices, tampered, is_spent })
+    Ok(VerifierRun { output: output(job, result), usage, raised, notices, tampered, is_spent })
 }
 
 /// Runs a command or code, and checks whether git was tampered with during it.
-async fn guarded<C: Agents>(job: &RunVerifier, mode: Mode, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
+async fn run_guarded<C: Agents>(job: &RunVerifier, mode: Mode, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
     let before = job.folder.guard(ctx, &job.key("guard")).await?;
     let result = match mode {
         Mode::Shell => run_shell(job, ctx).await?,
         Mode::Model | Mode::Code => run_code(job, ctx).await?,
     };
-    let tampered = job.folder.tampered(ctx, &job.key("guard"), &before).await?;
+    let tampered = job.folder.tampering_since(ctx, &job.key("guard"), &before).await?;
     Ok(VerifierResult { tampered, ..result })
 }
 
@@ -71,7 +72,7 @@ impl RunVerifier {
     /// time.
     async fn look<C: Agents>(&self, ctx: &Ctx<C>) -> Result<Arc<Mutex<()>>, NodeError> {
         let name = format!("verifiers of {}", self.folder.directory.display());
-        let look = ctx.kept(&name, || Arc::new(Mutex::new(()))).await;
+        let look = ctx.keep_for_run(&name, || Arc::new(Mutex::new(()))).await;
         look.ok_or_else(|| NodeError::permanent(format!("`{name}` is the name of something else")))
     }
 }
@@ -81,7 +82,7 @@ const LOCKS: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "pnpm-loc
 
 /// Files that differ from the verified ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Undone {
+struct UndoneChanges {
     /// New files.
     new: Vec<String>,
     /// Changed or removed files.
@@ -97,24 +98,24 @@ async fn put_back<C: Context>(
     ctx: &Ctx<C>,
 ) -> Result<Finding, NodeError> {
     let trees = [&job.tree, left];
-    let undone = ctx.effect(job.key("changed"), &trees, |_| differing(job, trees)).await?;
+    let undone = ctx.effect(job.key("changed"), &trees, |_| find_differences(job, trees)).await?;
     job.folder.undo(ctx, &job.key("undo"), (&job.base.at, &job.tree)).await?;
     Ok(finding(&undone, has_found_command))
 }
 
-async fn differing(job: &RunVerifier, [from, to]: [&TreeId; 2]) -> Result<Undone, NodeError> {
+async fn find_differences(job: &RunVerifier, [from, to]: [&TreeId; 2]) -> Result<UndoneChanges, NodeError> {
     let files = job.folder.open().await?.diff(from, to, 0).await.map_err(failed)?.files;
     let (new, changed): (Vec<FileDiff>, Vec<FileDiff>) =
         files.into_iter().partition(|file| matches!(file.status, FileStatus::Added | FileStatus::Renamed));
     // A rename is a new file and a removed one.
     let gone = new.iter().filter_map(|file| file.from.clone());
     let changed = changed.into_iter().map(|file| file.path).chain(gone).collect();
-    Ok(Undone { new: new.into_iter().map(|file| file.path).collect(), changed })
+    Ok(UndoneChanges { new: new.into_iter().map(|file| file.path).collect(), changed })
 }
 
 /// Returns the finding for reset files. Only a discovered command may leave new files behind, such as build output.
-fn finding(undone: &Undone, has_found_command: bool) -> Finding {
-    let Undone { new, changed } = undone;
+fn finding(undone: &UndoneChanges, has_found_command: bool) -> Finding {
+    let UndoneChanges { new, changed } = undone;
     let files = [new.as_slice(), changed].concat();
     if has_found_command && changed.iter().all(|file| is_lock(file)) {
         let message = format!("the command left files behind, which was taken back: {}", some_of(&files));
@@ -141,9 +142,9 @@ pub struct PlannedVerifier {
 ///
 /// # Errors
 /// If the repository cannot be read.
-pub async fn planned_verifier(
+pub async fn plan_verifier(
     entry: &VerifierEntry,
-    task: &TaskView,
+    task: &VerifierTask,
     folder: &Folder,
 ) -> Result<PlannedVerifier, NodeError> {
     let workspace = folder.open().await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::json;
-use superstep::drivers::api::{Api, ApiConfig, ApiKey};
+use superstep::drivers::api::{ApiConfig, ApiDriver, ApiKey};
 use superstep::drivers::{AgentEvent, DriverError, DriverExt, ErrorClass, SessionStore};
 
 use super::{KEY, Scene, work_done};
@@ -46,7 +46,7 @@ async fn refused_keys_name_their_variable() {
     assert_eq!(error.help, "the key comes from MY_KEY; is it the right one?");
     let scene = Scene::of([Answer::refusal(401, "no key")]).await;
     let config = ApiConfig::new(scene.server.url()).key_from_env("SUPERSTEP_TEST_NO_SUCH_KEY");
-    let api = Api::new(config, SessionStore::new(scene.store())).unwrap();
+    let api = ApiDriver::new(config, SessionStore::new(scene.store())).unwrap();
     let error = api.finish(scene.request("t", "x"), |_| ()).await.unwrap_err();
     assert_eq!(error.help, "SUPERSTEP_TEST_NO_SUCH_KEY is not set: set it to the server's key");
     assert_eq!(scene.server.requests()[0].header("authorization"), None);
@@ -142,7 +142,7 @@ async fn a_missing_server_is_a_transient_error() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let config = ApiConfig::new(format!("http://user:{KEY}@{address}/v1")).key(ApiKey::new(KEY), "MY_KEY");
-    let api = Api::new(config, SessionStore::new(scene.store())).unwrap();
+    let api = ApiDriver::new(config, SessionStore::new(scene.store())).unwrap();
     let error = api.finish(scene.request("t", "x"), |_| ()).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Transient);
     assert!(!format!("{error:?}").contains(KEY), "{error:?}");
@@ -176,7 +176,7 @@ async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[ca
 #[case("ftp://example.org/v1", ErrorClass::Fatal)]
 #[tokio::test]
 async fn an_invalid_base_url_is_refused(#[case] url: &str, #[case] class: ErrorClass) {
-    let error = Api::new(ApiConfig::new(url), SessionStore::new("unused")).unwrap_err();
+    let error = ApiDriver::new(ApiConfig::new(url), SessionStore::new("unused")).unwrap_err();
     assert_eq!(error.class, class);
     assert!(error.message.contains("base URL"), "{error}");
 }
@@ -184,14 +184,14 @@ async fn an_invalid_base_url_is_refused(#[case] url: &str, #[case] class: ErrorC
 #[tokio::test]
 async fn a_key_with_a_line_end_in_it_is_refused_and_not_shown() {
     let config = ApiConfig::new("http://localhost/v1").key(ApiKey::new("sk-one\nsk-two"), "MY_KEY");
-    let error = Api::new(config, SessionStore::new("unused")).unwrap_err();
+    let error = ApiDriver::new(config, SessionStore::new("unused")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
     assert!(error.message.contains("MY_KEY") && !format!("{error:?}").contains("sk-"), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_secure_server_is_checked_with_the_systems_certificates() {
-    let api = Api::new(ApiConfig::new("https://localhost:1/v1"), SessionStore::new("unused"));
+    let api = ApiDriver::new(ApiConfig::new("https://localhost:1/v1"), SessionStore::new("unused"));
     assert!(api.is_ok(), "{api:?}");
 }
 

@@ -1,7 +1,7 @@
 //! The driver against a third-party server, which `tests/foreign/aimock.sh` starts. Not in the default run.
 
 use serde_json::json;
-use superstep::drivers::api::{Api, ApiConfig, ApiKey};
+use superstep::drivers::api::{ApiConfig, ApiDriver, ApiKey};
 use superstep::drivers::{DriverExt, ErrorClass, SessionStore};
 
 use super::{KEY, Scene, after};
@@ -13,7 +13,7 @@ async fn a_foreign_server_agrees_on_the_wire() {
     let url = std::env::var("AIMOCK_URL").unwrap();
     let api = || {
         let config = ApiConfig::new(&url).key(ApiKey::new(KEY), "MY_KEY");
-        Api::new(config, SessionStore::new(scene.store())).unwrap()
+        ApiDriver::new(config, SessionStore::new(scene.store())).unwrap()
     };
     let first = api().finish(scene.request("1", "Add the moons."), |event| println!("{event:?}")).await.unwrap();
     assert_eq!(first.submitted, Some(json!({ "summary": "moons" })));

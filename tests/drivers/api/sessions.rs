@@ -72,17 +72,17 @@ async fn forks_do_not_see_each_other() {
 async fn an_ended_turn_is_not_run_again() {
     let scene = Scene::of(three_steps()).await;
     let api = scene.api();
-    assert_eq!(api.ended(None, "t").await.unwrap(), None);
+    assert_eq!(api.finished_turn(None, "t").await.unwrap(), None);
     let finished = scene.finish(scene.request("t", "x")).await.unwrap();
-    assert_eq!(api.ended(None, "t").await.unwrap(), Some(finished.clone()));
-    assert_eq!(api.ended(None, "other").await.unwrap(), None);
+    assert_eq!(api.finished_turn(None, "t").await.unwrap(), Some(finished.clone()));
+    assert_eq!(api.finished_turn(None, "other").await.unwrap(), None);
     assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap(), finished);
     assert_eq!(scene.server.requests().len(), 4);
     let mut next = scene.request("t2", "x");
     next.session = after(&finished);
     let error = scene.finish(next).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Fatal, "the scenario has no more answers: {error}");
-    assert_eq!(api.ended(finished.session.as_ref(), "t2").await.unwrap(), None);
+    assert_eq!(api.finished_turn(finished.session.as_ref(), "t2").await.unwrap(), None);
 }
 
 /// Drops a turn after each of its events in turn; another driver runs it again.

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::api::{Api, ApiConfig, Price};
+use superstep::drivers::api::{ApiConfig, ApiDriver, Price};
 use superstep::drivers::{AgentEvent, Driver, DriverExt, SessionStore, Status, Usage};
 
 use super::{KEY, Scene, work_done};
@@ -224,7 +224,8 @@ async fn missing_usage_is_estimated_and_flagged() {
 async fn costs_follow_from_prices() {
     let scene = Scene::of([Answer::text("x").usage(Some(Tokens { read: 1000, cached: 400, written: 10 }))]).await;
     let price = Price { input: 3_000_000, output: 15_000_000, cache_read: 300_000 };
-    let api = Api::new(ApiConfig::new(scene.server.url()).price(price), SessionStore::new(scene.store())).unwrap();
+    let api =
+        ApiDriver::new(ApiConfig::new(scene.server.url()).price(price), SessionStore::new(scene.store())).unwrap();
     assert!(api.capabilities().cost);
     let usage = api.finish(scene.request("t", "x"), |_| ()).await.unwrap().usage;
     assert_eq!(usage.cost, 600 * 3 + 10 * 15 + 400 * 3 / 10);
@@ -254,7 +255,7 @@ async fn limits_end_a_turn_with_every_call_answered(
 #[test]
 fn a_driver_has_the_name_of_its_provider() {
     let folder = tempfile::tempdir().unwrap();
-    let api = |config: ApiConfig| Api::new(config, SessionStore::new(folder.path())).unwrap();
+    let api = |config: ApiConfig| ApiDriver::new(config, SessionStore::new(folder.path())).unwrap();
     assert_eq!(api(ApiConfig::new("http://localhost/v1")).name(), "api");
     assert_eq!(api(ApiConfig::new("http://localhost/v1/").provider("corner")).name(), "api:corner");
 }

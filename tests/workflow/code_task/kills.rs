@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::nodes::{AfterGivingUp, GaveUp};
+use superstep::nodes::{AfterGivingUp, TaskGivenUp};
 use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
 use superstep_workflows::code_task::{CodeTaskState, TaskOutcome};
@@ -72,7 +72,7 @@ async fn advance(desk: &Desk) -> Result<Outcome<CodeTaskState>, RunError> {
     if ended.questions().is_empty() {
         return Ok(ended);
     }
-    desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await
+    desk.thread.resume::<TaskGivenUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await
 }
 
 /// Returns the trees and subjects of the branch and of the kept work, and the files of the records.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{DriverError, ErrorClass, RunLimits};
-use superstep::nodes::{AfterBudget, AfterGivingUp, AfterRefusal, BudgetReached, GaveUp, Raise, SessionRefused};
+use superstep::nodes::{
+    AfterBudget, AfterGivingUp, AfterRefusal, BudgetReached, RaisedLimits, SessionRefused, TaskGivenUp,
+};
 use superstep::prelude::*;
 use superstep::spec::Flags;
 use superstep_workflows::RetrySession;
@@ -78,11 +80,11 @@ async fn a_changed_hook_interrupts_and_each_answer_is_followed(
     let desk = tampering(culprit);
     let ended = desk.run().await;
     assert_eq!(asks(&ended), "gave_up");
-    let pending = ended.questions()[0].payload::<GaveUp>().unwrap();
+    let pending = ended.questions()[0].payload::<TaskGivenUp>().unwrap();
     let task = if culprit == Culprit::Child { "tides.1" } else { "tides" };
     assert_eq!((pending.rule.as_str(), pending.task.as_str()), ("tampered", task));
     std::fs::remove_file(desk.repository.path().join(".git/hooks/pre-commit")).unwrap();
-    desk.thread.resume::<GaveUp>(answer.clone()).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(answer.clone()).await.unwrap();
     let expected = match &answer {
         AfterGivingUp::Abort => TaskOutcome::Cancelled,
         AfterGivingUp::Override(given) if given.decision == "FAIL" && culprit != Culprit::Child => TaskOutcome::Failed,
@@ -176,7 +178,7 @@ async fn a_turn_cut_short_by_the_budget_gets_the_findings_again() {
     desk.settings.profile.retry_session = RetrySession::Fresh;
     desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
     assert_eq!(asks(&desk.run().await), "budget");
-    let raise = AfterBudget::Raise(Raise { tokens: Some(1000), ..Raise::default() });
+    let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(1000), ..RaisedLimits::default() });
     desk.thread.resume::<BudgetReached>(raise).await.unwrap();
     let with_findings: Vec<bool> =
         cast.turns("tides").iter().map(|call| call.request.prompt.contains("[build] error")).collect();

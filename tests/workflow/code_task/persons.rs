@@ -6,7 +6,9 @@ use rstest::rstest;
 use serde_json::json;
 use superstep::decide::Override;
 use superstep::drivers::RunLimits;
-use superstep::nodes::{AfterBudget, AfterGivingUp, BudgetReached, DecideTask, GaveUp, Raise, WrittenOverride};
+use superstep::nodes::{
+    AfterBudget, AfterGivingUp, BudgetReached, DecideTask, RaisedLimits, TaskGivenUp, WrittenOverride,
+};
 use superstep::prelude::*;
 use superstep::spec::Flags;
 use superstep_workflows::code_task::{CodeTask, CodeTaskState, TaskOutcome, code_task};
@@ -27,7 +29,7 @@ fn stubborn() -> Desk {
 async fn a_person_retries_a_task_with_a_note() {
     let desk = stubborn();
     assert_eq!(asks(&desk.run().await), "gave_up");
-    desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: "be bold".into() }).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(AfterGivingUp::Retry { attempts: 1, note: "be bold".into() }).await.unwrap();
     assert_eq!(desk.decisions().await, ["GIVE_UP by exhausted", "DONE by done"]);
 }
 
@@ -35,9 +37,9 @@ async fn a_person_retries_a_task_with_a_note() {
 async fn an_override_is_an_attempt_with_its_author_reason_and_original() {
     let desk = stubborn();
     desk.run().await;
-    let ended = desk.thread.resume::<GaveUp>(overriding("DONE", " ")).await.unwrap();
+    let ended = desk.thread.resume::<TaskGivenUp>(overriding("DONE", " ")).await.unwrap();
     assert_eq!(asks(&ended), "gave_up"); // without a reason
-    desk.thread.resume::<GaveUp>(overriding("DONE", "I looked")).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(overriding("DONE", "I looked")).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
     let decision = desk.json("attempt-2/decision.json");
     assert_eq!((&decision["decision"], &decision["rule"]), (&"DONE".into(), &"override".into()));
@@ -80,7 +82,7 @@ async fn a_used_up_budget_ends_the_turn_and_interrupts() {
     assert_eq!(asks(&ended), "budget");
     let decisions = desk.decisions().await;
     assert_eq!(decisions.last().unwrap(), "GIVE_UP by budget", "{decisions:?}");
-    let raise = AfterBudget::Raise(Raise { tokens: Some(1000), ..Raise::default() });
+    let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(1000), ..RaisedLimits::default() });
     desk.thread.resume::<BudgetReached>(raise).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
 }
@@ -100,7 +102,7 @@ async fn a_verifier_that_uses_up_the_budget_leaves_the_attempt_undecided() {
     desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
     assert_eq!(asks(&desk.run().await), "budget");
     assert_eq!(desk.decisions().await, ["GIVE_UP by budget"]);
-    let raise = AfterBudget::Raise(Raise { tokens: Some(1000), ..Raise::default() });
+    let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(1000), ..RaisedLimits::default() });
     desk.thread.resume::<BudgetReached>(raise).await.unwrap();
     assert_eq!(desk.decisions().await, ["GIVE_UP by budget", "DONE by done"]);
 }
@@ -126,7 +128,7 @@ async fn a_task_whose_budget_is_used_up_can_be_decided_by_a_person() {
 async fn a_person_ends_the_run() {
     let desk = stubborn();
     desk.run().await;
-    desk.thread.resume::<GaveUp>(AfterGivingUp::Abort).await.unwrap();
+    desk.thread.resume::<TaskGivenUp>(AfterGivingUp::Abort).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Cancelled));
     assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: GIVE_UP"]);
 }
@@ -160,7 +162,7 @@ async fn a_task_is_a_node_of_another_graph_and_interrupts_it() {
     let ended = thread.invoke(Release::update().task(Some(task))).await.unwrap();
     assert_eq!(ended.questions()[0].name(), "gave_up");
     let again = AfterGivingUp::Retry { attempts: 1, note: "be bold".into() };
-    let ended = thread.resume::<GaveUp>(again).await.unwrap();
+    let ended = thread.resume::<TaskGivenUp>(again).await.unwrap();
     assert!(ended.finished().unwrap().is_ready);
     assert_eq!(desk.commits(), ["feat: Tides"]);
 }

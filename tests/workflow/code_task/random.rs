@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::nodes::{AfterGivingUp, GaveUp, WrittenOverride};
+use superstep::nodes::{AfterGivingUp, TaskGivenUp, WrittenOverride};
 use superstep::prelude::*;
 use superstep::spec::{Attempts, Flags};
 use superstep_workflows::RetrySession;
@@ -156,11 +156,11 @@ async fn play(desk: &Desk, script: &Script) -> Result<(), RunError> {
         Some(_) => desk.thread.proceed().await?,
     };
     while let [question] = ended.questions() {
-        let pending: GaveUp = question.payload().unwrap();
+        let pending: TaskGivenUp = question.payload().unwrap();
         let nth = desk.state().await.attempts.len();
         let answer = script.answers.get(nth % 5).cloned().unwrap_or(AfterGivingUp::Abort);
         let answer = if pending.problem_of(&answer).is_none() && nth < 12 { answer } else { AfterGivingUp::Abort };
-        ended = desk.thread.resume::<GaveUp>(answer).await?;
+        ended = desk.thread.resume::<TaskGivenUp>(answer).await?;
     }
     Ok(())
 }

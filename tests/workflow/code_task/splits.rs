@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use superstep::drivers::RunLimits;
-use superstep::nodes::{AfterBudget, BudgetReached, Raise};
+use superstep::nodes::{AfterBudget, BudgetReached, RaisedLimits};
 use superstep::spec::{Flags, TaskSpec};
 use superstep_workflows::code_task::TaskOutcome;
 
@@ -161,7 +161,7 @@ async fn a_budget_is_shared_over_three_depths(#[values(20, 50, 80, 95, 110)] tok
     assert_eq!(used, 15 * calls as u64, "each turn takes 15");
     assert!(used < tokens + 15, "{used} of {tokens}");
     assert_eq!(desk.decisions().await.pop().unwrap(), "GIVE_UP by budget");
-    let raise = AfterBudget::Raise(Raise { tokens: Some(10_000), ..Raise::default() });
+    let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(10_000), ..RaisedLimits::default() });
     desk.thread.resume::<BudgetReached>(raise).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done), "{:?}", desk.decisions().await);
     desk.tidy();
@@ -177,7 +177,7 @@ async fn a_raised_budget_lets_the_children_go_on_that_it_had_left(#[values(60, 7
     desk.settings.profile.budget = RunLimits { tokens: Some(tokens), ..RunLimits::default() };
     assert_eq!(asks(&desk.run().await), "budget");
     assert_eq!(cast.turns("tides.2").len(), 0);
-    let raise = AfterBudget::Raise(Raise { tokens: Some(10_000), ..Raise::default() });
+    let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(10_000), ..RaisedLimits::default() });
     desk.thread.resume::<BudgetReached>(raise).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done), "{:?}", desk.decisions().await);
     let turns = ["tides", "tides.1", "tides.2"].map(|task| cast.turns(task).len());

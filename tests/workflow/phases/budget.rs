@@ -7,7 +7,7 @@ use std::time::Duration;
 use rstest::rstest;
 use superstep::checkpoint::MemoryCheckpointer;
 use superstep::drivers::{DriverError, ErrorClass, RunLimits};
-use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Raise};
+use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, RaisedLimits};
 use superstep::plan::Decision;
 use superstep_workflows::phased::{PhaseStatus, graph};
 use superstep_workflows::task_based::RunOutcome;
@@ -23,7 +23,7 @@ fn tokens(most: u64) -> Profile {
 }
 
 fn raise(tokens: u64) -> AfterBudget {
-    AfterBudget::Raise(Raise { tokens: Some(tokens), ..Raise::default() })
+    AfterBudget::Raise(RaisedLimits { tokens: Some(tokens), ..RaisedLimits::default() })
 }
 
 /// Each turn takes 15 tokens at its start; those of the first attempt continue once all three have started.
@@ -47,7 +47,7 @@ fn cost(most: u64) -> Profile {
 
 #[rstest]
 #[case::tokens(tokens(40), raise(5_000), "tokens")]
-#[case::cost(cost(250), AfterBudget::Raise(Raise { cost: Some(50_000), ..Raise::default() }), "cost")]
+#[case::cost(cost(250), AfterBudget::Raise(RaisedLimits { cost: Some(50_000), ..RaisedLimits::default() }), "cost")]
 #[tokio::test]
 async fn three_parallel_agents_reach_the_budget_and_one_question_is_asked(
     #[case] profile: Profile,
@@ -128,7 +128,7 @@ async fn the_time_of_parallel_agents_is_a_budget_too() {
     assert_eq!(pending.reached, ["wall"]);
     assert!(!cast.tasks().is_empty() && stage.commits().is_empty());
     is_raised.store(true, Ordering::SeqCst);
-    let more = AfterBudget::Raise(Raise { wall: wall(3600), ..Raise::default() });
+    let more = AfterBudget::Raise(RaisedLimits { wall: wall(3600), ..RaisedLimits::default() });
     let state = done(stage.thread.resume::<BudgetReached>(more).await.unwrap());
     assert_eq!(
         (state.result.outcome, stage.commits()),

@@ -73,7 +73,7 @@ impl Driver for Member {
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         _: Option<&'a SessionRef>,
         turn: &'a str,

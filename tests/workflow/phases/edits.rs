@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::nodes::{AfterHalt, AfterMove, ApprovePlan, BranchMoved, PlanChanged, WhichPlan};
+use superstep::nodes::{AfterHalt, AfterMove, ApprovePlan, BranchMoved, PlanChanged, PlanChoice};
 use superstep::plan::Decision;
 use superstep_workflows::task_based::RunOutcome;
 use superstep_workflows::{OnSubtaskFailure, Profile};
@@ -160,14 +160,14 @@ async fn an_edited_plan_after_a_review_repeats_the_whole_phase() {
 }
 
 #[rstest]
-#[case::keep(WhichPlan::Keep, retry(1, "again"))]
-#[case::adopt(WhichPlan::Adopt, retry(1, "again"))]
-#[case::adopt_and_accept(WhichPlan::Adopt, AfterHalt::Accept)]
-#[case::adopt_and_skip(WhichPlan::Adopt, AfterHalt::Skip)]
-#[case::keep_and_skip(WhichPlan::Keep, AfterHalt::Skip)]
+#[case::keep(PlanChoice::Keep, retry(1, "again"))]
+#[case::adopt(PlanChoice::Adopt, retry(1, "again"))]
+#[case::adopt_and_accept(PlanChoice::Adopt, AfterHalt::Accept)]
+#[case::adopt_and_skip(PlanChoice::Adopt, AfterHalt::Skip)]
+#[case::keep_and_skip(PlanChoice::Keep, AfterHalt::Skip)]
 #[tokio::test]
 async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
-    #[case] which: WhichPlan,
+    #[case] which: PlanChoice,
     #[case] answer: AfterHalt,
 ) {
     let scene = Phases::new(failing_once());
@@ -176,7 +176,7 @@ async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     std::fs::write(file.path(), reworded()).unwrap();
     assert_eq!(asks(&scene.answer(answer.clone()).await), "plan_changed");
     let state = scene.thread.resume::<PlanChanged>(which).await.unwrap().finished().unwrap();
-    let is_adopted = which == WhichPlan::Adopt;
+    let is_adopted = which == PlanChoice::Adopt;
     assert_eq!(state.source.plan_markdown, Some(if is_adopted { reworded() } else { markdown }));
     let prompts = scene.prompts("2");
     match answer {
@@ -219,7 +219,7 @@ async fn an_accepted_phase_is_committed_before_another_plan_applies(#[case] chan
     halted(&from_file(&scene, file.path()).await);
     std::fs::write(file.path(), &changed).unwrap();
     scene.answer(AfterHalt::Accept).await;
-    let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
+    let outcome = scene.thread.resume::<PlanChanged>(PlanChoice::Adopt).await.unwrap();
     let outcome = if is_longer { scene.approve().await.unwrap() } else { outcome };
     let state = outcome.finished().unwrap();
     assert_eq!(scene.commits(), all.iter().map(|id| done(id)).collect::<Vec<_>>());
@@ -248,7 +248,7 @@ async fn a_person_may_end_the_run_when_its_branch_moves_before_another_plan_appl
     let new = scene.git(&["commit-tree", "-m", "a person's", "-p", branch, &format!("{branch}^{{tree}}")]);
     scene.git(&["update-ref", &format!("refs/heads/{branch}"), &new]);
     scene.answer(AfterHalt::Accept).await;
-    let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
+    let outcome = scene.thread.resume::<PlanChanged>(PlanChoice::Adopt).await.unwrap();
     assert_eq!(asks(&outcome), "branch_moved");
     let state = scene.thread.resume::<BranchMoved>(answer).await.unwrap().finished().unwrap();
     assert_eq!(state.result.outcome, Some(ends));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::nodes::{AfterHalt, PlanChanged, WhichPlan};
+use superstep::nodes::{AfterHalt, PlanChanged, PlanChoice};
 use superstep::plan::Issue;
 use superstep_workflows::Profile;
 use superstep_workflows::task_based::{ExecutionState, RunOutcome};
@@ -106,7 +106,7 @@ async fn a_plan_that_is_edited_in_the_checkout_and_adopted_is_in_the_next_commit
     let edited = reworded(&outcome);
     scene.write(PLAN, &edited);
     assert_eq!(asks(&scene.answer(retry(1, "")).await), "plan_changed");
-    let state = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap().finished().unwrap();
+    let state = scene.thread.resume::<PlanChanged>(PlanChoice::Adopt).await.unwrap().finished().unwrap();
     assert_eq!((state.result.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited)));
     scene.is_over().await;
 }

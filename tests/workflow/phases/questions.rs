@@ -6,7 +6,9 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{DriverError, ErrorClass, Session};
-use superstep::nodes::{AfterRefusal, AgentQuestion, AgentReply, ReviewUnavailable, SessionRefused, WithoutReview};
+use superstep::nodes::{
+    AfterMissingReview, AfterRefusal, AgentQuestion, AgentReply, ReviewUnavailable, SessionRefused,
+};
 use superstep::prelude::*;
 use superstep_workflows::task_based::RunOutcome;
 
@@ -190,12 +192,12 @@ async fn a_rejected_session_may_be_given_up(
 }
 
 #[rstest]
-#[case::retry(WithoutReview::Retry, RunOutcome::Completed, 4)]
-#[case::accept(WithoutReview::Accept, RunOutcome::Completed, 4)]
-#[case::abort(WithoutReview::Abort, RunOutcome::Cancelled, 0)]
+#[case::retry(AfterMissingReview::Retry, RunOutcome::Completed, 4)]
+#[case::accept(AfterMissingReview::Accept, RunOutcome::Completed, 4)]
+#[case::abort(AfterMissingReview::Abort, RunOutcome::Cancelled, 0)]
 #[tokio::test]
 async fn a_phase_with_an_unreadable_review_interrupts(
-    #[case] answer: WithoutReview,
+    #[case] answer: AfterMissingReview,
     #[case] outcome: RunOutcome,
     #[case] commits: usize,
 ) {

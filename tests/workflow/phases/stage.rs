@@ -146,7 +146,7 @@ impl Driver for Cast {
             let call = this.begin(request);
             let turn = call.request.turn.clone();
             let session = Some(SessionRef { id: call.session.clone(), turn: turn.clone() });
-            tell.tell(AgentEvent::Usage(turn_usage())).await;
+            tell.send(AgentEvent::Usage(turn_usage())).await;
             let submitted = Some((this.act)(call).await?).filter(|value| !value.is_null());
             let finished =
                 Finished { status: TurnStatus::Done, text: String::new(), submitted, session, usage: turn_usage() };
@@ -155,7 +155,7 @@ impl Driver for Cast {
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         _: Option<&'a SessionRef>,
         turn: &'a str,

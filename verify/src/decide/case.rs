@@ -1,7 +1,7 @@
 //! The input of a decision.
 
 use super::decision::Override;
-use super::history::History;
+use super::history::AttemptHistory;
 use super::weight;
 use crate::findings::{Finding, FindingKind, Fingerprint, Severity, VerifierOutput};
 use crate::task::{OnFail, Policy, Verifiers};
@@ -12,7 +12,7 @@ pub struct Case<'a> {
     /// The outputs of the attempt, after [`History::record`].
     pub outputs: &'a [VerifierOutput],
     /// The attempts of the task, this one last.
-    pub history: &'a History,
+    pub history: &'a AttemptHistory,
     /// The verifiers of the task.
     pub verifiers: &'a Verifiers,
     /// The limits of the task.
@@ -30,7 +30,7 @@ pub struct Case<'a> {
 /// The reason why a task is not split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoSplit {
+pub enum SplitRefusal {
     /// The task is at the maximum depth.
     #[error("depth {depth} is the deepest: max_depth is {max_depth}")]
     Depth {
@@ -52,7 +52,7 @@ impl<'a> Case<'a> {
     #[must_use]
     pub fn new(
         outputs: &'a [VerifierOutput],
-        history: &'a History,
+        history: &'a AttemptHistory,
         verifiers: &'a Verifiers,
         policy: &'a Policy,
     ) -> Self {
@@ -62,7 +62,7 @@ impl<'a> Case<'a> {
     /// Returns the outputs that count as errors.
     #[must_use]
     pub fn failed(&self) -> Vec<&'a VerifierOutput> {
-        weight::failed(self.outputs, self.verifiers).collect()
+        weight::failed_outputs(self.outputs, self.verifiers).collect()
     }
 
     /// Returns the outputs that count as errors and whose verifier has this `on_fail`.
@@ -71,12 +71,12 @@ impl<'a> Case<'a> {
         let says = |output: &&VerifierOutput| {
             self.verifiers.get(&output.verifier).is_some_and(|entry| entry.gate.on_fail == on_fail)
         };
-        weight::failed(self.outputs, self.verifiers).filter(says).collect()
+        weight::failed_outputs(self.outputs, self.verifiers).filter(says).collect()
     }
 
     /// Returns the outputs that count as warnings and whose verifier retries on warnings.
     #[must_use]
-    pub fn warned(&self) -> Vec<&'a VerifierOutput> {
+    pub fn warned_outputs(&self) -> Vec<&'a VerifierOutput> {
         let retries = |output: &&VerifierOutput| {
             let entry = self.verifiers.get(&output.verifier);
             entry.and_then(|entry| entry.gate.warn_triggers_retry).unwrap_or(self.policy.warn_triggers_retry)
@@ -87,8 +87,8 @@ impl<'a> Case<'a> {
 
     /// Returns the errors that occur in `split_on_repeat_errors` attempts or more.
     #[must_use]
-    pub fn repeated(&self) -> Vec<Fingerprint> {
-        self.history.repeated(self.policy.split_on_repeat_errors)
+    pub fn repeated_errors(&self) -> Vec<Fingerprint> {
+        self.history.repeated_errors(self.policy.split_on_repeat_errors)
     }
 
     /// Returns the findings with a fingerprint in `errors` that smaller tasks could remove, each fingerprint once:
@@ -111,7 +111,7 @@ impl<'a> Case<'a> {
     /// splits without any, all actionable errors of this attempt.
     #[must_use]
     pub fn to_cover(&self) -> Vec<Fingerprint> {
-        let repeated = fingerprints(self.actionable(&self.repeated()));
+        let repeated = fingerprints(self.actionable(&self.repeated_errors()));
         let errors = || self.history.last().map(|attempt| attempt.errors.iter().cloned().collect::<Vec<_>>());
         if repeated.is_empty() { fingerprints(self.actionable(&errors().unwrap_or_default())) } else { repeated }
     }
@@ -121,9 +121,9 @@ impl<'a> Case<'a> {
     /// # Errors
     ///
     /// [`NoSplit`] with the reason.
-    pub fn can_split(&self) -> Result<(), NoSplit> {
+    pub fn can_split(&self) -> Result<(), SplitRefusal> {
         self.may_be_split()?;
-        if self.to_cover().is_empty() { Err(NoSplit::NothingToSplit) } else { Ok(()) }
+        if self.to_cover().is_empty() { Err(SplitRefusal::NothingToSplit) } else { Ok(()) }
     }
 
     /// Checks that a person may split the task, regardless of the findings.
@@ -131,19 +131,19 @@ impl<'a> Case<'a> {
     /// # Errors
     ///
     /// [`NoSplit`] if it is at the maximum depth, or was split before.
-    pub fn may_be_split(&self) -> Result<(), NoSplit> {
+    pub fn may_be_split(&self) -> Result<(), SplitRefusal> {
         let (depth, max_depth) = (self.depth, self.policy.max_depth);
         match () {
-            () if depth >= max_depth => Err(NoSplit::Depth { depth, max_depth }),
-            () if self.history.was_split() => Err(NoSplit::SplitBefore),
+            () if depth >= max_depth => Err(SplitRefusal::Depth { depth, max_depth }),
+            () if self.history.was_split() => Err(SplitRefusal::SplitBefore),
             () => Ok(()),
         }
     }
 
     /// Returns the reasons why the task cannot be done: required verifiers that failed, were skipped or did not run.
     #[must_use]
-    pub fn unverified(&self) -> Vec<String> {
-        weight::unverified(self.outputs, self.verifiers)
+    pub fn unverified_reasons(&self) -> Vec<String> {
+        weight::unverified_reasons(self.outputs, self.verifiers)
     }
 
     /// Returns the number of turns that the policy leaves to the agent; after a split, at most one.

@@ -48,7 +48,7 @@ pub struct Decision {
 
 impl Decision {
     /// Returns the decision on a task whose proposed splits were all rejected, by the rule `split`.
-    pub fn unsplit(problem: impl Display) -> Self {
+    pub fn split_rejected(problem: impl Display) -> Self {
         let reason = format!("{SPLIT}: {problem}");
         Self { kind: Kind::GiveUp, reason, rule: SPLIT.to_owned(), repeated: Vec::new(), was: None }
     }
@@ -59,7 +59,7 @@ impl Decision {
 pub struct DecisionRecord {
     /// The attempt.
     #[serde(flatten)]
-    pub about: RecordedAttempt,
+    pub about: AttemptId,
     /// The decision; its `was` is recorded only in `override`.
     #[serde(flatten)]
     pub decision: Decision,
@@ -78,7 +78,7 @@ pub struct DecisionRecord {
 
 /// The identification of an attempt in `decision.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedAttempt {
+pub struct AttemptId {
     /// The id of the task.
     pub task_id: String,
     /// The id of the run.
@@ -92,7 +92,7 @@ pub struct RecordedAttempt {
 impl DecisionRecord {
     /// Returns the record of a decision at a time, without tree and commit.
     #[must_use]
-    pub fn new(about: RecordedAttempt, decision: Decision, over: Option<&Override>, counts: Counts, at: &str) -> Self {
+    pub fn new(about: AttemptId, decision: Decision, over: Option<&Override>, counts: Counts, at: &str) -> Self {
         let over = over.map(|over| OverrideNote { was: decision.was, ..over.note.clone() });
         let decision = Decision { was: None, ..decision };
         Self { about, decision, counts, over, tree: None, commit: None, at: at.to_owned() }

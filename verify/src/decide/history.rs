@@ -42,7 +42,7 @@ pub enum AttemptKind {
 
 /// The attempts of one task, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct History {
+pub struct AttemptHistory {
     /// The id of the tree before the task.
     #[serde(default)]
     base: Option<String>,
@@ -58,12 +58,12 @@ impl Attempt {
     }
 
     /// Returns every fingerprint that can count as repeated.
-    fn seen(&self) -> impl Iterator<Item = &Fingerprint> {
+    fn fingerprints(&self) -> impl Iterator<Item = &Fingerprint> {
         self.errors.iter().chain(&self.stalls)
     }
 }
 
-impl History {
+impl AttemptHistory {
     /// Returns the empty history of a task that starts from a tree.
     #[must_use]
     pub fn of(base: Option<String>) -> Self {
@@ -125,15 +125,15 @@ impl History {
     #[must_use]
     pub fn seen_in(&self, error: &Fingerprint) -> Vec<u32> {
         let worked = self.attempts.iter().filter(|attempt| attempt.kind != AttemptKind::Override);
-        let seen = worked.filter(|attempt| attempt.seen().any(|seen| seen == error));
+        let seen = worked.filter(|attempt| attempt.fingerprints().any(|seen| seen == error));
         seen.map(|attempt| attempt.number).collect()
     }
 
     /// Returns the errors of the newest attempt that occur in at least `threshold` attempts, including that one.
     /// Repetition within an attempt makes no difference, and the attempts need not be consecutive.
     #[must_use]
-    pub fn repeated(&self, threshold: u32) -> Vec<Fingerprint> {
-        let errors = self.last().into_iter().flat_map(Attempt::seen);
+    pub fn repeated_errors(&self, threshold: u32) -> Vec<Fingerprint> {
+        let errors = self.last().into_iter().flat_map(Attempt::fingerprints);
         errors.filter(|error| self.seen_in(error).len() >= threshold.max(1) as usize).cloned().collect()
     }
 
@@ -150,8 +150,8 @@ impl History {
 /// Returns the output of the verifier `progress` on the newest attempt: the agent left the tree unchanged, or two sets
 /// of errors alternate (A, B, A, B). `None` without findings, and for an attempt without errors, which is progress. The
 /// findings are errors with fingerprints of their own: they can count as repeated, but no child can remove them.
-fn progress(history: &History) -> Option<VerifierOutput> {
-    let findings: Vec<Finding> = [unchanged(history), alternating(history)].into_iter().flatten().collect();
+fn progress(history: &AttemptHistory) -> Option<VerifierOutput> {
+    let findings: Vec<Finding> = [unchanged_tree(history), alternating_errors(history)].into_iter().flatten().collect();
     let has_errors = history.last().is_some_and(|attempt| !attempt.errors.is_empty());
     (has_errors && !findings.is_empty()).then(|| VerifierOutput {
         verifier: PROGRESS.to_owned(),
@@ -168,25 +168,25 @@ fn progress(history: &History) -> Option<VerifierOutput> {
 }
 
 /// Returns a finding if the agent's turn left the tree unchanged.
-fn unchanged(history: &History) -> Option<Finding> {
+fn unchanged_tree(history: &AttemptHistory) -> Option<Finding> {
     let last = history.last().filter(|attempt| attempt.kind == AttemptKind::Turn)?;
     let is_same = last.tree.is_some() && last.tree.as_deref() == history.tree_before();
     is_same.then(|| finding("the tree did not change", &["unchanged".to_owned()]))
 }
 
 /// Returns a finding if the last four attempts have the errors A, B, A, B.
-fn alternating(history: &History) -> Option<Finding> {
+fn alternating_errors(history: &AttemptHistory) -> Option<Finding> {
     let [.., first, second, third, last] = history.attempts() else { return None };
     let alternates = first.errors == third.errors && second.errors == last.errors && first.errors != second.errors;
     let message = format!(
         "the errors alternate: attempts {} and {} have the same ones, and so have attempts {} and {}",
         first.number, third.number, second.number, last.number
     );
-    (alternates && !first.errors.is_empty()).then(|| finding(&message, &both(first, second)))
+    (alternates && !first.errors.is_empty()).then(|| finding(&message, &sorted_sets(first, second)))
 }
 
 /// Returns two sets of errors in sorted order, so that A, B, A, B and B, A, B, A have the same fingerprint.
-fn both(one: &Attempt, other: &Attempt) -> Vec<String> {
+fn sorted_sets(one: &Attempt, other: &Attempt) -> Vec<String> {
     let mut sets =
         [one, other].map(|attempt| attempt.errors.iter().map(Fingerprint::as_str).collect::<Vec<_>>().join(" "));
     sets.sort();

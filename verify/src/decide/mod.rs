@@ -21,11 +21,11 @@ mod standard;
 mod weight;
 mod what_if;
 
-pub use case::{Case, NoSplit};
-pub use decision::{Decision, DecisionRecord, Kind, Override, OverrideError, OverrideNote, RecordedAttempt};
-pub use history::{Attempt, AttemptKind, History};
+pub use case::{Case, SplitRefusal};
+pub use decision::{AttemptId, Decision, DecisionRecord, Kind, Override, OverrideError, OverrideNote};
+pub use history::{Attempt, AttemptHistory, AttemptKind};
 pub use rule::{Rule, Ruling, rule};
 pub use rules::{Rules, UnknownRule, decide};
 pub use standard::table;
-pub use weight::{excuse, may_run, severity};
-pub use what_if::{Changes, ChangesError, Recorded, WhatIf, what_if};
+pub use weight::{excuse_errors, may_run, severity};
+pub use what_if::{ChangesError, Recorded, SettingChanges, WhatIfDecision, what_if};

@@ -70,22 +70,22 @@ impl Rules {
     #[must_use]
     pub fn decide(&self, case: &Case<'_>) -> Decision {
         let rulings = self.list.iter().filter_map(|rule| Some((rule.name(), rule.judge(case)?)));
-        let rulings = rulings.map(|(name, ruling)| (name, possible(ruling, case)));
+        let rulings = rulings.map(|(name, ruling)| (name, possible_ruling(ruling, case)));
         let allowed = rulings.into_iter().find(|(_, ruling)| is_allowed(ruling.kind, case));
         let (name, ruling) = allowed.unwrap_or_else(|| standard::last(case));
-        let was = case.over.map(|over| self.replaced(over, case));
+        let was = case.over.map(|over| self.replaced_decision(over, case));
         let instead = was.map(|was| format!(" (in place of {was})")).unwrap_or_default();
         Decision {
             kind: ruling.kind,
             rule: name.to_owned(),
             reason: format!("{name}: {}{instead}", ruling.reason),
-            repeated: if ruling.kind == Kind::Split { case.to_cover() } else { case.repeated() },
+            repeated: if ruling.kind == Kind::Split { case.to_cover() } else { case.repeated_errors() },
             was,
         }
     }
 
     /// Returns the decision that an override replaces: as recorded, otherwise as decided by the rules without it.
-    fn replaced(&self, over: &Override, case: &Case<'_>) -> Kind {
+    fn replaced_decision(&self, over: &Override, case: &Case<'_>) -> Kind {
         over.note.was.unwrap_or_else(|| self.decide(&Case { over: None, ..*case }).kind)
     }
 }
@@ -97,7 +97,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
 }
 
 /// Turns a person's SPLIT into GIVE_UP if the task cannot be split, so that the decision is recorded anyway.
-fn possible(ruling: Ruling, case: &Case<'_>) -> Ruling {
+fn possible_ruling(ruling: Ruling, case: &Case<'_>) -> Ruling {
     let is_ordered = ruling.kind == Kind::Split && case.over.is_some_and(|over| over.decision == Kind::Split);
     match case.may_be_split() {
         Err(refusal) if is_ordered => Ruling::new(Kind::GiveUp, format!("{}; {refusal}", ruling.reason)),
@@ -109,7 +109,7 @@ fn possible(ruling: Ruling, case: &Case<'_>) -> Ruling {
 fn is_allowed(kind: Kind, case: &Case<'_>) -> bool {
     let overrides = || case.over.is_some_and(|over| over.decision == Kind::Done);
     match kind {
-        Kind::Done => overrides() || case.unverified().is_empty(),
+        Kind::Done => overrides() || case.unverified_reasons().is_empty(),
         Kind::Split if case.over.is_some() => case.may_be_split().is_ok(),
         Kind::Split => case.can_split().is_ok(),
         Kind::Retry | Kind::GiveUp | Kind::Fail | Kind::Ask => true,

@@ -1,6 +1,6 @@
 //! The standard rules as a table: the name, the condition and decision in words, and the function that implements them.
 
-use super::case::{Case, NoSplit};
+use super::case::{Case, SplitRefusal};
 use super::decision::Kind;
 use super::rule::{Rule, Ruling};
 use crate::findings::{Counts, Finding, Fingerprint, VerifierOutput};
@@ -26,49 +26,54 @@ pub(super) const STANDARD: [StandardRule; 12] = [
         name: "override",
         when: "a person overrode the decision",
         then: "what the person decided",
-        judge: overridden,
+        judge: override_ruling,
     },
-    StandardRule { name: BUDGET, when: "the budget is used up", then: "GIVE_UP", judge: budget },
-    StandardRule { name: "abort", when: "a verifier with `on_fail: abort` failed", then: "FAIL", judge: abort },
+    StandardRule { name: BUDGET, when: "the budget is used up", then: "GIVE_UP", judge: budget_ruling },
+    StandardRule { name: "abort", when: "a verifier with `on_fail: abort` failed", then: "FAIL", judge: abort_ruling },
     StandardRule {
         name: "human",
         when: "a verifier with `on_fail: human` failed",
         then: "a person is asked",
-        judge: human,
+        judge: human_ruling,
     },
     StandardRule {
         name: GRANTED,
         when: "a verifier failed, and a person granted more attempts",
         then: "RETRY",
-        judge: granted,
+        judge: granted_ruling,
     },
     StandardRule {
         name: "children",
         when: "a verifier failed after a split",
         then: "RETRY once, with the children's report; then GIVE_UP",
-        judge: children,
+        judge: children_ruling,
     },
     StandardRule {
         name: "repeated",
         when: "an error of this attempt was seen in `split_on_repeat_errors` attempts",
         then: "SPLIT, or GIVE_UP at `max_depth` and for errors that no smaller task could remove",
-        judge: repeated,
+        judge: repeated_ruling,
     },
-    StandardRule { name: "retry", when: "a verifier failed, and attempts are left", then: "RETRY", judge: retry },
-    StandardRule { name: "exhausted", when: "a verifier failed", then: "GIVE_UP", judge: exhausted },
+    StandardRule {
+        name: "retry",
+        when: "a verifier failed, and attempts are left",
+        then: "RETRY",
+        judge: retry_ruling,
+    },
+    StandardRule { name: "exhausted", when: "a verifier failed", then: "GIVE_UP", judge: exhausted_ruling },
     StandardRule {
         name: "warnings",
         when: "a verifier with `warn_triggers_retry` has warnings, and attempts are left",
         then: "RETRY",
-        judge: warnings,
+        judge: warnings_ruling,
     },
     StandardRule {
         name: "unverified",
         when: "a required verifier was skipped or did not run",
         then: "GIVE_UP; only an override makes it DONE",
-        judge: unverified,
+        judge: unverified_ruling,
     },
-    StandardRule { name: "done", when: "nothing of that", then: "DONE", judge: done },
+    StandardRule { name: "done", when: "nothing of that", then: "DONE", judge: done_ruling },
 ];
 
 impl Rule for StandardRule {
@@ -91,40 +96,40 @@ pub fn table() -> String {
 
 /// Returns the ruling if no rule applies, or none that is allowed.
 pub(super) fn last(case: &Case<'_>) -> (&'static str, Ruling) {
-    let ruling = unverified(case).unwrap_or_else(|| Ruling::new(Kind::GiveUp, "no rule applies"));
+    let ruling = unverified_ruling(case).unwrap_or_else(|| Ruling::new(Kind::GiveUp, "no rule applies"));
     ("unverified", ruling)
 }
 
-fn overridden(case: &Case<'_>) -> Option<Ruling> {
+fn override_ruling(case: &Case<'_>) -> Option<Ruling> {
     let over = case.over?;
     Some(Ruling::new(over.decision, format!("{} decided {}: {}", over.note.by, over.decision, over.note.why)))
 }
 
-fn budget(case: &Case<'_>) -> Option<Ruling> {
+fn budget_ruling(case: &Case<'_>) -> Option<Ruling> {
     case.spent.map(|spent| Ruling::new(Kind::GiveUp, format!("the budget is used up: {spent}")))
 }
 
-fn abort(case: &Case<'_>) -> Option<Ruling> {
+fn abort_ruling(case: &Case<'_>) -> Option<Ruling> {
     failed_with(OnFail::Abort, Kind::Fail, case)
 }
 
-fn human(case: &Case<'_>) -> Option<Ruling> {
+fn human_ruling(case: &Case<'_>) -> Option<Ruling> {
     failed_with(OnFail::Human, Kind::Ask, case)
 }
 
 fn failed_with(on_fail: OnFail, kind: Kind, case: &Case<'_>) -> Option<Ruling> {
-    let failed = some(case.failed_with(on_fail))?;
+    let failed = non_empty(case.failed_with(on_fail))?;
     Some(Ruling::new(kind, format!("{} failed with `on_fail: {on_fail}`", ids(&failed))))
 }
 
-fn granted(case: &Case<'_>) -> Option<Ruling> {
-    let failed = some(case.failed()).filter(|_| case.granted > 0)?;
+fn granted_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let failed = non_empty(case.failed()).filter(|_| case.granted > 0)?;
     let granted = count(case.granted as usize, "more attempt");
     Some(Ruling::new(Kind::Retry, format!("{} failed, and a person granted {granted}", ids(&failed))))
 }
 
-fn children(case: &Case<'_>) -> Option<Ruling> {
-    let failed = some(case.failed()).filter(|_| case.history.was_split())?;
+fn children_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let failed = non_empty(case.failed()).filter(|_| case.history.was_split())?;
     let failed = ids(&failed);
     Some(match case.turns_left() {
         0 => Ruling::new(Kind::GiveUp, format!("{failed} failed after the split, and a task is split at most once")),
@@ -132,39 +137,42 @@ fn children(case: &Case<'_>) -> Option<Ruling> {
     })
 }
 
-fn repeated(case: &Case<'_>) -> Option<Ruling> {
-    let repeated = some(case.repeated())?;
-    let errors = repeated.iter().map(|error| seen(error, case)).collect::<Vec<_>>().join("; ");
+fn repeated_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let repeated = non_empty(case.repeated_errors())?;
+    let errors = repeated.iter().map(|error| error_in_words(error, case)).collect::<Vec<_>>().join("; ");
     let refusal = match case.can_split() {
         Err(refusal) => refusal.to_string(),
-        Ok(()) if case.actionable(&repeated).is_empty() => NoSplit::NothingToSplit.to_string(),
+        Ok(()) if case.actionable(&repeated).is_empty() => SplitRefusal::NothingToSplit.to_string(),
         Ok(()) => return Some(Ruling::new(Kind::Split, errors)),
     };
     Some(Ruling::new(Kind::GiveUp, format!("{errors}; {refusal}")))
 }
 
-fn retry(case: &Case<'_>) -> Option<Ruling> {
-    let failed = some(case.failed()).filter(|_| case.turns_left() > 0)?;
-    Some(Ruling::new(Kind::Retry, format!("{} failed; {}", ids(&failed), left(case))))
+fn retry_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let failed = non_empty(case.failed()).filter(|_| case.turns_left() > 0)?;
+    Some(Ruling::new(Kind::Retry, format!("{} failed; {}", ids(&failed), attempts_left(case))))
 }
 
-fn exhausted(case: &Case<'_>) -> Option<Ruling> {
-    let failed = some(case.failed())?;
+fn exhausted_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let failed = non_empty(case.failed())?;
     let (turns, most) = (case.history.turns(), case.policy.max_attempts);
     Some(Ruling::new(Kind::GiveUp, format!("{} failed; {turns} of {most} attempts are used up", ids(&failed))))
 }
 
-fn warnings(case: &Case<'_>) -> Option<Ruling> {
-    let warned = some(case.warned()).filter(|_| case.turns_left() > 0)?;
-    Some(Ruling::new(Kind::Retry, format!("{} has warnings with `warn_triggers_retry`; {}", ids(&warned), left(case))))
+fn warnings_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let warned = non_empty(case.warned_outputs()).filter(|_| case.turns_left() > 0)?;
+    Some(Ruling::new(
+        Kind::Retry,
+        format!("{} has warnings with `warn_triggers_retry`; {}", ids(&warned), attempts_left(case)),
+    ))
 }
 
-fn unverified(case: &Case<'_>) -> Option<Ruling> {
-    let problems = some(case.unverified())?;
+fn unverified_ruling(case: &Case<'_>) -> Option<Ruling> {
+    let problems = non_empty(case.unverified_reasons())?;
     Some(Ruling::new(Kind::GiveUp, format!("{}; only an override makes it DONE", problems.join("; "))))
 }
 
-fn done(case: &Case<'_>) -> Option<Ruling> {
+fn done_ruling(case: &Case<'_>) -> Option<Ruling> {
     let warnings = Counts::of(case.outputs).warning;
     Some(Ruling::new(
         Kind::Done,
@@ -175,7 +183,7 @@ fn done(case: &Case<'_>) -> Option<Ruling> {
     ))
 }
 
-fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
@@ -185,7 +193,7 @@ fn ids(outputs: &[&VerifierOutput]) -> String {
 }
 
 /// Returns an error in words, with its attempts.
-fn seen(error: &Fingerprint, case: &Case<'_>) -> String {
+fn error_in_words(error: &Fingerprint, case: &Case<'_>) -> String {
     let findings = case.outputs.iter().flat_map(|output| &output.findings);
     let finding = findings.clone().find(|finding| finding.fingerprint == *error);
     let attempts = words(case.history.seen_in(error).iter().map(ToString::to_string));
@@ -201,7 +209,7 @@ fn in_brackets(finding: &Finding) -> String {
     format!(" ({file}{message})")
 }
 
-fn left(case: &Case<'_>) -> String {
+fn attempts_left(case: &Case<'_>) -> String {
     format!("{} left", count(case.turns_left(), "attempt"))
 }
 

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use superstep_base::near::{meant, meant_or_all, quoted};
+use superstep_base::near::{did_you_mean, meant_or_all, quote_list};
 
 use super::case::Case;
 use super::decision::{Decision, DecisionRecord, Kind, Override, SPLIT};
-use super::history::{Attempt, AttemptKind, History};
+use super::history::{Attempt, AttemptHistory, AttemptKind};
 use super::rules::Rules;
 use super::standard::{BUDGET, GRANTED};
-use crate::findings::{Severity, Skipped, Verdict, VerifierOutput};
-use crate::task::{PROGRESS, Policy, Required, RunSettings, VerifierEntry, choice_of, flag, sha256};
+use crate::findings::{Severity, SkipReason, Verdict, VerifierOutput};
+use crate::task::{PROGRESS, Policy, Requirement, RunSettings, VerifierEntry, choice_of, flag, sha256};
 
 /// A recorded attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl Recorded {
 
 /// The recorded and the hypothetical decision on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WhatIf {
+pub struct WhatIfDecision {
     /// The number of the attempt.
     pub attempt: u32,
     /// The recorded decision.
@@ -44,7 +44,7 @@ pub struct WhatIf {
 
 /// Changes to the limits, severities and verifiers of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Changes {
+pub struct SettingChanges {
     settings: RunSettings,
     severities: BTreeMap<String, Severity>,
 }
@@ -63,7 +63,7 @@ const OF_VERIFIER: [&str; 4] = ["severity", "required", "warn_triggers_retry", "
 /// The other keys, apart from those of a policy.
 const OTHERS: [&str; 2] = ["skip", "strict"];
 
-impl Changes {
+impl SettingChanges {
     /// Parses changes to a run's settings, each `KEY=VALUE`: the keys of a [`Policy`], `strict`, `skip=ID,..`, and for
     /// a verifier `severity.ID=error|warning|info`, `required.ID`, `warn_triggers_retry.ID`, `on_fail.ID`. With
     /// `severity.ID=warning` its errors count as warnings, with `error` its warnings count as errors.
@@ -86,7 +86,7 @@ impl Changes {
             None if Policy::keys().contains(&key) => {
                 return self.settings.policy.set(key, value).map_err(|error| error.to_string());
             }
-            _ => Err(unknown(key)),
+            _ => Err(unknown_key(key)),
         };
         set.map_err(|problem| format!("{key}: {problem}"))
     }
@@ -120,10 +120,10 @@ impl Changes {
 
     fn output(&self, mut output: VerifierOutput) -> VerifierOutput {
         if self.settings.verifiers.get(&output.verifier).is_some_and(|entry| entry.skipped) {
-            output.skipped = Some(Skipped::Flag);
+            output.skipped = Some(SkipReason::Flag);
         }
         if let Some(entry) = self.settings.verifiers.get(&output.verifier) {
-            output.required &= entry.gate.required != Required::No;
+            output.required &= entry.gate.required != Requirement::No;
         }
         if let Some(severity) = self.severities.get(&output.verifier) {
             weigh_as(&mut output, *severity);
@@ -146,8 +146,8 @@ fn weigh_as(output: &mut VerifierOutput, severity: Severity) {
 /// Decides again on each attempt of a task, given the attempts before it as recorded. Overrides, an exhausted budget,
 /// granted attempts and rejected splits are kept.
 #[must_use]
-pub fn what_if(run: &[Recorded], changes: &Changes, rules: &Rules) -> Vec<WhatIf> {
-    let mut history = History::of(base(run));
+pub fn what_if(run: &[Recorded], changes: &SettingChanges, rules: &Rules) -> Vec<WhatIfDecision> {
+    let mut history = AttemptHistory::of(base(run));
     let mut before = None;
     let mut found = Vec::new();
     for recorded in run {
@@ -160,10 +160,10 @@ pub fn what_if(run: &[Recorded], changes: &Changes, rules: &Rules) -> Vec<WhatIf
 fn on_attempt(
     recorded: &Recorded,
     kind: AttemptKind,
-    history: &mut History,
-    changes: &Changes,
+    history: &mut AttemptHistory,
+    changes: &SettingChanges,
     rules: &Rules,
-) -> WhatIf {
+) -> WhatIfDecision {
     let Recorded { outputs, record } = recorded;
     let (decision, about) = (&record.decision, &record.about);
     let mut outputs = changes.outputs(outputs);
@@ -177,10 +177,10 @@ fn on_attempt(
         ..Case::new(&outputs, history, &changes.settings.verifiers, &changes.settings.policy)
     };
     let now = match rules.decide(&case) {
-        now if now.kind == Kind::Split && decision.rule == SPLIT => Decision::unsplit("as it was recorded"),
+        now if now.kind == Kind::Split && decision.rule == SPLIT => Decision::split_rejected("as it was recorded"),
         now => now,
     };
-    WhatIf { attempt: about.attempt, recorded: decision.kind, now: now.kind, rule: now.rule }
+    WhatIfDecision { attempt: about.attempt, recorded: decision.kind, now: now.kind, rule: now.rule }
 }
 
 /// Returns the tree before the task, if the first attempt left it unchanged.
@@ -202,10 +202,10 @@ fn kind(recorded: &Recorded, before: Option<&DecisionRecord>) -> AttemptKind {
     }
 }
 
-fn unknown(key: &str) -> String {
+fn unknown_key(key: &str) -> String {
     let of_verifier = OF_VERIFIER.map(|part| format!("{part}.ID"));
     let keys: Vec<String> = Policy::keys().into_iter().chain(OTHERS).map(str::to_owned).chain(of_verifier).collect();
-    let near = meant(key, &keys);
-    let all = if near.is_empty() { format!("; there are {}", quoted(&keys)) } else { near };
+    let near = did_you_mean(key, &keys);
+    let all = if near.is_empty() { format!("; there are {}", quote_list(&keys)) } else { near };
     format!("this key is unknown{all}")
 }

@@ -84,7 +84,7 @@ impl Traits {
     }
 
     /// Returns the similarity of two findings: by their code, their text, their folder.
-    fn likeness(&self, other: &Self) -> usize {
+    fn similarity(&self, other: &Self) -> usize {
         let has_code = self.code.is_some() && self.code == other.code;
         let has_folder = self.file.is_some() && self.folder() == other.folder();
         4 * usize::from(has_code) + 2 * usize::from(self.is_similar(other)) + usize::from(has_folder)
@@ -160,7 +160,7 @@ fn merge_smallest(groups: &mut Vec<Vec<usize>>, traits: &[Traits]) {
     let group = groups.remove(smallest);
     let likeness = |other: &[usize]| {
         let pairs = group.iter().flat_map(|one| other.iter().map(move |other| (one, other)));
-        pairs.map(|(one, other)| traits[*one].likeness(&traits[*other])).max().unwrap_or_default()
+        pairs.map(|(one, other)| traits[*one].similarity(&traits[*other])).max().unwrap_or_default()
     };
     let nearest =
         (0..groups.len()).max_by_key(|nth| (likeness(&groups[*nth]), Reverse(groups[*nth].len()), Reverse(*nth)));

@@ -20,7 +20,7 @@ struct Place {
 }
 
 /// Calls `found` for each added line.
-pub(super) fn each<'a>(diff: &'a str, mut found: impl FnMut(AddedLine<'a>)) {
+pub(super) fn each_added_line<'a>(diff: &'a str, mut found: impl FnMut(AddedLine<'a>)) {
     let mut place = Place::default();
     for line in diff.lines() {
         if let Some(added) = place.read(line) {
@@ -74,7 +74,7 @@ impl Place {
 fn file(path: &str) -> Option<String> {
     let path = path.split('\t').next().unwrap_or(path);
     let path = match path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) {
-        Some(quoted) => unquoted(quoted),
+        Some(quoted) => unquote(quoted),
         None => path.to_owned(),
     };
     let path = path.strip_prefix("b/").map(str::to_owned).unwrap_or(path);
@@ -82,10 +82,10 @@ fn file(path: &str) -> Option<String> {
 }
 
 /// Returns a path without the escapes of git.
-fn unquoted(path: &str) -> String {
+fn unquote(path: &str) -> String {
     let (mut bytes, mut rest) = (vec![], path.as_bytes());
     while let Some((byte, after)) = rest.split_first() {
-        let (byte, length) = if *byte == b'\\' { escaped(after) } else { (*byte, 0) };
+        let (byte, length) = if *byte == b'\\' { unescape_byte(after) } else { (*byte, 0) };
         bytes.push(byte);
         rest = &after[length..];
     }
@@ -93,7 +93,7 @@ fn unquoted(path: &str) -> String {
 }
 
 /// Returns the escaped byte, and the length of its escape after the backslash.
-fn escaped(after: &[u8]) -> (u8, usize) {
+fn unescape_byte(after: &[u8]) -> (u8, usize) {
     match after {
         [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => ((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'), 3),
         [b't', ..] => (b'\t', 1),

@@ -70,7 +70,7 @@ impl Finding {
 
     /// Computes the fingerprint, if it is empty, from the file and the message.
     #[must_use]
-    pub fn identified(mut self, verifier: &str, normalizer: &Normalizer) -> Self {
+    pub fn with_fingerprint(mut self, verifier: &str, normalizer: &Normalizer) -> Self {
         if self.fingerprint.is_empty() {
             let (kind, file, text) = (&self.kind, self.evidence.file.as_deref(), self.message.as_str());
             let identity = Identity { verifier, kind, file, code: None, text };

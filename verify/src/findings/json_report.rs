@@ -32,8 +32,8 @@ pub(super) fn report(object: &Object, kind: &FindingKind) -> Result<VerifierRepo
     let verdict = problems.verdict(object.get("verdict"));
     let findings = match object.get("findings") {
         Some(Value::Array(findings)) => findings.as_slice(),
-        Some(_) => problems.wrong("findings", "is not a list", &[]),
-        None => problems.wrong("findings", "is missing: a list, which may be empty", &[]),
+        Some(_) => problems.add_problem("findings", "is not a list", &[]),
+        None => problems.add_problem("findings", "is missing: a list, which may be empty", &[]),
     };
     let numbered = findings.iter().enumerate();
     let findings: Vec<Finding> =
@@ -49,7 +49,7 @@ struct Problems(Vec<String>);
 
 impl Problems {
     /// Adds a problem, and returns the default instead.
-    fn wrong<T>(&mut self, field: &str, problem: &str, instead: T) -> T {
+    fn add_problem<T>(&mut self, field: &str, problem: &str, instead: T) -> T {
         self.0.push(format!("`{field}` {problem}"));
         instead
     }
@@ -57,10 +57,10 @@ impl Problems {
     fn severity(&mut self, value: Option<&Value>, field: &str, missing: Option<Severity>) -> Severity {
         match (value, missing) {
             (None | Some(Value::Null), Some(missing)) => missing,
-            (None, None) => self.wrong(field, "is missing: error, warning or info", Severity::Error),
+            (None, None) => self.add_problem(field, "is missing: error, warning or info", Severity::Error),
             (Some(value), _) => match serde_json::from_value(value.clone()) {
                 Ok(severity) => severity,
-                Err(_) => self.wrong(field, "is not error, warning or info", Severity::Error),
+                Err(_) => self.add_problem(field, "is not error, warning or info", Severity::Error),
             },
         }
     }
@@ -69,7 +69,7 @@ impl Problems {
         let value = value.filter(|value| !value.is_null())?;
         match serde_json::from_value(value.clone()) {
             Ok(verdict) => Some(verdict),
-            Err(_) => self.wrong("verdict", "is not pass, fail or advisory", None),
+            Err(_) => self.add_problem("verdict", "is not pass, fail or advisory", None),
         }
     }
 
@@ -77,12 +77,12 @@ impl Problems {
     fn finding(&mut self, value: &Value, nth: usize, default: (Severity, &FindingKind)) -> Option<Finding> {
         let field = |name: &str| format!("findings[{nth}].{name}");
         let Value::Object(object) = value else {
-            return self.wrong(&format!("findings[{nth}]"), "is not an object", None);
+            return self.add_problem(&format!("findings[{nth}]"), "is not an object", None);
         };
         let message = match object.get("message") {
             Some(Value::String(message)) if !message.trim().is_empty() => message.clone(),
-            Some(_) => self.wrong(&field("message"), "is not a text, or empty", String::new()),
-            None => self.wrong(&field("message"), "is missing: a text", String::new()),
+            Some(_) => self.add_problem(&field("message"), "is not a text, or empty", String::new()),
+            None => self.add_problem(&field("message"), "is missing: a text", String::new()),
         };
         let severity = self.severity(object.get("severity"), &field("severity"), Some(default.0));
         let kind = self.text(object.get("type"), &field("type"));
@@ -96,7 +96,7 @@ impl Problems {
         let object = match value {
             None | Some(Value::Null) => return Evidence::default(),
             Some(Value::Object(object)) => object,
-            Some(_) => return self.wrong(field, "is not an object", Evidence::default()),
+            Some(_) => return self.add_problem(field, "is not an object", Evidence::default()),
         };
         let mut text = |name: &str| self.text(object.get(name), &format!("{field}.{name}"));
         let (file, log, command) = (text("file"), text("log"), text("command"));
@@ -108,11 +108,11 @@ impl Problems {
             Value::Null => return None,
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
-            _ => return self.wrong(field, "is neither a number nor a text", None),
+            _ => return self.add_problem(field, "is neither a number nor a text", None),
         };
         match text.parse() {
             Ok(lines) => Some(lines),
-            Err(error) => self.wrong(field, &format!("is wrong: {error}"), None),
+            Err(error) => self.add_problem(field, &format!("is wrong: {error}"), None),
         }
     }
 
@@ -120,7 +120,7 @@ impl Problems {
         match value? {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),
-            _ => self.wrong(field, "is not a text", None),
+            _ => self.add_problem(field, "is not a text", None),
         }
     }
 }

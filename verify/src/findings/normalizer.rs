@@ -61,7 +61,7 @@ impl Normalizer {
 
     /// Returns a code, a symbol or the name of a test in one form: its numbers stay.
     pub(super) fn normalize_code(&self, code: &str) -> String {
-        Scan::quoted(&self.rootless(code)).finish()
+        Scan::in_quotes(&self.rootless(code)).finish()
     }
 
     /// Returns a path in one form: its numbers stay.
@@ -85,7 +85,7 @@ impl Normalizer {
 
     fn rootless<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.roots.iter().fold(Cow::Borrowed(text), |text, root| match text.contains(root.as_str()) {
-            true => Cow::Owned(path::without(&text, root)),
+            true => Cow::Owned(path::strip_root(&text, root)),
             false => text,
         })
     }
@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns a pass that treats the whole text as quoted.
-    fn quoted(text: &'a str) -> Self {
+    fn in_quotes(text: &'a str) -> Self {
         Self { quote: text.len(), ..Self::text(text) }
     }
 
@@ -173,14 +173,14 @@ impl<'a> Scan<'a> {
     fn mark(&mut self, first: char) {
         let closes = self.at > 0 && self.at == self.quote;
         if !closes && !self.is_quoted() {
-            self.quote = self.closing(first).unwrap_or(self.quote);
+            self.quote = self.closing_quote(first).unwrap_or(self.quote);
         }
         self.normal.push('"');
         self.at += first.len_utf8();
     }
 
     /// Returns the end of the quotation that starts here. An apostrophe in a word opens none.
-    fn closing(&self, first: char) -> Option<usize> {
+    fn closing_quote(&self, first: char) -> Option<usize> {
         if self.text[..self.at].ends_with(char::is_alphanumeric) && first != '"' {
             return None;
         }

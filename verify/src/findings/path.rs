@@ -19,7 +19,7 @@ pub(super) fn is_absolute(path: &str) -> bool {
 }
 
 /// Returns the text without `root` at the beginning of paths.
-pub(super) fn without(text: &str, root: &str) -> String {
+pub(super) fn strip_root(text: &str, root: &str) -> String {
     let (mut short, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(root) {
         let (before, after) = (&rest[..at], &rest[at + root.len()..]);

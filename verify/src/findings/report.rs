@@ -47,7 +47,7 @@ impl VerifierReport {
     #[must_use]
     pub fn of(findings: impl IntoIterator<Item = Finding>) -> Self {
         let findings: Vec<Finding> = findings.into_iter().collect();
-        let severity = gravest(&findings);
+        let severity = highest_severity(&findings);
         let verdict = if severity == Severity::Error { Verdict::Fail } else { Verdict::Pass };
         Self { severity, verdict: Some(verdict), findings, evidence: Evidence::default() }
     }
@@ -65,7 +65,7 @@ impl VerifierReport {
         let kept: BTreeSet<usize> = ranks.into_iter().take(most).map(|(_, nth)| nth).collect();
         let mut nth = 0..;
         self.findings.retain(|_| nth.next().is_some_and(|nth| kept.contains(&nth)));
-        self.findings.push(more(left));
+        self.findings.push(more_finding(left));
     }
 
     /// Adds a finding, and raises the report's severity to it.
@@ -116,13 +116,13 @@ pub struct VerifierOutput {
     pub ms: u64,
     /// The reason why it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkipReason>,
 }
 
 /// The reason why a verifier did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Skipped {
+pub enum SkipReason {
     /// `--skip-verifiers` named it.
     Flag,
 }
@@ -154,7 +154,7 @@ impl Counts {
 }
 
 /// Returns the finding that counts those left out.
-pub(super) fn more(count: usize) -> Finding {
+pub(super) fn more_finding(count: usize) -> Finding {
     Finding::info(FindingKind::Other(MORE.to_owned()), format!("and {count} more findings"))
 }
 
@@ -163,6 +163,6 @@ fn is_more(finding: &Finding) -> bool {
 }
 
 /// Returns the highest severity of the findings; `info` without any.
-pub(crate) fn gravest(findings: &[Finding]) -> Severity {
+pub(crate) fn highest_severity(findings: &[Finding]) -> Severity {
     findings.iter().map(|finding| finding.severity).max().unwrap_or_default()
 }

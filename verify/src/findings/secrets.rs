@@ -32,7 +32,7 @@ const HEAD: usize = 4;
 #[must_use]
 pub fn secrets_in(diff: &str, verifier: &str) -> Vec<Finding> {
     let mut findings = vec![];
-    diff::each(diff, |line| {
+    diff::each_added_line(diff, |line| {
         let found = PATTERNS.find(start(line.text, LINE));
         let secrets: Vec<&Match> = secrets(&found, line.text);
         findings.extend(secrets.iter().map(|secret| finding(&line, secret, (&found, verifier))));
@@ -62,35 +62,35 @@ fn finding(line: &AddedLine<'_>, secret: &Match, (found, verifier): (&[Match], &
     let (rule, value) = (&RULES[secret.rule], &line.text[secret.start..secret.end]);
     let kind = FindingKind::Secret;
     // A password could be guessed from its hash: only long, random secrets are part of the fingerprint.
-    let text = if rule.entropy == 0.0 { value.to_owned() } else { masked(value) };
+    let text = if rule.entropy == 0.0 { value.to_owned() } else { mask(value) };
     let identity = Identity { verifier, kind: &kind, file: Some(&line.file), code: Some(rule.id), text: &text };
     let fingerprint = Fingerprint::of(&identity, &Normalizer::default());
-    let message = format!("{}: {}: {}", rule.id, rule.name, masked(value));
+    let message = format!("{}: {}: {}", rule.id, rule.name, mask(value));
     let evidence = Evidence {
         file: Some(line.file.clone()),
         lines: Some(Lines::at(line.number)),
-        log: Some(shown(line.text, found)),
+        log: Some(mask_line(line.text, found)),
         command: None,
     };
     Finding { kind, severity: Severity::Error, message, evidence, fingerprint }
 }
 
 /// Returns the visible beginning of a secret.
-fn masked(secret: &str) -> String {
+fn mask(secret: &str) -> String {
     let shown = HEAD.min(secret.chars().count() / 4);
     secret.chars().take(shown).chain(['…']).collect()
 }
 
 /// Returns the line up to the end of the match, with every match masked. The rest is left out because it may belong to
 /// a secret.
-fn shown(line: &str, found: &[Match]) -> String {
+fn mask_line(line: &str, found: &[Match]) -> String {
     let mut found: Vec<&Match> = found.iter().collect();
     found.sort_by_key(|one| (one.start, std::cmp::Reverse(one.end)));
     let (mut shown, mut at) = (String::new(), 0);
     for one in found.into_iter().filter(|one| one.end > one.start) {
         if one.start >= at {
             shown.push_str(&line[at..one.start]);
-            shown.push_str(&masked(&line[one.start..one.end]));
+            shown.push_str(&mask(&line[one.start..one.end]));
         }
         at = at.max(one.end);
     }

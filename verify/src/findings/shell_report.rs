@@ -12,7 +12,7 @@ use super::diagnostics::{self, Diagnostic};
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind, Fingerprint, Identity, Severity};
 use super::normalizer::Normalizer;
-use super::report::{Verdict, VerifierReport, more};
+use super::report::{Verdict, VerifierReport, more_finding};
 use super::{json_report, text};
 
 /// The end of a command.
@@ -129,7 +129,7 @@ impl<'a> ReportReader<'a> {
         lines.extend(text::lines(&stderr));
         let (mut report, tail) = match json_report::object(&stdout) {
             Some(object) => (self.own_report(&object), tail("", &stderr)),
-            None => (self.diagnosed(&lines, output.exit), tail(&stdout, &stderr)),
+            None => (self.read_diagnostics(&lines, output.exit), tail(&stdout, &stderr)),
         };
         self.judge(&mut report, output.exit, &tail);
         self.complete(report, end(&lines))
@@ -138,7 +138,7 @@ impl<'a> ReportReader<'a> {
     /// Uses the report that the verifier wrote.
     fn own_report(&self, object: &json_report::Object) -> VerifierReport {
         match json_report::report(object, &self.default_kind()) {
-            Ok(report) => self.limited(report),
+            Ok(report) => self.limit_findings(report),
             Err(problems) => {
                 let problems = problems.join("; ");
                 let message = format!("`{}` wrote a JSON object that is no report: {problems}", self.command);
@@ -149,7 +149,7 @@ impl<'a> ReportReader<'a> {
     }
 
     /// Limits the number of findings; an error has at least one.
-    fn limited(&self, mut report: VerifierReport) -> VerifierReport {
+    fn limit_findings(&self, mut report: VerifierReport) -> VerifierReport {
         report.limit(self.max_findings);
         if report.severity == Severity::Error && report.findings.is_empty() {
             let message = format!("`{}` reports an error without a finding", self.command);
@@ -158,13 +158,15 @@ impl<'a> ReportReader<'a> {
         report
     }
 
-    fn diagnosed(&self, lines: &[&str], exit: Exit) -> VerifierReport {
+    fn read_diagnostics(&self, lines: &[&str], exit: Exit) -> VerifierReport {
         let most = if exit.is_success() { Severity::Warning } else { Severity::Error };
         let mut found = diagnostics::read(lines, self.normalizer);
         found.iter_mut().for_each(|diagnostic| diagnostic.severity = diagnostic.severity.min(most));
         let Selection { chosen, left } = select(found, self.max_findings);
-        let findings =
-            chosen.iter().map(|diagnostic| self.finding(diagnostic, lines)).chain((left > 0).then(|| more(left)));
+        let findings = chosen
+            .iter()
+            .map(|diagnostic| self.finding(diagnostic, lines))
+            .chain((left > 0).then(|| more_finding(left)));
         let verdict = exit.is_success().then_some(Verdict::Pass);
         VerifierReport { verdict, ..VerifierReport::of(findings) }
     }
@@ -209,13 +211,13 @@ impl<'a> ReportReader<'a> {
         }
         let is_known = report.findings.iter().any(|finding| finding.severity == Severity::Error);
         if !is_known || !matches!(exit, Exit::Code(_)) {
-            report.findings.insert(0, self.ending(exit, tail));
+            report.findings.insert(0, self.exit_finding(exit, tail));
         }
         report.severity = Severity::Error;
     }
 
     /// Returns the finding for an exit whose cause the output does not show.
-    fn ending(&self, exit: Exit, tail: &[&str]) -> Finding {
+    fn exit_finding(&self, exit: Exit, tail: &[&str]) -> Finding {
         let is_failure = exit.is_missing() || !matches!(exit, Exit::Code(_));
         let kind = if is_failure { FindingKind::VerifierFail } else { self.default_kind() };
         let words = exit.describe(self.command);
@@ -238,7 +240,7 @@ impl<'a> ReportReader<'a> {
         let findings = report.findings.into_iter().map(|mut finding| {
             finding.evidence.command.get_or_insert_with(|| self.command.to_owned());
             finding.evidence.file = finding.evidence.file.map(|file| self.normalizer.relative(&file).into_owned());
-            finding.identified(self.verifier, self.normalizer)
+            finding.with_fingerprint(self.verifier, self.normalizer)
         });
         let findings = findings.collect();
         let evidence = Evidence {
@@ -266,7 +268,7 @@ fn select(found: Vec<Diagnostic<'_>>, most: usize) -> Selection<'_> {
     let ranked = found
         .into_iter()
         .enumerate()
-        .map(|(nth, one)| ((Reverse(one.severity), !seen.insert(likeness(&one)), nth), one));
+        .map(|(nth, one)| ((Reverse(one.severity), !seen.insert(similarity_key(&one)), nth), one));
     let mut ranked: Vec<_> = ranked.collect();
     ranked.select_nth_unstable_by_key(most, |(rank, _)| *rank);
     ranked.truncate(most);
@@ -275,7 +277,7 @@ fn select(found: Vec<Diagnostic<'_>>, most: usize) -> Selection<'_> {
 }
 
 /// Returns a key that is the same for diagnostics that differ only in their place and numbers.
-fn likeness(one: &Diagnostic<'_>) -> u64 {
+fn similarity_key(one: &Diagnostic<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (one.file.as_deref(), one.code.as_deref()).hash(&mut hash);
     one.message

@@ -50,12 +50,12 @@ fn command(after: &str) -> usize {
 /// Returns the lines as a terminal shows them: for an overwritten line, the last text.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     match text.contains('\r') {
-        true => text.lines().map(shown).collect(),
+        true => text.lines().map(visible_text).collect(),
         false => text.lines().collect(),
     }
 }
 
-fn shown(line: &str) -> &str {
+fn visible_text(line: &str) -> &str {
     let line = line.trim_end_matches('\r');
     line.rsplit('\r').next().unwrap_or(line)
 }

@@ -75,7 +75,7 @@ pub(super) fn read(text: &str) -> Number<'_> {
 
 /// Returns the length in bytes of the date or time of day at the start of a text: `2026-11-25T12:00:01Z`, `12:00:01`,
 /// `Nov 25 12:00:01`.
-pub(super) fn moment(text: &str) -> Option<usize> {
+pub(super) fn time_length(text: &str) -> Option<usize> {
     date(text).or_else(|| clock(text)).or_else(|| day_and_clock(text))
 }
 

@@ -198,12 +198,12 @@ impl VerifierPatch {
         self.lines.contains_key(key)
     }
 
-    pub(super) fn enabled(&self) -> Option<bool> {
+    pub(super) fn is_enabled(&self) -> Option<bool> {
         self.keys.get("enabled").and_then(Json::as_bool)
     }
 
     /// Returns `entry` with this patch applied.
-    pub(super) fn over(&self, entry: &VerifierEntry) -> Result<VerifierEntry, serde_json::Error> {
+    pub(super) fn apply_to(&self, entry: &VerifierEntry) -> Result<VerifierEntry, serde_json::Error> {
         let mut json = serde_json::to_value(entry)?;
         for (key, value) in &self.keys {
             json[key] = value.clone();

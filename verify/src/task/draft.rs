@@ -59,9 +59,9 @@ impl<'p> Draft<'p> {
     }
 
     pub(super) fn apply(&mut self, layer: Layer<'p>) {
-        self.enabled = layer.patch.enabled().or(self.enabled);
+        self.enabled = layer.patch.is_enabled().or(self.enabled);
         self.patches.push(layer);
-        if let Ok(entry) = layer.patch.over(&self.entry) {
+        if let Ok(entry) = layer.patch.apply_to(&self.entry) {
             self.entry = entry;
         }
     }
@@ -87,13 +87,18 @@ const HAS_PROMPT: [&str; 3] = ["alignment", "bigpicture", "style"];
 pub(super) fn problems_of(drafts: &[Draft<'_>], stakeholders: &[Stakeholder]) -> Vec<SpecProblem> {
     let on = drafts.iter().filter(|draft| draft.is_on());
     let problems = |draft| {
-        let own = [unowned(draft, stakeholders), without_command(draft), idle_command(draft), without_prompt(draft)];
+        let own = [
+            unknown_stakeholder(draft, stakeholders),
+            without_command(draft),
+            idle_command(draft),
+            without_prompt(draft),
+        ];
         own.into_iter().flatten().chain(unknown_settings(draft)).chain(after(draft, drafts)).collect::<Vec<_>>()
     };
     on.flat_map(problems).collect()
 }
 
-fn unowned(draft: &Draft<'_>, stakeholders: &[Stakeholder]) -> Option<SpecProblem> {
+fn unknown_stakeholder(draft: &Draft<'_>, stakeholders: &[Stakeholder]) -> Option<SpecProblem> {
     let id = &draft.entry.stakeholder;
     let known: Vec<&str> = stakeholders.iter().map(|stakeholder| stakeholder.id.as_str()).collect();
     let problem = || format!("`{id}` is not in `stakeholders`{}", meant_or_all(id, &known));

@@ -57,7 +57,7 @@ pub struct Gate {
     /// The weight of its findings.
     pub criticality: Criticality,
     /// The condition under which a task cannot be done without it.
-    pub required: Required,
+    pub required: Requirement,
     /// Set if its warnings trigger another attempt; `None`: as in the policy.
     pub warn_triggers_retry: Option<bool>,
     /// The effect of a failure.
@@ -68,7 +68,7 @@ impl Default for Gate {
     fn default() -> Self {
         Self {
             criticality: Criticality::Standard,
-            required: Required::No,
+            required: Requirement::No,
             warn_triggers_retry: None,
             on_fail: OnFail::Retry,
         }
@@ -103,8 +103,8 @@ words! {
 
 /// The condition under which a task cannot be done without a verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
-pub enum Required {
+#[serde(from = "RequirementForm", into = "RequirementForm")]
+pub enum Requirement {
     /// Always required.
     Yes,
     /// Never required.
@@ -115,10 +115,10 @@ pub enum Required {
     IfCommand,
 }
 
-/// The serialized form of [`Required`]: `true`, `false`, or a word.
+/// The serialized form of [`Requirement`]: `true`, `false`, or a word.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum RequirementForm {
     Flag(bool),
     When(When),
 }
@@ -130,34 +130,34 @@ enum When {
     IfCommand,
 }
 
-impl From<bool> for Required {
+impl From<bool> for Requirement {
     fn from(is_required: bool) -> Self {
         if is_required { Self::Yes } else { Self::No }
     }
 }
 
-impl From<Written> for Required {
-    fn from(written: Written) -> Self {
+impl From<RequirementForm> for Requirement {
+    fn from(written: RequirementForm) -> Self {
         match written {
-            Written::Flag(flag) => flag.into(),
-            Written::When(When::IfCriteria) => Self::IfCriteria,
-            Written::When(When::IfCommand) => Self::IfCommand,
+            RequirementForm::Flag(flag) => flag.into(),
+            RequirementForm::When(When::IfCriteria) => Self::IfCriteria,
+            RequirementForm::When(When::IfCommand) => Self::IfCommand,
         }
     }
 }
 
-impl From<Required> for Written {
-    fn from(required: Required) -> Self {
+impl From<Requirement> for RequirementForm {
+    fn from(required: Requirement) -> Self {
         match required {
-            Required::Yes => Self::Flag(true),
-            Required::No => Self::Flag(false),
-            Required::IfCriteria => Self::When(When::IfCriteria),
-            Required::IfCommand => Self::When(When::IfCommand),
+            Requirement::Yes => Self::Flag(true),
+            Requirement::No => Self::Flag(false),
+            Requirement::IfCriteria => Self::When(When::IfCriteria),
+            Requirement::IfCommand => Self::When(When::IfCommand),
         }
     }
 }
 
-impl Required {
+impl Requirement {
     /// Returns `true` if the verifier is required for a task with or without criteria, with or without a command;
     /// becomes [`VerifierOutput::required`](crate::findings::VerifierOutput::required).
     #[must_use]

@@ -94,7 +94,7 @@ fn read_constraints(root: &mut SettingsSection<'_>) -> Vec<Constraint> {
     let Some((line, value)) = root.any("constraints") else { return Vec::new() };
     match value {
         Value::Null => Vec::new(),
-        Value::List(items) => named(root, None, items),
+        Value::List(items) => named_constraints(root, None, items),
         Value::Map(entries) => entries.into_iter().flat_map(|entry| constraint(root, entry)).collect(),
         other => {
             root.wrong(line, "constraints", expected("a list or a map", &other));
@@ -106,12 +106,12 @@ fn read_constraints(root: &mut SettingsSection<'_>) -> Vec<Constraint> {
 fn constraint(root: &SettingsSection<'_>, entry: SettingEntry) -> Vec<Constraint> {
     let SettingEntry { key, line, value } = entry;
     match value {
-        Value::List(items) => named(root, Some(key), items),
-        value => named(root, Some(key), vec![SettingNode { line, value }]),
+        Value::List(items) => named_constraints(root, Some(key), items),
+        value => named_constraints(root, Some(key), vec![SettingNode { line, value }]),
     }
 }
 
-fn named(root: &SettingsSection<'_>, name: Option<String>, items: Vec<SettingNode>) -> Vec<Constraint> {
+fn named_constraints(root: &SettingsSection<'_>, name: Option<String>, items: Vec<SettingNode>) -> Vec<Constraint> {
     let key = name.as_ref().map_or("constraints".to_owned(), |name| format!("constraints.{name}"));
     let texts = items.iter().filter_map(|item| root.item(&key, item));
     texts.map(|text| Constraint { name: name.clone(), text }).collect()

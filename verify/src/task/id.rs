@@ -45,7 +45,7 @@ impl FromStr for SpecId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        checked(text, MAX_LEN).map(Self)
+        validate(text, MAX_LEN).map(Self)
     }
 }
 
@@ -53,7 +53,7 @@ impl FromStr for SpecId {
 ///
 /// # Errors
 /// [`IdError`] with the reason.
-pub(super) fn checked(text: &str, max_len: usize) -> Result<String, IdError> {
+pub(super) fn validate(text: &str, max_len: usize) -> Result<String, IdError> {
     match problem_of(text, max_len) {
         None => Ok(text.to_owned()),
         Some(problem) => Err(IdError { text: text.to_owned(), problem }),
@@ -65,7 +65,7 @@ pub(super) fn checked(text: &str, max_len: usize) -> Result<String, IdError> {
 /// # Errors
 /// [`IdError`] with the reason.
 pub(super) fn name(text: &str) -> Result<String, IdError> {
-    checked(text, MAX_LEN)
+    validate(text, MAX_LEN)
 }
 
 fn problem_of(text: &str, max_len: usize) -> Option<String> {
@@ -96,7 +96,7 @@ impl TryFrom<String> for SpecId {
     type Error = IdError;
 
     fn try_from(text: String) -> Result<Self, IdError> {
-        checked(&text, MAX_CHILD_LEN).map(Self)
+        validate(&text, MAX_CHILD_LEN).map(Self)
     }
 }
 

@@ -73,7 +73,7 @@ impl Verifiers {
         let mut steps: Vec<Step<'_>> = Vec::new();
         for entry in &self.entries {
             match steps.last_mut() {
-                Some(step) if step.stage == entry.place.stage && !waits(entry, &step.verifiers) => {
+                Some(step) if step.stage == entry.place.stage && !waits_for(entry, &step.verifiers) => {
                     step.verifiers.push(entry);
                 }
                 _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
@@ -100,7 +100,7 @@ impl RunSettings {
         problems.extend(problems_of(&drafts, &stakeholders));
         problems.extend(unknown_skips(&drafts, &flags.skip));
         problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        let entries = in_order(drafts.into_iter().filter(Draft::is_on).map(|draft| skipped(draft, flags)));
+        let entries = in_order(drafts.into_iter().filter(Draft::is_on).map(|draft| mark_skipped(draft, flags)));
         let verifiers = Verifiers { stakeholders, entries, strict: flags.strict };
         if problems.is_empty() { Ok(Self { policy, verifiers }) } else { Err(SpecError { problems }) }
     }
@@ -175,7 +175,7 @@ fn apply_change(policy: &mut Policy, change: &str) -> Result<(), String> {
     policy.set(key.trim(), value.trim()).map_err(|error| error.to_string())
 }
 
-fn skipped(draft: Draft<'_>, flags: &Flags) -> VerifierEntry {
+fn mark_skipped(draft: Draft<'_>, flags: &Flags) -> VerifierEntry {
     VerifierEntry { skipped: flags.skip.contains(&draft.entry.id), ..draft.entry }
 }
 
@@ -192,7 +192,7 @@ fn ids(drafts: &[Draft<'_>]) -> Vec<String> {
     drafts.iter().map(|draft| draft.entry.id.clone()).collect()
 }
 
-fn waits(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> bool {
+fn waits_for(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> bool {
     for_one_of.iter().any(|other| entry.place.after.contains(&other.id))
 }
 

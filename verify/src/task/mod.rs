@@ -49,7 +49,8 @@ pub use config::AGENT;
 pub(crate) use config::PROGRESS;
 pub use config::{Stakeholder, VerifierConfig, VerifierPatch};
 pub use entry::{
-    Criticality, Gate, Mode, ModelSettings, OnFail, Place, Required, Stage, StageError, VerifierEntry, VerifierSettings,
+    Criticality, Gate, Mode, ModelSettings, OnFail, Place, Requirement, Stage, StageError, VerifierEntry,
+    VerifierSettings,
 };
 pub use id::{IdError, SpecId};
 pub use merge::{Flags, RunSettings, Step, Verifiers};

@@ -125,13 +125,13 @@ impl Split<'_> {
         let children = self.children(&proposal.children);
         let mut problems = self.problems_of_all(&children);
         problems.extend(children.iter().enumerate().flat_map(|(at, child)| self.problems_of(at + 1, child)));
-        problems.extend(twins(&children));
+        problems.extend(find_twins(&children));
         if problems.is_empty() { Ok(children) } else { Err(problems) }
     }
 
     fn problems_of_all(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
         let most = self.parent.policy.max_children;
-        let covered: BTreeSet<&Fingerprint> = children.iter().flat_map(covers).collect();
+        let covered: BTreeSet<&Fingerprint> = children.iter().flat_map(covered_errors).collect();
         let uncovered = self.repeated.iter().filter(|error| !covered.contains(error));
         let empty = children.is_empty().then_some(SplitProblem::Empty);
         let many = (children.len() > most as usize).then_some(SplitProblem::TooMany { children: children.len(), most });
@@ -154,9 +154,9 @@ impl Split<'_> {
     }
 
     /// Returns a problem for each child that covers all errors that its parent was created for.
-    fn undivided(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
-        let all: BTreeSet<&Fingerprint> = covers(self.parent).iter().collect();
-        let is_undivided = |child: &TaskSpec| !all.is_empty() && all.is_subset(&covers(child).iter().collect());
+    fn undivided_children(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
+        let all: BTreeSet<&Fingerprint> = covered_errors(self.parent).iter().collect();
+        let is_undivided = |child: &TaskSpec| !all.is_empty() && all.is_subset(&covered_errors(child).iter().collect());
         let problem = |(child, spec): (usize, &TaskSpec)| {
             is_undivided(spec).then(|| SplitProblem::Undivided { child, title: spec.title.clone() })
         };
@@ -175,7 +175,7 @@ impl Split<'_> {
         let mut policy = self.parent.policy.clone();
         policy.max_attempts = CHILD_ATTEMPTS;
         TaskSpec {
-            acceptance: cleaned(&child.acceptance),
+            acceptance: clean_all(&child.acceptance),
             constraints: self.parent.constraints.clone(),
             policy,
             verifier_overrides: self.parent.verifier_overrides.clone(),
@@ -208,7 +208,7 @@ impl Split<'_> {
             fingerprints: self.repeated.iter().filter(|error| names(child, error)).cloned().collect(),
             attempt: self.attempt,
             reason: clean(self.reason),
-            files: cleaned(&child.files),
+            files: clean_all(&child.files),
             findings: vec![],
         }
     }
@@ -220,11 +220,11 @@ fn names(child: &ProposedChild, error: &Fingerprint) -> bool {
     child.covers_fingerprints.iter().map(|name| name.trim().trim_end_matches('…')).any(|name| is_name(&name))
 }
 
-fn covers(child: &TaskSpec) -> &[Fingerprint] {
+fn covered_errors(child: &TaskSpec) -> &[Fingerprint] {
     child.relationships.origin.as_ref().map_or(&[], |origin| &origin.fingerprints)
 }
 
-fn twins(children: &[TaskSpec]) -> Vec<SplitProblem> {
+fn find_twins(children: &[TaskSpec]) -> Vec<SplitProblem> {
     let hashes: Vec<String> = children.iter().map(TaskSpec::hash).collect();
     let twin = |second: usize| {
         let first = hashes.iter().take(second).position(|hash| Some(hash) == hashes.get(second))?;
@@ -244,7 +244,7 @@ fn clean(text: &str) -> String {
     text.replace('\0', "").trim().to_owned()
 }
 
-fn cleaned(texts: &[String]) -> Vec<String> {
+fn clean_all(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| clean(text)).filter(|text| !text.is_empty()).collect()
 }
 
@@ -259,15 +259,15 @@ impl Split<'_> {
     ///
     /// As [`check`](Self::check): a repeated error that is not in `errors`, a parent too small for smaller children.
     pub fn by_errors(&self, errors: &[Finding]) -> Result<Vec<TaskSpec>, Vec<SplitProblem>> {
-        let clusters = divided(errors, self.parent.policy.max_children as usize);
-        let children = clusters.iter().enumerate().map(|(at, cluster)| self.proposed(at + 1, cluster)).collect();
+        let clusters = divide(errors, self.parent.policy.max_children as usize);
+        let children = clusters.iter().enumerate().map(|(at, cluster)| self.propose_child(at + 1, cluster)).collect();
         let children = self.check(&SplitProposal { children, ..SplitProposal::default() })?;
-        let problems = self.undivided(&children);
+        let problems = self.undivided_children(&children);
         if problems.is_empty() { Ok(children) } else { Err(problems) }
     }
 
-    fn proposed(&self, number: usize, cluster: &Cluster) -> ProposedChild {
-        let acceptance = self.unmet(cluster);
+    fn propose_child(&self, number: usize, cluster: &Cluster) -> ProposedChild {
+        let acceptance = self.unmet_criteria(cluster);
         let is_fewer = acceptance.len() < self.parent.acceptance.len();
         let goal = if is_fewer { goal(cluster) } else { short_goal(number, cluster, length(self.parent.goal())) };
         ProposedChild {
@@ -280,7 +280,7 @@ impl Split<'_> {
     }
 
     /// Returns the parent's criteria that the error messages mention.
-    fn unmet(&self, cluster: &Cluster) -> Vec<String> {
+    fn unmet_criteria(&self, cluster: &Cluster) -> Vec<String> {
         let is_unmet =
             |criterion: &&String| cluster.messages.iter().any(|message| message.contains(criterion.as_str()));
         self.parent.acceptance.iter().filter(is_unmet).cloned().collect()
@@ -311,7 +311,7 @@ fn short_goal(number: usize, cluster: &Cluster, limit: usize) -> String {
 
 /// Returns the errors in groups. A single group is divided by file, or else into its errors: a child that has to remove
 /// all of them would not be smaller than its parent.
-fn divided(errors: &[Finding], most: usize) -> Vec<Cluster> {
+fn divide(errors: &[Finding], most: usize) -> Vec<Cluster> {
     let clusters = clusters_at_most(errors, most);
     if clusters.len() != 1 || most < 2 {
         return clusters;

@@ -1,7 +1,7 @@
 //! The built-in verifiers and stakeholders.
 
 use super::config::Stakeholder;
-use super::entry::{Criticality, Gate, Mode, Place, Required, Stage, VerifierEntry, VerifierSettings};
+use super::entry::{Criticality, Gate, Mode, Place, Requirement, Stage, VerifierEntry, VerifierSettings};
 
 /// The built-in verifier that is off unless configured.
 pub(super) const OFF: &str = "style";
@@ -17,7 +17,7 @@ pub(super) fn stakeholders() -> Vec<Stakeholder> {
 /// Returns the built-in verifiers in the order of their stages.
 pub(super) fn verifiers() -> Vec<VerifierEntry> {
     use Criticality::{Advisory, Blocker, Standard};
-    use Required::{IfCommand, IfCriteria, No, Yes};
+    use Requirement::{IfCommand, IfCriteria, No, Yes};
     let built_in = [
         ("build", "architecture", Mode::Shell, Stage::BUILD, Blocker, Yes),
         ("secrets", "security", Mode::Code, Stage::BUILD, Blocker, Yes),

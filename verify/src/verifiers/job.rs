@@ -11,7 +11,7 @@ use crate::task::{Constraint, NextTask, Relationships, TaskSpec};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerifierJob {
     /// The task.
-    pub task: TaskView,
+    pub task: VerifierTask,
     /// The attempt, from 1.
     pub attempt: u32,
     /// The absolute path of the folder with the files of the attempt.
@@ -53,7 +53,7 @@ pub struct KnownKey {
 /// A task as verifiers see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TaskView {
+pub struct VerifierTask {
     /// Its id.
     pub id: String,
     /// Its title.
@@ -79,7 +79,7 @@ pub struct Neighbour {
     pub text: String,
 }
 
-impl From<&TaskSpec> for TaskView {
+impl From<&TaskSpec> for VerifierTask {
     fn from(spec: &TaskSpec) -> Self {
         let around = &spec.relationships;
         Self {
@@ -89,7 +89,7 @@ impl From<&TaskSpec> for TaskView {
             acceptance: spec.acceptance.clone(),
             constraints: spec.constraints.iter().map(in_words).collect(),
             parent: parent(around),
-            next: next(around),
+            next: next_tasks(around),
         }
     }
 }
@@ -104,7 +104,7 @@ fn parent(around: &Relationships) -> Option<Neighbour> {
 }
 
 /// Returns the described tasks, then those of which only the id is known.
-fn next(around: &Relationships) -> Vec<Neighbour> {
+fn next_tasks(around: &Relationships) -> Vec<Neighbour> {
     let described = around.next_tasks.iter().map(|NextTask { id, title, description }| Neighbour {
         id: id.clone().unwrap_or_else(|| title.clone()),
         text: format!("{title}\n{description}").trim().to_owned(),

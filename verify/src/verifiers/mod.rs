@@ -36,5 +36,5 @@
 mod job;
 mod verifier;
 
-pub use job::{Changes, KnownKey, Neighbour, TaskView, VerifierJob};
+pub use job::{Changes, KnownKey, Neighbour, VerifierJob, VerifierTask};
 pub use verifier::{DynVerifier, Verifier, VerifierError, VerifierRegistry};

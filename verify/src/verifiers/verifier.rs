@@ -131,7 +131,7 @@ impl Verifier for Secrets {
     }
 
     async fn verify(&self, job: &VerifierJob) -> Result<VerifierReport, VerifierError> {
-        let known = job.changes.keys.iter().map(known);
+        let known = job.changes.keys.iter().map(key_finding);
         let mut report = VerifierReport::of(known.chain(secrets_in(&job.changes.diff, ID)));
         if job.changes.is_cut {
             let read = job.changes.diff.len();
@@ -141,7 +141,7 @@ impl Verifier for Secrets {
     }
 }
 
-fn known(key: &KnownKey) -> Finding {
+fn key_finding(key: &KnownKey) -> Finding {
     let KnownKey { file, line, variable } = key;
     Finding::error(FindingKind::Secret, format!("the file holds the value of `{variable}`")).at(file, *line)
 }

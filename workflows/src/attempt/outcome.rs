@@ -1,7 +1,7 @@
 //! The outcome of an attempt: after the turns of its agent, after its checks, after its review. Pure.
 
 use serde::{Deserialize, Serialize};
-use superstep::nodes::{Check, Cut, Developed, GivenUp, Verdict, Verified, tampering_message};
+use superstep::nodes::{Check, CutReason, Developed, RefusalDecision, Verdict, Verified, tampering_message};
 use superstep::plan::{Comment, Review};
 
 /// The number of consecutive attempts without changes after which another one is useless.
@@ -58,12 +58,12 @@ impl AttemptOutcome {
     /// Returns the outcome after the turns of an agent.
     pub(crate) fn after_work(worked: &Developed) -> Self {
         match (worked.after.tampered.as_slice(), worked.given_up, &worked.cut) {
-            (_, _, Some(Cut::Stopped(why))) => Self::Cancelled(why.clone()),
+            (_, _, Some(CutReason::Stopped(why))) => Self::Cancelled(why.clone()),
             ([], None, None) => Self::Unjudged,
-            ([], Some(GivenUp::Skip), _) => Self::Skipped,
-            ([], Some(GivenUp::Abort), _) => Self::Aborted,
-            ([], None, Some(Cut::Failed(why))) => Self::Halted(why.clone()),
-            ([], None, Some(Cut::Spent(_))) => Self::Spent,
+            ([], Some(RefusalDecision::Skip), _) => Self::Skipped,
+            ([], Some(RefusalDecision::Abort), _) => Self::Aborted,
+            ([], None, Some(CutReason::Failed(why))) => Self::Halted(why.clone()),
+            ([], None, Some(CutReason::Spent(_))) => Self::Spent,
             (changed, _, _) => Self::Tampered(tampering_message("the agent", changed)),
         }
     }
@@ -95,9 +95,9 @@ impl AttemptOutcome {
             Verdict::Skipped => Self::Skipped,
             Verdict::Aborted => Self::Aborted,
             Verdict::Tampered(what) => Self::Tampered(tampering_message("a reviewer", what)),
-            Verdict::Cut(Cut::Failed(why)) => Self::Halted(why.clone()),
-            Verdict::Cut(Cut::Stopped(why)) => Self::Cancelled(why.clone()),
-            Verdict::Cut(Cut::Spent(_)) => Self::Spent,
+            Verdict::Cut(CutReason::Failed(why)) => Self::Halted(why.clone()),
+            Verdict::Cut(CutReason::Stopped(why)) => Self::Cancelled(why.clone()),
+            Verdict::Cut(CutReason::Spent(_)) => Self::Spent,
         }
     }
 
@@ -109,7 +109,7 @@ impl AttemptOutcome {
 
 /// Returns the failures that checks report, and a missing change.
 pub(super) fn failures(checks: &[Check], is_empty: bool, left_out: &[String]) -> Vec<String> {
-    let failed = checks.iter().filter(|check| !check.passed()).map(Check::report);
+    let failed = checks.iter().filter(|check| !check.has_passed()).map(Check::report);
     failed.chain(is_empty.then(|| changed_nothing(left_out))).collect()
 }
 
@@ -144,6 +144,6 @@ pub(crate) fn open_comments(before: &[Comment], review: &Review) -> Vec<Comment>
     let is_settled = |comment: &&Comment| review.resolved_ids.contains(&comment.id);
     let is_repeated = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
     let left = before.iter().filter(|comment| !is_settled(comment) && !is_repeated(comment)).cloned();
-    let new = review.clone().numbered(before.iter().map(|comment| comment.id.as_str())).comments;
+    let new = review.clone().with_comment_ids(before.iter().map(|comment| comment.id.as_str())).comments;
     left.chain(new).collect()
 }

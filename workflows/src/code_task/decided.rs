@@ -6,7 +6,9 @@ use superstep_base::time::{millis, rfc3339};
 
 use super::state::{Attempt, CodeTaskState, CodeTaskStateUpdate as Update, Obstacle, OutputChange, TaskOutcome};
 use super::step::AfterDecide;
-use superstep::decide::{AttemptKind, Case, Decision, DecisionRecord, History, Kind, Override, RecordedAttempt, Rules};
+use superstep::decide::{
+    AttemptHistory, AttemptId, AttemptKind, Case, Decision, DecisionRecord, Kind, Override, Rules,
+};
 use superstep::findings::{Counts, Evidence, Finding, FindingKind, Fingerprint, Identity, Normalizer, VerifierOutput};
 use superstep::graph::{Ctx, NodeError};
 use superstep::nodes::Agents;
@@ -23,7 +25,7 @@ pub(super) async fn decide<C: Agents>(state: Arc<CodeTaskState>, ctx: Ctx<C>) ->
 }
 
 fn update(state: &CodeTaskState, rules: &Rules, at: &str) -> Update {
-    let mut attempt = numbered(state);
+    let mut attempt = with_number(state);
     let mut outputs = in_order(state);
     attempt.is_spent |= state.obstacle == Some(Obstacle::Spent);
     outputs.retain(|output| output.verifier != AGENT);
@@ -31,9 +33,9 @@ fn update(state: &CodeTaskState, rules: &Rules, at: &str) -> Update {
     let mut history = history(state);
     history.record(as_past(&attempt), &mut outputs, &state.settings.run.verifiers);
     let past = history.last().cloned();
-    let over = state.pending.as_ref().map(|over| noted(over, &attempt, state, at));
-    let (decision, granted) = ruled(state, rules, &attempt, (&outputs, &history), over.as_ref());
-    let about = RecordedAttempt {
+    let over = state.pending.as_ref().map(|over| with_note(over, &attempt, state, at));
+    let (decision, granted) = apply_rules(state, rules, &attempt, (&outputs, &history), over.as_ref());
+    let about = AttemptId {
         task_id: state.spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default(),
         run_id: state.start.as_ref().map(|start| start.run.clone()).unwrap_or_default(),
         attempt: attempt.number,
@@ -51,7 +53,7 @@ fn update(state: &CodeTaskState, rules: &Rules, at: &str) -> Update {
 }
 
 /// Returns the attempt with a unique number.
-fn numbered(state: &CodeTaskState) -> Attempt {
+fn with_number(state: &CodeTaskState) -> Attempt {
     let attempt = state.attempt.clone();
     let is_decided = state.attempts.last().is_some_and(|line| line.past.number >= attempt.number);
     if !is_decided {
@@ -68,9 +70,9 @@ fn as_past(attempt: &Attempt) -> superstep::decide::Attempt {
     superstep::decide::Attempt::new(attempt.number, attempt.kind, tree(attempt).map(ToString::to_string))
 }
 
-fn history(state: &CodeTaskState) -> History {
+fn history(state: &CodeTaskState) -> AttemptHistory {
     let base = state.start.as_ref().map(|start| start.base.tree.to_string());
-    History::with(base, state.attempts.iter().map(|line| line.past.clone()))
+    AttemptHistory::with(base, state.attempts.iter().map(|line| line.past.clone()))
 }
 
 /// Returns the reports in the order of the configuration, independent of execution order.
@@ -83,15 +85,15 @@ fn in_order(state: &CodeTaskState) -> Vec<VerifierOutput> {
 }
 
 /// Returns the decision, and the remaining granted attempts.
-fn ruled(
+fn apply_rules(
     state: &CodeTaskState,
     rules: &Rules,
     attempt: &Attempt,
-    (outputs, history): (&[VerifierOutput], &History),
+    (outputs, history): (&[VerifierOutput], &AttemptHistory),
     over: Option<&Override>,
 ) -> (Decision, u32) {
     if let Some(problem) = attempt.unsplit.as_ref().filter(|_| over.is_none()) {
-        return (Decision::unsplit(problem), state.granted);
+        return (Decision::split_rejected(problem), state.granted);
     }
     let (verifiers, policy) = (&state.settings.run.verifiers, state.policy());
     let case = Case {
@@ -108,7 +110,7 @@ fn ruled(
 }
 
 /// Returns the override with its time, and the decision on the same files that it replaces, if any.
-fn noted(over: &Override, attempt: &Attempt, state: &CodeTaskState, at: &str) -> Override {
+fn with_note(over: &Override, attempt: &Attempt, state: &CodeTaskState, at: &str) -> Override {
     let mut over = over.clone();
     if over.note.at.is_empty() {
         over.note.at = at.to_owned();
@@ -131,7 +133,7 @@ fn of_agent(attempt: &Attempt) -> Option<VerifierOutput> {
         stage: "build".into(),
         severity,
         verdict: None,
-        findings: findings.into_iter().map(identified).collect(),
+        findings: findings.into_iter().map(with_fingerprint).collect(),
         evidence: Evidence::default(),
         required: false,
         ms: 0,
@@ -140,7 +142,7 @@ fn of_agent(attempt: &Attempt) -> Option<VerifierOutput> {
 }
 
 /// Sets the fingerprint of a finding, from its kind and message.
-fn identified(finding: Finding) -> Finding {
+fn with_fingerprint(finding: Finding) -> Finding {
     let identity = Identity { verifier: AGENT, kind: &finding.kind, file: None, code: None, text: &finding.message };
     let fingerprint = Fingerprint::of(&identity, &Normalizer::default());
     Finding { fingerprint, ..finding }

@@ -12,8 +12,8 @@ use superstep::decide::{self, AttemptKind, DecisionRecord, Override};
 use superstep::drivers::Usage;
 use superstep::graph::overwrite;
 use superstep::nodes::{
-    AfterGivingUp, Base, BegunTask, Cut, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved, Recorded,
-    Reply, SplitTask, TakenSnapshot, tampering_message,
+    AfterGivingUp, Base, BegunTask, CutReason, Developed, FinishedTask, JoinedChildren, KeptFiles, Moved, Recorded,
+    RefusalDecision, Reply, SplitTask, TakenSnapshot, tampering_message,
 };
 use superstep::spec::TaskSpec;
 
@@ -49,7 +49,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
     };
     let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, base, .. } = developed;
     let spent = match &cut {
-        Some(Cut::Spent(cut)) => Some(cut.clone()),
+        Some(CutReason::Spent(cut)) => Some(cut.clone()),
         _ => None,
     };
     let problem = match (&report, &spent) {
@@ -85,8 +85,8 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         past: None,
     };
     let outcome = given_up.map(|decision| match decision {
-        GivenUp::Skip => TaskOutcome::GaveUp,
-        GivenUp::Abort => TaskOutcome::Cancelled,
+        RefusalDecision::Skip => TaskOutcome::GaveUp,
+        RefusalDecision::Abort => TaskOutcome::Cancelled,
     });
     let update = costing(Role::Developer, usage);
     on_top_of(update, state, base)
@@ -235,7 +235,7 @@ pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
         answered(attempt).granted(granted.saturating_sub(1)).outcome(None)
     };
     match reply {
-        Reply::Raised(raised) => match unfinished(state) {
+        Reply::Raised(raised) => match unfinished_children(state) {
             Some((children, results)) => {
                 let attempt = Attempt { kind: AttemptKind::Children, problem: None, ..attempt };
                 let update = answered(attempt).raised(raised).outcome(None);
@@ -258,7 +258,7 @@ pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
 
 /// Returns the children that a used-up budget has left, after those that have ended, and the results of these; none if no
 /// child was cut short. They go on one by one in the files of the task, which hold what they have done.
-fn unfinished(state: &CodeTaskState) -> Option<(Children, Vec<ChildResult>)> {
+fn unfinished_children(state: &CodeTaskState) -> Option<(Children, Vec<ChildResult>)> {
     let children = state.children.as_ref()?;
     let (spent, ended): (Vec<_>, Vec<_>) = state.results.iter().cloned().partition(|child| child.is_spent);
     if spent.is_empty() {
@@ -291,7 +291,9 @@ pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
     if let Some(left) = left {
         return noted_late(state, left);
     }
-    let Some(commit) = made else { return CodeTaskState::update().notices(new_notices(state, uncommitted(state))) };
+    let Some(commit) = made else {
+        return CodeTaskState::update().notices(new_notices(state, uncommitted_notice(state)));
+    };
     let name = base.at.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
     let attempt = Attempt { base: Some(base), ..state.attempt.clone() };
     let committed = format!("committed as {} on {name}", commit.short());
@@ -299,7 +301,7 @@ pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
 }
 
 /// Returns a notice with the location of finished work that the task does not want committed.
-fn uncommitted(state: &CodeTaskState) -> Vec<String> {
+fn uncommitted_notice(state: &CodeTaskState) -> Vec<String> {
     let is_unwanted = state.spec.as_ref().is_some_and(|spec| !spec.git.commit_on_success);
     let place = state.attempts.last().and_then(|line| line.reference.clone());
     let place = place.filter(|_| state.is_first() && state.is_done() && is_unwanted);

@@ -9,8 +9,8 @@ use crate::attempt::{self, AttemptJob};
 use superstep::drivers::Access;
 use superstep::graph::NodeError;
 use superstep::nodes::{
-    AskJob, Asking, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, FinishJob, Folder, GaveUp,
-    LeftFiles, PrepareJob, Prompt, SnapshotJob, SplitJob, WorktreeJob,
+    AskJob, AskReason, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, FinishJob, Folder,
+    LeftFiles, PrepareJob, Prompt, SnapshotJob, SplitJob, TaskGivenUp, WorktreeJob,
 };
 use superstep::spec::{Attempts, PermissionMode, SplitProposal};
 
@@ -142,7 +142,7 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
     let tampered = state.attempt.tampered.clone();
     let is_current = tampered.is_none();
     let last = state.attempts.last();
-    let question = GaveUp {
+    let question = TaskGivenUp {
         task: spec.id.to_string(),
         title: spec.title.clone(),
         decision: decision.filter(|_| is_current).map_or("GIVE_UP".into(), |made| made.decision.kind.to_string()),
@@ -157,10 +157,10 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
     };
     let asking = match decision {
         Some(made) if is_current && super::decided::is_about_budget(made) => {
-            Asking::Budget(Box::new(state.agent(Role::Developer)))
+            AskReason::Budget(Box::new(state.agent(Role::Developer)))
         }
-        Some(made) if is_current && super::decided::is_left_to_a_person(made) => Asking::Decide,
-        _ => Asking::GaveUp,
+        Some(made) if is_current && super::decided::is_left_to_a_person(made) => AskReason::Decide,
+        _ => AskReason::GaveUp,
     };
     Ok(AskJob::new(question, asking))
 }
@@ -188,6 +188,6 @@ fn left(state: &CodeTaskState, folder: Folder) -> Job<Option<LeftFiles>> {
         return Ok(None);
     }
     let base = state.base()?;
-    let kept = records::kept(state, base.tree.clone())?;
+    let kept = records::attempt_tree(state, base.tree.clone())?;
     Ok(Some(LeftFiles { snapshot: SnapshotJob::new(folder, base), kept }))
 }

@@ -10,23 +10,23 @@ use crate::of_lone_task;
 use superstep::decide::Kind;
 use superstep::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
 use superstep::graph::NodeError;
-use superstep::nodes::{CommitJob, Keep, RecordJob};
+use superstep::nodes::{CommitJob, CommitTarget, RecordJob};
 use superstep::spec::Attempts;
-use superstep::workspace::{KeptTree, TreeId, escaped, reference_name};
+use superstep::workspace::{StoredTree, TreeId, escape_id, reference_name};
 
 /// Returns the name of the run for paths.
-pub(super) fn run(state: &CodeTaskState) -> String {
+pub(super) fn run_name(state: &CodeTaskState) -> String {
     let run = state.start.as_ref().map(|start| start.run.as_str()).unwrap_or("run");
-    escaped(run)
+    escape_id(run)
 }
 
 /// Returns the folder with the records of a run: `runs/RUN` in the user's checkout, wherever that is now.
 pub fn run_folder(state: &CodeTaskState) -> PathBuf {
-    superstep_base::moved::here(stored_folder(state))
+    superstep_base::moved::present_path(stored_folder(state))
 }
 
 fn stored_folder(state: &CodeTaskState) -> PathBuf {
-    state.settings.repository.join(&state.settings.records).join(run(state))
+    state.settings.repository.join(&state.settings.records).join(run_name(state))
 }
 
 /// Returns the digests of the records of a task and its children, by their paths below its folder of records.
@@ -109,7 +109,7 @@ pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
         String::new(),
         format!("Findings: {error} errors, {warning} warnings, {info} infos"),
         format!("Reason: {}", reason.replace('\n', " ")),
-        format!("Run: {}", run(state)),
+        format!("Run: {}", run_name(state)),
         format!("Attempt: {}", state.attempt.number),
         format!("Depth: {}", state.place.depth),
     ];
@@ -121,11 +121,11 @@ pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
 }
 
 /// Returns the commit of the current attempt under its reference.
-pub(super) fn kept(state: &CodeTaskState, tree: TreeId) -> Result<KeptTree, NodeError> {
+pub(super) fn attempt_tree(state: &CodeTaskState, tree: TreeId) -> Result<StoredTree, NodeError> {
     let last = state.attempts.iter().rev().find_map(|line| line.commit.clone());
     let parent = last.or_else(|| state.start.as_ref()?.base.at.commit.clone());
     let reference = reference(state, state.attempt.number);
-    Ok(KeptTree { reference, parent, tree, message: message(state)?, at: 0 })
+    Ok(StoredTree { reference, parent, tree, message: message(state)?, at: 0 })
 }
 
 /// Returns the record of the current attempt.
@@ -136,15 +136,15 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     let files = files.ok_or_else(|| NodeError::permanent("an attempt is recorded before its files were noted"))?;
     let message = message(state)?;
     let keep = if !files.leaked.is_empty() {
-        Keep::Nowhere
+        CommitTarget::Nowhere
     } else if spec.git.attempts == Attempts::Branch && state.is_first() && !has_secrets(&state.outputs) {
         let commit = CommitJob::new(start.folder.clone(), state.position()?, Some(files.tree.clone()), message);
         let commit = commit.task(spec.id.to_string()).attempt(number);
         let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == Kind::Done);
         let start = state.attempt.is_behind.then(|| Box::new(start.base.clone()));
-        Keep::Branch { commit: Box::new(commit), start, or: kept(state, files.tree.clone())?, is_last }
+        CommitTarget::Branch { commit: Box::new(commit), start, or: attempt_tree(state, files.tree.clone())?, is_last }
     } else {
-        Keep::Reference(kept(state, files.tree.clone())?)
+        CommitTarget::Reference(attempt_tree(state, files.tree.clone())?)
     };
     Ok(RecordJob::new(state.checkout(), state.base()?, files.tree, directory(state, number))
         .keep(keep)

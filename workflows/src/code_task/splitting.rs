@@ -11,7 +11,7 @@ use super::step::CodeStep;
 use superstep::decide::{AttemptKind, Kind};
 use superstep::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 use superstep::graph::Worker;
-use superstep::nodes::{Base, Prompt, ToSplit};
+use superstep::nodes::{Base, Prompt, SplitInput};
 use superstep::spec::{ChildOrder, Split, SplitProblem, SplitProposal, TaskSpec};
 
 /// The number of findings in a group that the prompt shows with their message; the others are fingerprints only.
@@ -41,7 +41,7 @@ fn with_findings(state: &CodeTaskState, mut child: TaskSpec) -> TaskSpec {
 }
 
 /// Returns the errors that children must cover: the repeated ones, otherwise all of the last attempt.
-fn repeated(state: &CodeTaskState) -> Vec<Fingerprint> {
+fn errors_to_cover(state: &CodeTaskState) -> Vec<Fingerprint> {
     let repeated = state.decision.as_ref().map(|made| made.decision.repeated.clone()).unwrap_or_default();
     if !repeated.is_empty() {
         return repeated;
@@ -52,7 +52,7 @@ fn repeated(state: &CodeTaskState) -> Vec<Fingerprint> {
 /// Calls `then` with the context of the split.
 fn with_split<T>(state: &CodeTaskState, then: impl FnOnce(&Split<'_>) -> T) -> Option<T> {
     let parent = state.spec.as_ref()?;
-    let repeated = repeated(state);
+    let repeated = errors_to_cover(state);
     let reason = state.decision.as_ref().map(|made| made.decision.reason.as_str()).unwrap_or_default();
     let split =
         Split { parent, lineage: &state.place.lineage, repeated: &repeated, attempt: state.attempt.number, reason };
@@ -89,7 +89,7 @@ pub(super) fn children(state: &CodeTaskState, proposal: Option<&SplitProposal>) 
 
 /// Returns the findings that children must remove, each once.
 fn to_settle(state: &CodeTaskState) -> Vec<Finding> {
-    let repeated = repeated(state);
+    let repeated = errors_to_cover(state);
     with_case(state, |case| case.actionable(&repeated))
 }
 
@@ -104,7 +104,7 @@ pub(super) fn prompt(state: &CodeTaskState, refused: &[String]) -> Prompt {
         .map(|(line, nth): (_, u32)| format!("attempt {nth}: {} ({})", line.decision, line.reason))
         .collect();
     let attempts = state.attempts.len();
-    let split = ToSplit { attempts, clusters: &clusters, tried: &tried, refused, most: state.policy().max_children };
+    let split = SplitInput { attempts, clusters: &clusters, tried: &tried, refused, most: state.policy().max_children };
     Prompt::splitter(&state.brief().unwrap_or_default(), &split)
 }
 
@@ -138,7 +138,7 @@ pub(super) fn child_tasks(state: &CodeTaskState) -> Vec<CodeTask> {
             lineage: state.place.lineage.iter().cloned().chain(own).collect(),
             expected: [children.of_others(nth), state.place.expected.clone()].concat(),
             spent,
-            raised: state.place.raised.later(state.raised),
+            raised: state.place.raised.latest(state.raised),
         };
         CodeTask { spec: spec.clone(), place, settings: state.settings.clone() }
     };

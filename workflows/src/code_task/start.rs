@@ -231,7 +231,7 @@ impl TaskStart {
         let workspace = Workspace::open(&folder).await?;
         let root = workspace.root().to_owned();
         profile.origin = origin(&root);
-        let found = found(verifiers, &file, &root);
+        let found = find_verifiers(verifiers, &file, &root);
         let config = match &found {
             Some(config) => VerifierConfig::parse(&text(config)?, &config.display().to_string())?,
             None => VerifierConfig::default(),
@@ -258,7 +258,7 @@ fn text(file: &Path) -> Result<String, TaskStartError> {
 }
 
 /// Returns the verifiers' file: the named one, the one beside the task, or the one in the root of the repository.
-fn found(named: Option<PathBuf>, task: &Path, root: &Path) -> Option<PathBuf> {
+fn find_verifiers(named: Option<PathBuf>, task: &Path, root: &Path) -> Option<PathBuf> {
     let beside = task.with_file_name(VERIFIERS);
     named.or_else(|| [beside, root.join(VERIFIERS)].into_iter().find(|file| file.exists()))
 }

@@ -2,17 +2,18 @@
 //! decisions, findings and costs, its children, its interrupts.
 
 use serde::Serialize;
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 
 use super::state::{AttemptLine, CodeTask, CodeTaskState, ReadTask, TaskOutcome};
-use crate::texts::{Made, budget_command, budget_lines, describe_budget, usage_lines};
+use crate::texts::{RunWork, budget_command, budget_lines, describe_budget, usage_lines};
 use superstep::drivers::dollars;
 use superstep::graph::{HumanQuestion, NodeError, Reply};
 use superstep::nodes::{
-    AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, GaveUp, PlannedVerifier, Prompt, planned_verifier,
+    AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, PlannedVerifier, Prompt, TaskGivenUp,
+    plan_verifier,
 };
 use superstep::spec::{Criticality, Mode, Policy, Step};
-use superstep::verifiers::TaskView;
+use superstep::verifiers::VerifierTask;
 
 /// The maximum number of findings shown of the last attempt.
 const MAX_FINDINGS: usize = 10;
@@ -47,11 +48,11 @@ fn work_lines(state: &CodeTaskState) -> Vec<String> {
     let has_commit = state.position().is_ok_and(|base| base.at.commit != start.base.at.commit);
     let repository = &state.settings.repository;
     let (came_from, is_complete) = (start.came_from.as_ref(), state.is_done());
-    Made { repository, start: &start.base, came_from, commits: has_commit.into(), is_complete }.lines()
+    RunWork { repository, start: &start.base, came_from, commits: has_commit.into(), is_complete }.lines()
 }
 
 /// Returns the commands that decide on a task in place of the rules, without program and thread.
-fn decide_commands(question: &GaveUp) -> Vec<String> {
+fn decide_commands(question: &TaskGivenUp) -> Vec<String> {
     let done = "override DONE --why 'why it is done'";
     let split = question.may_split.then_some("override SPLIT --why 'why it is to be split'");
     std::iter::once(done).chain(split).map(str::to_owned).collect()
@@ -104,8 +105,9 @@ pub fn label(child: &CodeTask) -> String {
 }
 
 /// Describes the interrupt of a task that was given up, with its findings and the location of its work.
-fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
-    let GaveUp { task, title, decision, rule, reason, attempt, findings, salvage, cost, problem, may_split } = question;
+fn describe_question(state: &CodeTaskState, question: &TaskGivenUp) -> String {
+    let TaskGivenUp { task, title, decision, rule, reason, attempt, findings, salvage, cost, problem, may_split } =
+        question;
     let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
     let mut lines = vec![
         format!("task {task}: {title}"),
@@ -122,12 +124,12 @@ fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
     }
     if let Some(salvage) = salvage {
         lines.push("its work is kept in git; look at all of it with".into());
-        lines.push(format!("  git -C {} show {salvage}", here(&state.settings.repository).display()));
+        lines.push(format!("  git -C {} show {salvage}", present_path(&state.settings.repository).display()));
     }
     lines.join("\n")
 }
 
-impl HumanQuestion<CodeTaskState> for GaveUp {
+impl HumanQuestion<CodeTaskState> for TaskGivenUp {
     const EXIT_CODE: u8 = 11;
 
     fn decide(&self, reply: &Reply) -> Option<AfterGivingUp> {
@@ -233,7 +235,7 @@ impl DryRun {
                     mode: entry.mode,
                     criticality: entry.gate.criticality,
                     skipped: entry.skipped,
-                    planned: planned_verifier(entry, &TaskView::from(&spec), &state.checkout()).await?,
+                    planned: plan_verifier(entry, &VerifierTask::from(&spec), &state.checkout()).await?,
                 });
             }
         }

@@ -9,13 +9,13 @@ use super::state::{Attempt, CodeTaskState, CodeTaskStateUpdate as Update, Obstac
 use super::step::CodeStep;
 use crate::Role;
 use superstep::decide::may_run;
-use superstep::findings::{Evidence, Severity, Skipped, VerifierOutput};
+use superstep::findings::{Evidence, Severity, SkipReason, VerifierOutput};
 use superstep::graph::{Ctx, NodeError, Worker};
 use superstep::nodes::{
-    Agents, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier, tampering_message,
+    Agents, RunVerifier, VerifierHost, VerifierRun, plan_verifier, run_verifier, tampering_message,
 };
 use superstep::spec::{Mode, VerifierEntry};
-use superstep::verifiers::TaskView;
+use superstep::verifiers::VerifierTask;
 
 pub(super) const VERIFIER: Worker<CodeStep, RunVerifier> = Worker::new(CodeStep::Verifier);
 
@@ -75,7 +75,7 @@ fn task(state: &CodeTaskState, entry: &VerifierEntry) -> Result<RunVerifier, Nod
     let tree = files.map_or_else(|| start.base.tree.clone(), |files| files.tree.clone());
     Ok(RunVerifier {
         entry: entry.clone(),
-        task: TaskView::from(spec),
+        task: VerifierTask::from(spec),
         attempt: state.attempt.number,
         folder: start.folder.clone(),
         base: state.base()?,
@@ -94,15 +94,15 @@ fn task(state: &CodeTaskState, entry: &VerifierEntry) -> Result<RunVerifier, Nod
 pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> Result<Update, NodeError> {
     if task.entry.skipped {
         let look = |_| async {
-            let planned = planned_verifier(&task.entry, &task.task, &task.folder).await?;
+            let planned = plan_verifier(&task.entry, &task.task, &task.folder).await?;
             Ok::<_, NodeError>(planned.command.is_some())
         };
         let has_command = ctx.effect("skipped", &task.entry.id, look).await?;
-        let output = skipped(&task, has_command);
+        let output = skipped_output(&task, has_command);
         emit_verified(&task, &output, &ctx).await?;
         return Ok(CodeTaskState::update().outputs(OutputChange::Add(Box::new(output))));
     }
-    let RanVerifier { output, usage, raised, notices, tampered, is_spent } = run_verifier(&task, &ctx).await?;
+    let VerifierRun { output, usage, raised, notices, tampered, is_spent } = run_verifier(&task, &ctx).await?;
     emit_verified(&task, &output, &ctx).await?;
     let update = done::costing(Role::Verifier, usage).raised(raised).notices(notices);
     let update = match (tampered.is_empty(), is_spent) {
@@ -130,7 +130,7 @@ async fn emit_verified<C: Agents>(task: &RunVerifier, output: &VerifierOutput, c
     ctx.effect(format!("verifier/{}/told", output.verifier), &output.severity, emit).await
 }
 
-fn skipped(task: &RunVerifier, has_command: bool) -> VerifierOutput {
+fn skipped_output(task: &RunVerifier, has_command: bool) -> VerifierOutput {
     let VerifierEntry { id, stakeholder, place, gate, .. } = &task.entry;
     let required = gate.required.holds(!task.task.acceptance.is_empty(), has_command);
     VerifierOutput {
@@ -143,6 +143,6 @@ fn skipped(task: &RunVerifier, has_command: bool) -> VerifierOutput {
         evidence: Evidence::default(),
         required,
         ms: 0,
-        skipped: Some(Skipped::Flag),
+        skipped: Some(SkipReason::Flag),
     }
 }

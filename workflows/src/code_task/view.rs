@@ -67,12 +67,12 @@ impl CodeTaskState {
     /// Returns the folder of its children's worktrees.
     pub(super) fn worktrees(&self) -> PathBuf {
         let own = self.spec.as_ref().map(|spec| format!("below-{}", spec.id)).unwrap_or_default();
-        self.home().join("worktrees").join(super::records::run(self)).join(own)
+        self.home().join("worktrees").join(super::records::run_name(self)).join(own)
     }
 
     /// Returns the effective limits of the run.
     pub(super) fn budget(&self) -> RunLimits {
-        self.place.raised.later(self.raised).over(self.settings.profile.budget)
+        self.place.raised.latest(self.raised).apply_to(self.settings.profile.budget)
     }
 
     pub(super) fn agent(&self, role: Role) -> AgentSpec {
@@ -104,7 +104,7 @@ impl CodeTaskState {
         let code_task = BriefTask {
             depth: self.place.depth,
             constraints: spec.constraints.iter().map(constraint).collect(),
-            related: related(spec),
+            related: relation_lines(spec),
             origin: super::splitting::origin(self),
         };
         Ok(Brief {
@@ -134,7 +134,7 @@ pub(super) fn constraint(constraint: &Constraint) -> String {
     }
 }
 
-fn related(spec: &TaskSpec) -> Vec<String> {
+fn relation_lines(spec: &TaskSpec) -> Vec<String> {
     let relationships = &spec.relationships;
     let parent = relationships.parent_id.as_ref().map(|id| match &relationships.parent_snapshot {
         Some(text) => format!("part of {id}: {text}"),

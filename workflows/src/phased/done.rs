@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::view::{dropped, not_approved, phases};
+use super::view::{dropped_notices, not_approved, phases};
 use crate::Role;
 use crate::attempt::open_comments;
 use crate::phases::{
@@ -13,7 +13,7 @@ use crate::task_based::done::{cancelled, completed, spend};
 use crate::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine};
 use superstep::graph::overwrite;
 use superstep::nodes::{
-    BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, tampering_message,
+    BegunPhase, Collision, Finalized, IntegrationResult, PlannedPhases, Reviewed, Verdict, tampering_message,
 };
 use superstep::plan::Comment;
 
@@ -36,7 +36,7 @@ pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Upd
     }
     let phases = phases(&plan, &before, &skipped);
     let first = phases.iter().find(|phase| !phase.is_closed()).map_or(0, |phase| phase.phase_index);
-    let notices = [not_approved(&phases, &before), dropped(state, &phases, &before)].concat();
+    let notices = [not_approved(&phases, &before), dropped_notices(state, &phases, &before)].concat();
     let kept: BTreeSet<&String> = open_ids(&phases).collect();
     let gone = state.phased.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
     let gone: WorkChange = gone.collect();
@@ -79,7 +79,7 @@ pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
         return update().phase(state.phased.phase.with(PhaseStanding::Aborted));
     }
     let is_next = matches!(state.phased.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
-    let update = if is_next { closed(state, update()) } else { update() };
+    let update = if is_next { close_phase(state, update()) } else { update() };
     let (index, mut work) = match state.next_phase().filter(|_| is_next) {
         Some(next) => (next, PhaseWork { plan_file: plan_file_after(state), ..PhaseWork::default() }),
         None => (state.phased.phase_index, state.phased.phase.clone()),
@@ -93,7 +93,7 @@ pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
         ..phase.clone()
     };
     let unmet = state.unmet(&phase);
-    let started = if unmet.is_empty() { started(&phase) } else { blocked(&phase, &unmet) };
+    let started = if unmet.is_empty() { start_subtasks(&phase) } else { fail_unmet(&phase, &unmet) };
     work = PhaseWork { base: Some(prepared.base), plan: prepared.plan, standing: PhaseStanding::Working, ..work };
     work.allowed = work.allowed.max(state.request.profile.phased.max_attempts);
     update
@@ -111,7 +111,7 @@ fn plan_file_after(state: &ExecutionState) -> PlanFileStanding {
 }
 
 /// Returns the subtasks that start now.
-fn started(phase: &PhaseState) -> Vec<SubtaskState> {
+fn start_subtasks(phase: &PhaseState) -> Vec<SubtaskState> {
     let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
     let start = |subtask: &SubtaskState| SubtaskState {
         status: PhaseStatus::Running,
@@ -123,7 +123,7 @@ fn started(phase: &PhaseState) -> Vec<SubtaskState> {
 }
 
 /// Returns the subtasks that a person must decide on before any subtask starts.
-fn blocked(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> {
+fn fail_unmet(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> {
     let refuse = |(id, why): &(String, String)| {
         let line = phase.subtask(id)?.clone();
         Some(SubtaskState { status: PhaseStatus::Failed, error: Some(why.clone()), ..line })
@@ -132,7 +132,7 @@ fn blocked(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> 
 }
 
 /// Closes the previous phase: its work is on the branch, or it was left out.
-fn closed(state: &ExecutionState, update: Update) -> Update {
+fn close_phase(state: &ExecutionState, update: Update) -> Update {
     let phase = state.this_phase();
     let approved = state.phased.phase.standing == PhaseStanding::Approved;
     let status = if approved { PhaseStatus::Completed } else { PhaseStatus::Failed };
@@ -167,14 +167,14 @@ pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
     works().any(|work| work.paused.is_some()).then_some(PhaseStanding::Spent)
 }
 
-pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Update {
-    let Integrated { commits, tip, tree, collision, salvage, waived, mut notices } = integrated;
+pub(super) fn integrate(state: &ExecutionState, integrated: IntegrationResult) -> Update {
+    let IntegrationResult { commits, tip, tree, collision, salvage, waived, mut notices } = integrated;
     let (left_out, new) = dependents_of_skipped(state);
     notices.extend(new);
     if let Some(standing) = obstacle(state) {
         let (paused, works) = put_aside(state, &standing);
         let lines = PhaseChange::Subtasks([left_out, paused].concat());
-        return stopped(state, standing).phases(lines).works(works).notices(state.new_notices(notices));
+        return stop_phase(state, standing).phases(lines).works(works).notices(state.new_notices(notices));
     }
     let phase = state.this_phase();
     let mut lines = left_out;
@@ -202,15 +202,15 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
         return update.phases(PhaseChange::Subtasks(lines)).phase(work);
     };
     work.collided.extend(salvage.clone());
-    let (update, line, standing) = collided(state, update, &phase, (id, collision), salvage);
+    let (update, line, standing) = handle_collision(state, update, &phase, (id, collision), salvage);
     lines.extend(line);
     work.standing = standing;
     let update = update.phases(PhaseChange::Subtasks(lines));
-    waiting(failed(update, phase, &work.standing), &work.standing).phase(work)
+    waiting(mark_failed(update, phase, &work.standing), &work.standing).phase(work)
 }
 
 /// Marks a halted phase as failed until a person decides otherwise.
-fn failed(update: Update, phase: PhaseState, standing: &PhaseStanding) -> Update {
+fn mark_failed(update: Update, phase: PhaseState, standing: &PhaseStanding) -> Update {
     if !matches!(standing, PhaseStanding::Halted { .. }) {
         return update;
     }
@@ -250,7 +250,7 @@ fn dependents_of_skipped(state: &ExecutionState) -> (Vec<SubtaskState>, Vec<Stri
 }
 
 /// Handles a subtask whose work could not be integrated: it runs again, or a person decides.
-fn collided(
+fn handle_collision(
     state: &ExecutionState,
     update: Update,
     phase: &PhaseState,
@@ -285,8 +285,8 @@ fn collided(
 }
 
 /// Stops the phase for a person's decision, or because of one.
-fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
-    waiting(failed(update(), state.this_phase(), &standing), &standing).phase(state.phased.phase.with(standing))
+fn stop_phase(state: &ExecutionState, standing: PhaseStanding) -> Update {
+    waiting(mark_failed(update(), state.this_phase(), &standing), &standing).phase(state.phased.phase.with(standing))
 }
 
 fn waiting(update: Update, standing: &PhaseStanding) -> Update {
@@ -309,8 +309,11 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
         Verdict::Accepted => (work, None, PhaseStanding::Approved),
         Verdict::Judged(review) => {
             let passed = review.passes();
-            let result =
-                PhaseReview { approved: passed, severity: review.gravest(), comments: review.comments.clone() };
+            let result = PhaseReview {
+                approved: passed,
+                severity: review.highest_severity(),
+                comments: review.comments.clone(),
+            };
             let comments: Vec<Comment> = if passed { vec![] } else { open_comments(&work.comments, &review) };
             let rejections = work.rejections + u32::from(!passed);
             let standing = match passed {
@@ -345,7 +348,7 @@ fn times(count: u32) -> String {
 
 /// Restarts the whole phase from the commit before it.
 pub(super) fn retry(state: &ExecutionState, salvage: Vec<String>) -> Update {
-    let mut salvage = [state.kept(), salvage].concat();
+    let mut salvage = [state.salvage_references(), salvage].concat();
     salvage.sort();
     salvage.dedup();
     let work = PhaseWork { retry_reason: Some(rejection(&state.phased.phase.comments)), ..state.phased.phase.clone() };
@@ -396,6 +399,6 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
     let base = Some(finalized.moved.base.clone());
     let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phased.phase.clone() };
     let is_open = matches!(state.phased.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
-    let update = if is_open { closed(state, update()) } else { update() };
+    let update = if is_open { close_phase(state, update()) } else { update() };
     completed(update, finalized).phase(work)
 }

@@ -91,7 +91,7 @@ pub fn graph<C: Agents>() -> Compiled<C> {
         .add_conditional_edges(PhaseStep::HumanApproval, after_approval)
         .add_edge(PhaseStep::Tasks, END)
         .add_conditional_edges(PhaseStep::Halt, after_halt);
-    compiled(graph)
+    compile_unlimited(graph)
 }
 
 /// Adds the nodes and edges between the preparation of the repository and the end.
@@ -126,7 +126,7 @@ fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
         .add_edge(PhaseStep::RetryPhase, PhaseStep::BeginPhase))
 }
 
-fn compiled<C: Agents>(graph: Phases<C>) -> Compiled<C> {
+fn compile_unlimited<C: Agents>(graph: Phases<C>) -> Compiled<C> {
     graph.compile().map(|graph| graph.recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
 }
 

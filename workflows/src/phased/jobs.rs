@@ -75,10 +75,10 @@ pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
     }
     let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
     let task = |subtask: &SubtaskState| plan.tasks().find(|task| task.id.as_str() == subtask.subtask_id);
-    open.filter_map(|subtask| Some(assigned(state, subtask, &plan, &task(subtask)?))).collect()
+    open.filter_map(|subtask| Some(assign_subtask(state, subtask, &plan, &task(subtask)?))).collect()
 }
 
-fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Task<'_>) -> Subtask {
+fn assign_subtask(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Task<'_>) -> Subtask {
     let (phase, work) = (state.this_phase(), state.work(&line.subtask_id));
     let base = state.phase_base().ok().and_then(|base| base.at.commit);
     // After a collision it starts on the integrated work, otherwise on commits that people made for it.
@@ -242,11 +242,11 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
     Ok(HaltPhaseJob::new(agent, state.folder(), state.worktrees(), reference)
         .question((state.phased.phase.standing != PhaseStanding::Spent).then_some(question))
         .kept(state.to_keep())
-        .salvage(state.kept().into_iter().chain(state.phased.phase.salvage.clone()).collect())
+        .salvage(state.salvage_references().into_iter().chain(state.phased.phase.salvage.clone()).collect())
         .file(state.plan_file())
         .accepted(accepted)
         .unfit(unfit(state))
-        .unattended(unattended(state))
+        .unattended(unattended_decision(state))
         .back(own.zip(task_based::jobs::back(state))))
 }
 
@@ -258,7 +258,7 @@ fn unfit(state: &ExecutionState) -> Option<String> {
         .then(|| reason.clone())
 }
 
-fn unattended(state: &ExecutionState) -> Option<AfterHalt> {
+fn unattended_decision(state: &ExecutionState) -> Option<AfterHalt> {
     match state.phased.phase.standing {
         PhaseStanding::Aborted => Some(AfterHalt::Abort),
         PhaseStanding::Halted { cause: HaltCause::Tampering, .. } => None,
@@ -277,7 +277,7 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
 
 /// Returns an empty commit job, because all phases are committed already.
 fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> CommitJob {
-    let at = superstep::workspace::Standing { commit, ..base.at };
+    let at = superstep::workspace::BranchPositions { commit, ..base.at };
     CommitJob::new(state.folder(), Base { at, tree: base.tree }, None, String::new()).attempt(0)
 }
 

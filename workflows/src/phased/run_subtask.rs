@@ -83,7 +83,7 @@ pub(super) async fn run<C: Agents>(
 ) -> Result<Update, NodeError> {
     let lane = &subtask.lane;
     let place = lane.enter(&ctx).await?;
-    let before = lane.stopped(&ctx).await?;
+    let before = lane.stop_reason(&ctx).await?;
     let (started, run) = match before {
         Some(why) => (None, SubtaskRun { progress: cancelled(&subtask, why), ..SubtaskRun::default() }),
         None => {

@@ -7,16 +7,16 @@ use crate::attempt::{AttemptOutcome as Outcome, Checked, chosen_models, open_com
 use crate::phases::{Progress, SubtaskRun, SubtaskRunUpdate as Update};
 use crate::texts::counted;
 use superstep::drivers::Usage;
-use superstep::nodes::{Base, Cut, Developed, Reviewed, Unready, Verdict, Verified, Worktree};
+use superstep::nodes::{Base, CutReason, Developed, Reviewed, Verdict, Verified, Worktree, WorktreeProblem};
 use superstep::workspace::TreeId;
 
 pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
     let Worktree { folder, base, problem, notices } = made;
     let before = run.subtask.progress.clone().unwrap_or_default();
     let standing = match problem {
-        Some(Unready::Stopped(why)) => Outcome::Cancelled(why),
-        Some(Unready::Tampered(why)) => Outcome::Tampered(why),
-        Some(Unready::Failed(why)) => Outcome::Halted(why),
+        Some(WorktreeProblem::Stopped(why)) => Outcome::Cancelled(why),
+        Some(WorktreeProblem::Tampered(why)) => Outcome::Tampered(why),
+        Some(WorktreeProblem::Failed(why)) => Outcome::Halted(why),
         None if run.subtask.progress.is_some() && before.from.is_none() => Outcome::Verified, // its review was cut short
         None => Outcome::Unjudged,
     };
@@ -30,8 +30,8 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
     let Developed { session, usage, after, model, cut, base, unfolded, .. } = worked;
     let before = run.progress.clone();
     let from = match cut {
-        Some(Cut::Spent(from)) => Some(from),
-        Some(Cut::Failed(_) | Cut::Stopped(_)) | None => None,
+        Some(CutReason::Spent(from)) => Some(from),
+        Some(CutReason::Failed(_) | CutReason::Stopped(_)) | None => None,
     };
     let next = Progress {
         attempts: before.attempts + u32::from(from.is_none()),

@@ -115,7 +115,7 @@ impl ExecutionState {
     }
 
     /// Returns the references that hold work of the current phase.
-    pub(super) fn kept(&self) -> Vec<String> {
+    pub(super) fn salvage_references(&self) -> Vec<String> {
         let phase = self.this_phase();
         let works = phase.subtasks.iter().filter_map(|subtask| self.phased.works.get(&subtask.subtask_id));
         let kept = works.filter_map(|work| work.salvage.clone());
@@ -175,7 +175,7 @@ pub(super) fn not_approved(phases: &[PhaseState], before: &[PhaseState]) -> Vec<
 }
 
 /// Returns notices for the subtasks that another plan drops, with the references of their work.
-pub(super) fn dropped(state: &ExecutionState, phases: &[PhaseState], before: &[PhaseState]) -> Vec<String> {
+pub(super) fn dropped_notices(state: &ExecutionState, phases: &[PhaseState], before: &[PhaseState]) -> Vec<String> {
     let lines = before.iter().flat_map(|phase| phase.subtasks.iter().map(move |line| (phase, line)));
     let gone = lines.filter(|(_, line)| phases.iter().all(|phase| phase.subtask(&line.subtask_id).is_none()));
     let name = |(phase, line): (&PhaseState, &SubtaskState)| {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use superstep::plan::{Comment, Severity};
+use superstep::plan::{Comment, CommentSeverity};
 
 /// The status of a phase or of a subtask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct PhaseReview {
     /// Set if the work passed.
     pub approved: bool,
     /// The highest severity of the comments.
-    pub severity: Severity,
+    pub severity: CommentSeverity,
     /// The findings.
     pub comments: Vec<Comment>,
 }

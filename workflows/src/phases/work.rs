@@ -11,9 +11,9 @@ use crate::attempt::{AttemptOutcome, SubtaskWords};
 use crate::{Profile, Role};
 use superstep::drivers::{RunLimits, SessionRef, Usage};
 use superstep::graph::State;
-use superstep::nodes::{Base, Brief, Check, Collision, Content, CutOff, Folder, Lane};
+use superstep::nodes::{Base, Brief, Check, Collision, Content, Folder, Lane, UnfinishedTurn};
 use superstep::plan::Comment;
-use superstep::workspace::{CommitId, Standing, TreeId};
+use superstep::workspace::{BranchPositions, CommitId, TreeId};
 
 /// The current phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -276,7 +276,7 @@ pub struct Progress {
     pub base: Option<Base>,
     /// The start of its last turn, if what was moved in git during it could not be put back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unfolded: Option<Standing>,
+    pub unfolded: Option<BranchPositions>,
     /// Its files.
     pub tree: Option<TreeId>,
     /// The files at the last review.
@@ -299,7 +299,7 @@ pub struct Progress {
     #[serde(default)]
     pub left_out: Vec<String>,
     /// The point at which the last turn exceeded the budget.
-    pub from: Option<CutOff>,
+    pub from: Option<UnfinishedTurn>,
     /// The models that a person chose.
     pub models: BTreeMap<Role, String>,
     /// The outcome of the last attempt.

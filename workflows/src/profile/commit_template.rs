@@ -73,7 +73,7 @@ impl CommitTemplate {
             Some(_) => text,
             None => without_issue(&text),
         };
-        filled(&text, &[("issue", issue.unwrap_or_default()), ("title", &title), ("task", task)])
+        fill_slots(&text, &[("issue", issue.unwrap_or_default()), ("title", &title), ("task", task)])
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn of_lone_task(template: &CommitTemplate, title: &str, task: &str) -
 }
 
 /// Replaces each slot once, so that a value with braces stays as it is.
-fn filled(text: &str, values: &[(&str, &str)]) -> String {
+fn fill_slots(text: &str, values: &[(&str, &str)]) -> String {
     let (mut message, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('{') {
         message.push_str(before);

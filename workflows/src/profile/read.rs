@@ -10,7 +10,7 @@ use superstep_base::settings::Problems;
 use super::choices::Role;
 use super::commit_template::CommitTemplate;
 use super::settings::{self, AgentSettings, Api, Endpoint, Profile, Tools, TurnLimits};
-use super::table::{ProfileError, Table, parse, set};
+use super::table::{ProfileError, Table, parse, set_if_some};
 
 impl Profile {
     /// Reads a profile from a file.
@@ -48,10 +48,10 @@ impl Profile {
         self.take_limits(&mut table);
         self.take_plan(&mut table);
         self.take_reviews(&mut table);
-        set(&mut self.name, table.text("name", owned).map(|(_, name)| name));
-        set(&mut self.working_dir, table.text("working_dir", path).map(|(_, path)| path));
+        set_if_some(&mut self.name, table.text("name", any_text).map(|(_, name)| name));
+        set_if_some(&mut self.working_dir, table.text("working_dir", path).map(|(_, path)| path));
         let template = table.text("commit_template", CommitTemplate::parse);
-        set(&mut self.commit_template, template.map(|(_, template)| template));
+        set_if_some(&mut self.commit_template, template.map(|(_, template)| template));
         self.tools = table.table("tools").map(|table| tools(table)).unwrap_or_default();
         self.api = table.table("api").map(|table| api(table)).unwrap_or_default();
         for (at, key, driver) in drivers {
@@ -65,7 +65,7 @@ impl Profile {
     /// Collects the drivers with their positions, because their providers are checked later.
     fn take_agents(&mut self, table: &mut Table<'_>, drivers: &mut Vec<(usize, String, DriverName)>) {
         let top = agent(table, drivers);
-        set(&mut self.driver, top.driver);
+        set_if_some(&mut self.driver, top.driver);
         self.model = top.model;
         let Some(mut agents) = table.table("agents") else { return };
         for role in Role::EVERY {
@@ -78,24 +78,24 @@ impl Profile {
     }
 
     fn take_limits(&mut self, table: &mut Table<'_>) {
-        set(&mut self.max_task_review_iterations, table.count("max_task_review_iterations"));
+        set_if_some(&mut self.max_task_review_iterations, table.count("max_task_review_iterations"));
         self.max_review_iterations = table.count("max_review_iterations");
-        set(&mut self.max_plan_revisions, table.count("max_plan_revisions"));
-        set(&mut self.verify_timeout, table.time("verify_timeout"));
+        set_if_some(&mut self.max_plan_revisions, table.count("max_plan_revisions"));
+        set_if_some(&mut self.verify_timeout, table.time("verify_timeout"));
         if let Some(mut limits) = table.table("limits") {
             let TurnLimits { requests, tokens, cost, wall, idle } = &mut self.limits;
-            set(requests, limits.count("requests"));
+            set_if_some(requests, limits.count("requests"));
             *tokens = limits.count("tokens");
             *cost = limits.dollars("cost");
-            set(wall, limits.time("wall"));
-            set(idle, limits.time("idle"));
+            set_if_some(wall, limits.time("wall"));
+            set_if_some(idle, limits.time("idle"));
             limits.end();
         }
         if let Some(mut retry) = table.table("retry") {
             let RetrySettings { attempts, wait, patience } = &mut self.retry;
-            set(attempts, retry.count("attempts"));
-            set(wait, retry.wait("wait"));
-            set(patience, retry.wait("patience"));
+            set_if_some(attempts, retry.count("attempts"));
+            set_if_some(wait, retry.wait("wait"));
+            set_if_some(patience, retry.wait("patience"));
             retry.end();
         }
         if let Some(mut budget) = table.table("budget") {
@@ -110,20 +110,20 @@ impl Profile {
     }
 
     fn take_plan(&mut self, table: &mut Table<'_>) {
-        set(&mut self.tracker, table.choice("tracker"));
-        set(&mut self.plan_dir, table.text("plan_dir", inside).map(|(_, path)| path));
+        set_if_some(&mut self.tracker, table.choice("tracker"));
+        set_if_some(&mut self.plan_dir, table.text("plan_dir", inside).map(|(_, path)| path));
         self.stay_on_branch = table.flag("stay_on_branch");
-        set(&mut self.plan_in_repo, table.flag("plan_in_repo"));
+        set_if_some(&mut self.plan_in_repo, table.flag("plan_in_repo"));
         let context = table.choice("plan_context");
-        set(&mut self.plan_context, context);
-        set(&mut self.phased.plan_context, context);
+        set_if_some(&mut self.plan_context, context);
+        set_if_some(&mut self.phased.plan_context, context);
         self.phased.take(table);
     }
 
     fn take_reviews(&mut self, table: &mut Table<'_>) {
-        set(&mut self.on_exhausted, table.choice("on_exhausted"));
-        set(&mut self.retry_session, table.choice("retry_session"));
-        set(&mut self.final_review, table.flag("final_review"));
+        set_if_some(&mut self.on_exhausted, table.choice("on_exhausted"));
+        set_if_some(&mut self.retry_session, table.choice("retry_session"));
+        set_if_some(&mut self.final_review, table.flag("final_review"));
         let Some((at, types)) = table.texts("review_types") else { return };
         if types.is_empty() {
             table.wrong(at, "review_types", "is empty; name at least one, such as `general`");
@@ -137,7 +137,7 @@ impl Profile {
 fn agent(table: &mut Table<'_>, drivers: &mut Vec<(usize, String, DriverName)>) -> AgentSettings {
     let driver = table.text("driver", driver);
     drivers.extend(driver.iter().map(|(at, name)| (*at, table.path_of("driver"), name.clone())));
-    AgentSettings { driver: driver.map(|(_, name)| name), model: table.text("model", owned).map(|(_, model)| model) }
+    AgentSettings { driver: driver.map(|(_, name)| name), model: table.text("model", any_text).map(|(_, model)| model) }
 }
 
 /// Reads the price of each model. Cached input tokens cost as much as other input tokens by default.
@@ -163,7 +163,7 @@ fn tools(mut table: Table<'_>) -> Tools {
     let tools = Tools {
         shell: table.flag("shell").unwrap_or_default(),
         command_prefix: table.texts("command_prefix").map(|(_, prefix)| prefix).unwrap_or_default(),
-        pass: passed(&mut table),
+        pass: parse_pass(&mut table),
         command_timeout: table.time("command_timeout"),
     };
     table.end();
@@ -171,7 +171,7 @@ fn tools(mut table: Table<'_>) -> Tools {
 }
 
 /// Reads the names of environment variables.
-fn passed(table: &mut Table<'_>) -> Vec<String> {
+fn parse_pass(table: &mut Table<'_>) -> Vec<String> {
     let Some((at, names)) = table.texts("pass") else { return vec![] };
     for name in names.iter().filter(|name| !settings::is_env_name(name)) {
         let shown = if name.contains('=') { "an entry" } else { name };
@@ -212,7 +212,7 @@ fn driver(name: &str) -> Result<DriverName, String> {
     name.parse().map_err(|unknown: UnknownDriver| unknown.to_string())
 }
 
-fn owned(text: &str) -> Result<String, String> {
+fn any_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 

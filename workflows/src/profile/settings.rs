@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use superstep::drivers::{DriverKind, DriverName, Limits, Price, RetrySettings, RunLimits, Shell};
 use superstep::plan::TaskProgress;
-use superstep::workspace::{Furnishings, Origin};
+use superstep::workspace::{Furnishings, RepositoryOrigin};
 
 use super::choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role, Tracker};
 use super::commit_template::CommitTemplate;
-use super::table::{Table, set};
+use super::table::{Table, set_if_some};
 
 /// The configuration of a workflow with coding agents.
 ///
@@ -85,7 +85,7 @@ pub struct Profile {
     pub commit_template: CommitTemplate,
     /// The repository that the run was started with; no key of a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
+    pub origin: Option<RepositoryOrigin>,
 }
 
 /// The settings of a role: the table `[agents.ROLE]`.
@@ -287,18 +287,18 @@ impl Phased {
 
     /// Takes the settings from the table of a profile.
     pub(super) fn take(&mut self, table: &mut Table<'_>) {
-        set(&mut self.enabled, table.flag("enable_phased_execution"));
-        set(&mut self.max_parallel, table.count("max_parallel"));
-        set(&mut self.max_attempts, table.count("max_phase_attempts"));
-        set(&mut self.on_failure, table.choice("on_subtask_failure"));
-        set(&mut self.strict_files, table.flag("strict_files"));
-        set(&mut self.subtask_review, table.flag("subtask_review"));
+        set_if_some(&mut self.enabled, table.flag("enable_phased_execution"));
+        set_if_some(&mut self.max_parallel, table.count("max_parallel"));
+        set_if_some(&mut self.max_attempts, table.count("max_phase_attempts"));
+        set_if_some(&mut self.on_failure, table.choice("on_subtask_failure"));
+        set_if_some(&mut self.strict_files, table.flag("strict_files"));
+        set_if_some(&mut self.subtask_review, table.flag("subtask_review"));
         let Some(mut worktree) = table.table("worktree") else { return };
-        set(&mut self.worktree.setup, worktree.texts("setup").map(|(_, texts)| texts));
+        set_if_some(&mut self.worktree.setup, worktree.texts("setup").map(|(_, texts)| texts));
         let Furnishings { copy, link } = &mut self.worktree.furnishings;
         for (key, list) in [("copy", copy), ("link", link)] {
             let paths = worktree.texts(key).map(|(_, texts)| texts.into_iter().map(Into::into).collect());
-            set(list, paths);
+            set_if_some(list, paths);
         }
         worktree.end();
     }

@@ -25,7 +25,7 @@ pub enum ProfileError {
         source: std::io::Error,
     },
     /// The content is invalid. Displays as a line `FILE:LINE: KEY: …` for each problem.
-    #[error("{}", listed(file, problems))]
+    #[error("{}", format_problems(file, problems))]
     Invalid {
         /// The file.
         file: PathBuf,
@@ -56,7 +56,7 @@ impl ProfileError {
     }
 }
 
-fn listed(file: &std::path::Path, problems: &[ProfileProblem]) -> String {
+fn format_problems(file: &std::path::Path, problems: &[ProfileProblem]) -> String {
     let line = |found: &ProfileProblem| {
         let key = if found.key.is_empty() { String::new() } else { format!("{}: ", found.key) };
         format!("{}:{}: {key}{}", file.display(), found.line, found.problem)
@@ -129,14 +129,14 @@ impl Table<'_> {
             Value::Text(text) if text.trim().is_empty() => Err("is empty".to_owned()),
             Value::Text(text) if text.chars().any(char::is_control) => Err("holds a control character".to_owned()),
             Value::Text(text) => check(text),
-            other => Err(expected("a text in quotes", other)),
+            other => Err(wrong_kind("a text in quotes", other)),
         })
     }
 
     pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
         let found = self.0.value(key, |value| match value {
             Value::Bool(flag) => Ok(*flag),
-            other => Err(expected("`true` or `false`", other)),
+            other => Err(wrong_kind("`true` or `false`", other)),
         });
         found.map(|(_, flag)| flag)
     }
@@ -144,7 +144,7 @@ impl Table<'_> {
     /// Takes an integer of at least 1.
     pub(super) fn count<N: TryFrom<u64>>(&mut self, key: &'static str) -> Option<N> {
         let found = self.0.value(key, |value| {
-            let number = whole(value).ok_or_else(|| expected("a whole number", value))?;
+            let number = whole(value).ok_or_else(|| wrong_kind("a whole number", value))?;
             let number = u64::try_from(number).ok().filter(|number| *number >= 1).ok_or("must be at least 1")?;
             N::try_from(number).map_err(|_| "is too large".to_owned())
         });
@@ -166,7 +166,7 @@ impl Table<'_> {
             let amount = match value {
                 Value::Float(amount) => *amount,
                 Value::Int(amount) => *amount as f64,
-                other => return Err(expected("an amount of dollars, such as `2.5`", other)),
+                other => return Err(wrong_kind("an amount of dollars, such as `2.5`", other)),
             };
             // Exact up to a billion dollars.
             let is_amount = (least..=1e9).contains(&amount);
@@ -178,7 +178,7 @@ impl Table<'_> {
     /// Takes a time: whole seconds, or a text such as `90s`, `10m`, `1h`.
     pub(super) fn time(&mut self, key: &'static str) -> Option<Duration> {
         let found = self.0.value(key, |value| {
-            let error = || expected("a time: whole seconds, or a text such as `90s`, `10m`, `1h`", value);
+            let error = || wrong_kind("a time: whole seconds, or a text such as `90s`, `10m`, `1h`", value);
             let seconds = match value {
                 Value::Text(text) => seconds(text).ok_or_else(error)?,
                 _ => u64::try_from(whole(value).ok_or_else(error)?).map_err(|_| "must be at least one second")?,
@@ -196,7 +196,7 @@ impl Table<'_> {
     /// Takes a time that may be zero or less than a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
     pub(super) fn wait(&mut self, key: &'static str) -> Option<Duration> {
         let found = self.0.value(key, |value| {
-            let error = || expected("a time: whole seconds, or a text such as `500ms`, `90s`, `10m`", value);
+            let error = || wrong_kind("a time: whole seconds, or a text such as `500ms`, `90s`, `10m`", value);
             let time = match value {
                 Value::Text(text) => time(text).ok_or_else(error)?,
                 _ => Duration::from_secs(whole(value).and_then(|number| number.try_into().ok()).ok_or_else(error)?),
@@ -220,7 +220,7 @@ impl Table<'_> {
     /// Takes a list of non-empty texts.
     pub(super) fn texts(&mut self, key: &'static str) -> Option<(usize, Vec<String>)> {
         self.0.value(key, |value| {
-            let wrong = |value: &Value| expected("a list of texts", value);
+            let wrong = |value: &Value| wrong_kind("a list of texts", value);
             let Value::List(items) = value else { return Err(wrong(value)) };
             let text = |item: &SettingNode| match &item.value {
                 Value::Text(text) if text.trim().is_empty() => Err("holds an empty text".to_owned()),
@@ -235,7 +235,7 @@ impl Table<'_> {
     pub(super) fn table(&mut self, key: &'static str) -> Option<Self> {
         let (line, value) = self.0.any(key)?;
         if !matches!(value, Value::Map(_)) {
-            self.wrong(line, key, expected("a table", &value));
+            self.wrong(line, key, wrong_kind("a table", &value));
             return None;
         }
         self.inner(key, SettingNode { line, value }).map(Self)
@@ -282,7 +282,7 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 /// Returns the problem of a value of the wrong kind, without the value.
-fn expected(what: &str, value: &Value) -> String {
+fn wrong_kind(what: &str, value: &Value) -> String {
     let kind = match value {
         Value::Text(_) => "this text",
         Value::Map(_) => "a table",
@@ -300,7 +300,7 @@ fn is_secret(key: &str) -> bool {
             .any(|end| key.ends_with(end))
 }
 
-pub(super) fn set<V>(place: &mut V, value: Option<V>) {
+pub(super) fn set_if_some<V>(place: &mut V, value: Option<V>) {
     if let Some(value) = value {
         *place = value;
     }

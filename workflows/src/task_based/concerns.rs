@@ -54,7 +54,7 @@ fn in_worktrees(survey: &Survey, profile: &Profile) -> Vec<String> {
         concerns.push(format!(
             "the work trees of subtasks have empty folders for the submodules {}; `setup = [\"git submodule update --init\"]` in \
              `[worktree]` of the profile fills them",
-            listed(&survey.submodules)
+            list_names(&survey.submodules)
         ));
     }
     let furnished: Vec<String> = worktree.furnishings.paths().map(|path| path.display().to_string()).collect();
@@ -68,13 +68,13 @@ fn in_worktrees(survey: &Survey, profile: &Profile) -> Vec<String> {
         concerns.push(format!(
             "the work trees of subtasks lack what git ignores: {}; `copy` and `link` in `[worktree]` of the profile bring it, or a \
              command in `setup` makes it",
-            listed(&lacking)
+            list_names(&lacking)
         ));
     }
     concerns
 }
 
-fn listed(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(NAMED) {
         0 => shown.join(", "),

@@ -3,7 +3,7 @@
 use super::done::{begin, count, put, rebased, update};
 use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
 use super::tasks::{Mark, TaskLine, Unfinished, carry_over, next_open};
-use super::view::{SortedNotes, blocked, sort_notes, take_notes};
+use super::view::{SortedNotes, block_reason, sort_notes, take_notes};
 use crate::{AttemptOutcome, OnExhausted};
 use superstep::graph::overwrite;
 use superstep::nodes::{AfterHalt, Halting};
@@ -77,7 +77,7 @@ fn again(
         return replan(update, state, (adoption, salvage), (attempts, note));
     }
     let update = update.salvage(salvage);
-    let is_new = state.run.task_review_iteration == 0 && state.blocked(&state.run.tasks, state.index()).is_some();
+    let is_new = state.run.task_review_iteration == 0 && state.block_reason(&state.run.tasks, state.index()).is_some();
     let before =
         if is_new { state.run.attempts_allowed.saturating_sub(attempts) } else { state.run.task_review_iteration };
     let allowed = before.saturating_add(attempts);
@@ -122,7 +122,7 @@ fn replan(
     let known = take_notes(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
     let continues = known.task == state.line().id;
     let taken_out = known.salvage.clone().filter(|_| !continues);
-    let reason = blocked(&plan, &tasks, index).filter(|_| !continues);
+    let reason = block_reason(&plan, &tasks, index).filter(|_| !continues);
     let same = tasks.get_mut(index).filter(|task| task.id == state.line().id);
     let (attempts, note) = match same {
         Some(task) => {

@@ -12,7 +12,7 @@ use superstep::drivers::{NewLimits, Usage};
 use superstep::graph::overwrite;
 use superstep::graph::reducers::Change;
 use superstep::nodes::{
-    Adopted, Approved, Architected, Base, Developed, Finalized, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
+    AdoptedPlan, Approved, Architected, Base, Developed, Finalized, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
     Verdict, Verified,
 };
 use superstep::plan::{Decision, Plan};
@@ -84,7 +84,7 @@ pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
         update = update.plan_path(Some(path));
         known = Some(hash);
     }
-    if let Some(Adopted { hash, plan }) = adopted {
+    if let Some(AdoptedPlan { hash, plan }) = adopted {
         markdown = Some(plan);
         known = Some(hash);
     }
@@ -147,7 +147,7 @@ pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
         }
         _ => update(),
     };
-    let reason = state.blocked(&state.run.tasks, state.index());
+    let reason = state.block_reason(&state.run.tasks, state.index());
     let update = if before.is_some() { update.came_from(before) } else { update };
     let update = update
         .tasks(started(state, state.index(), reason.is_some()))
@@ -251,7 +251,10 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
     let (last, open) = match verdict {
         Verdict::Judged(review) => {
             let open = if passed { vec![] } else { open_comments(&state.attempt.open_comments, &review) };
-            (Some(LastReview { approved: passed, severity: review.gravest(), comments: review.comments }), Some(open))
+            (
+                Some(LastReview { approved: passed, severity: review.highest_severity(), comments: review.comments }),
+                Some(open),
+            )
         }
         Verdict::Accepted => (None, Some(vec![])),
         Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_) => (None, None),
@@ -300,7 +303,7 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     let line = closed(state, &moved);
     let after: Vec<TaskLine> =
         state.run.tasks.iter().map(|task| if task.id == line.id { line.clone() } else { task.clone() }).collect();
-    let reason = state.blocked(&after, index);
+    let reason = state.block_reason(&after, index);
     let update = begin(update(), index, state.request.profile.max_task_review_iterations, String::new(), known)
         .task_tree(None)
         .taken_out(taken_out)

@@ -4,8 +4,8 @@ use superstep::drivers::DriverName;
 use superstep::drivers::tools::UNCONFINED;
 use superstep::graph::NodeError;
 use superstep::nodes::{
-    AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
-    PrepareJob, ReviewerJob, VerifyJob,
+    AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted,
+    KeptAttempt, PrepareJob, ReviewerJob, VerifyJob,
 };
 use superstep::plan::{Decision, Issue};
 use superstep::workspace::Head;
@@ -97,13 +97,18 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
 }
 
 /// Returns the work of the last attempt, to be saved in git.
-fn work_to_keep(state: &ExecutionState) -> Option<Kept> {
+fn work_to_keep(state: &ExecutionState) -> Option<KeptAttempt> {
     if matches!(state.judgement.standing, AttemptOutcome::Tampered(_)) {
         return None;
     }
     let (tree, line) = (state.attempt.task_tree.clone()?, state.line());
     let base = state.attempt.task_base.as_ref()?;
-    (tree != base.tree).then(|| Kept { task: line.id, attempt: line.attempts, commit: base.at.commit.clone(), tree })
+    (tree != base.tree).then(|| KeptAttempt {
+        task: line.id,
+        attempt: line.attempts,
+        commit: base.at.commit.clone(),
+        tree,
+    })
 }
 
 pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {

@@ -47,7 +47,7 @@ impl Start {
     pub async fn input(self) -> Result<ExecutionStateUpdate, StartError> {
         let (allow_dirty, branch) = (self.allow_dirty, self.branch.clone());
         has_models(&self.profile, &self.roles())?;
-        let Checked { plan, issue, profile, root, notices } = self.checked().await?;
+        let CheckedInput { plan, issue, profile, root, notices } = self.check_input().await?;
         let (path, hash, plan) = parts(plan);
         Ok(ExecutionState::update()
             .profile_id(profile.name.clone())
@@ -71,7 +71,7 @@ impl Start {
     /// As [`input`](Self::input), without [`NoModel`](StartError::NoModel).
     pub fn dry_run_blocking(self) -> Result<DryPlan, StartError> {
         blocking(async {
-            let Checked { plan, issue, profile, root, notices } = self.checked().await?;
+            let CheckedInput { plan, issue, profile, root, notices } = self.check_input().await?;
             let (plan_path, plan_hash, plan) = parts(plan);
             let plan_markdown = plan.map(|plan| plan.markdown().to_owned());
             let profile_id = profile.name.clone();
@@ -91,7 +91,7 @@ impl Start {
         Role::ALL.into_iter().filter(|role| self.plan.is_none() || *role != Role::Architect).collect()
     }
 
-    async fn checked(self) -> Result<Checked, StartError> {
+    async fn check_input(self) -> Result<CheckedInput, StartError> {
         let Self { plan, issue, profile, allow_dirty, branch, thread, in_phases } = self;
         if issue.is_some() && profile.tracker == Tracker::None {
             return Err(StartError::NoTracker);
@@ -109,12 +109,12 @@ impl Start {
         notices.extend(taken);
         notices.extend(concerns::of(&workspace, &profile, in_phases).await?);
         profile.origin = origin(workspace.root());
-        Ok(Checked { plan, issue, profile, root: workspace.root().to_owned(), notices })
+        Ok(CheckedInput { plan, issue, profile, root: workspace.root().to_owned(), notices })
     }
 }
 
 /// The input of a run, read and checked.
-struct Checked {
+struct CheckedInput {
     plan: Option<PlanSource>,
     issue: Option<Issue>,
     profile: Profile,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use superstep_base::moved::here;
+use superstep_base::moved::present_path;
 use superstep_base::shell::shell_word;
 use superstep_base::text::short_id;
 
@@ -13,13 +13,13 @@ use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
 use crate::Role;
 use crate::phases::phase_tree;
-use crate::texts::{Made, budget_command, budget_lines, counted, describe_budget, usage_lines};
+use crate::texts::{RunWork, budget_command, budget_lines, counted, describe_budget, usage_lines};
 use superstep::drivers::{Usage, dollars};
 use superstep::graph::{HumanQuestion, NodeError, Reply, ReplyKind};
 use superstep::nodes::{
-    AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, HaltedPhasePlace, PlanChanged, WhichPlan,
+    AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
 };
-use superstep::plan::{Comment, Decision, Severity};
+use superstep::plan::{Comment, CommentSeverity, Decision};
 
 /// The advice for an unknown cost.
 const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
@@ -60,7 +60,7 @@ fn work_lines(state: &ExecutionState) -> Vec<String> {
     let of_tasks = state.run.tasks.iter().filter(|line| line.commit.is_some()).count();
     let subtasks = state.phased.phases.iter().flat_map(|phase| &phase.subtasks);
     let commits = of_tasks + subtasks.filter(|subtask| subtask.commit.is_some()).count();
-    let made = Made {
+    let made = RunWork {
         repository: &state.request.working_dir,
         start,
         came_from: state.run.came_from.as_ref(),
@@ -70,7 +70,7 @@ fn work_lines(state: &ExecutionState) -> Vec<String> {
     .lines();
     let mut lines = made;
     for kept in state.judgement.salvage.iter().chain(&state.phased.phase.salvage).filter(|_| !is_complete) {
-        let folder = shell_word(&here(&state.request.working_dir).display().to_string());
+        let folder = shell_word(&present_path(&state.request.working_dir).display().to_string());
         lines.push(format!("unfinished work: git -C {folder} show {}", shell_word(kept)));
     }
     lines
@@ -103,11 +103,11 @@ fn tasks(lines: &[TaskLine]) -> Vec<String> {
 /// Returns a line for each role with any usage.
 fn roles(indent: &str, used: &BTreeMap<Role, Usage>) -> Vec<String> {
     let used = used.iter().filter(|(_, usage)| usage.tokens() > 0 || usage.cost > 0);
-    used.map(|(role, usage)| format!("{indent}{}: {}", role.name(), spent(usage))).collect()
+    used.map(|(role, usage)| format!("{indent}{}: {}", role.name(), usage_text(usage))).collect()
 }
 
 /// Returns tokens and cost, as far as it is known: `1234 tokens, $0.0060`.
-fn spent(usage: &Usage) -> String {
+fn usage_text(usage: &Usage) -> String {
     let tokens = format!("{} tokens", usage.tokens());
     match usage.cost {
         0 => tokens,
@@ -172,13 +172,13 @@ fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
     section(&mut lines, "warnings", &bullets(&question.warnings));
     if let Some(plan) = &state.source.plan_markdown {
         let path = question.path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
-        section(&mut lines, &format!("the plan{path}"), &plan.lines().map(quoted).collect::<Vec<_>>());
+        section(&mut lines, &format!("the plan{path}"), &plan.lines().map(quote).collect::<Vec<_>>());
     }
     section(&mut lines, "its phases; tasks of one phase do not depend on each other", &phases(&question.phases));
     let mut commands = vec![];
     for task in &question.tasks {
         commands.push(format!("task {}: {}", task.id, task.title));
-        commands.extend(task.verify.iter().flat_map(|command| indented("  $ ", command)));
+        commands.extend(task.verify.iter().flat_map(|command| indent("  $ ", command)));
     }
     section(&mut lines, "its tasks, and the commands that are run in a shell after each, if you approve", &commands);
     lines.join("\n")
@@ -200,9 +200,9 @@ fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     ];
     lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
     section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
-    section(&mut lines, "checks that failed", &failed(state));
+    section(&mut lines, "checks that failed", &failed_checks(state));
     section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
-    let folder = shell_word(&here(&state.request.working_dir).display().to_string());
+    let folder = shell_word(&present_path(&state.request.working_dir).display().to_string());
     let kept: Vec<&str> = question.salvage.references().collect();
     if !kept.is_empty() {
         lines.push("its work is kept in git; look at all of it with".into());
@@ -217,7 +217,7 @@ fn describe_change(question: &PlanChanged) -> String {
     lines.extend(question.problem.iter().map(|problem| format!("it cannot be adopted: {problem}")));
     let diff = question.diff.as_deref().unwrap_or_default();
     section(&mut lines, "how it differs", &diff.lines().map(str::to_owned).collect::<Vec<_>>());
-    let commands: Vec<String> = question.verify.iter().flat_map(|command| indented("$ ", command)).collect();
+    let commands: Vec<String> = question.verify.iter().flat_map(|command| indent("$ ", command)).collect();
     section(&mut lines, "the commands that are run in a shell if it is adopted", &commands);
     lines.join("\n")
 }
@@ -265,10 +265,10 @@ impl HumanQuestion<ExecutionState> for Halted {
 }
 
 impl HumanQuestion<ExecutionState> for PlanChanged {
-    fn decide(&self, reply: &Reply) -> Option<WhichPlan> {
+    fn decide(&self, reply: &Reply) -> Option<PlanChoice> {
         match reply.kind {
-            ReplyKind::Approve => Some(WhichPlan::Adopt),
-            ReplyKind::Reject => Some(WhichPlan::Keep),
+            ReplyKind::Approve => Some(PlanChoice::Adopt),
+            ReplyKind::Reject => Some(PlanChoice::Keep),
             ReplyKind::Revise => None,
         }
     }
@@ -309,16 +309,16 @@ fn section(lines: &mut Vec<String>, title: &str, inner: &[String]) {
 }
 
 fn bullets(texts: &[String]) -> Vec<String> {
-    texts.iter().flat_map(|text| indented("- ", text)).collect()
+    texts.iter().flat_map(|text| indent("- ", text)).collect()
 }
 
 /// Returns a text with a mark before its first line, and the others indented.
-fn indented(mark: &str, text: &str) -> Vec<String> {
+fn indent(mark: &str, text: &str) -> Vec<String> {
     let blank = " ".repeat(mark.len());
     text.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { mark } else { &blank })).collect()
 }
 
-fn quoted(line: &str) -> String {
+fn quote(line: &str) -> String {
     format!("| {line}")
 }
 
@@ -330,21 +330,22 @@ fn comment(comment: &Comment) -> Vec<String> {
         (None, _) => String::new(),
     };
     let id = if comment.id.is_empty() { String::new() } else { format!(" ({})", comment.id) };
-    let severity = if comment.severity == Severity::None { String::new() } else { format!("{}  ", comment.severity) };
-    let mut lines = indented("- ", &format!("{severity}{place}{}{id}", comment.issue.trim()));
+    let severity =
+        if comment.severity == CommentSeverity::None { String::new() } else { format!("{}  ", comment.severity) };
+    let mut lines = indent("- ", &format!("{severity}{place}{}{id}", comment.issue.trim()));
     for (name, text) in [("why: ", &comment.why), ("fix: ", &comment.fix)] {
-        lines.extend(indented(name, text.trim()).into_iter().map(|line| format!("  {line}")));
+        lines.extend(indent(name, text.trim()).into_iter().map(|line| format!("  {line}")));
     }
     lines
 }
 
-fn failed(state: &ExecutionState) -> Vec<String> {
-    let checks = state.attempt.checks.iter().filter(|check| !check.passed());
+fn failed_checks(state: &ExecutionState) -> Vec<String> {
+    let checks = state.attempt.checks.iter().filter(|check| !check.has_passed());
     let mut lines = vec![];
     for check in checks {
         lines.push(check.line());
         let output: Vec<&str> = check.output.lines().collect();
-        lines.extend(output[output.len().saturating_sub(OUTPUT)..].iter().map(|line| format!("  {}", quoted(line))));
+        lines.extend(output[output.len().saturating_sub(OUTPUT)..].iter().map(|line| format!("  {}", quote(line))));
     }
     lines
 }

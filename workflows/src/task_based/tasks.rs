@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Role;
 use superstep::drivers::Usage;
 use superstep::graph::reducers::Keyed;
-use superstep::plan::{Comment, Plan, Severity, TaskId};
+use superstep::plan::{Comment, CommentSeverity, Plan, TaskId};
 
 /// A task and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ pub struct LastReview {
     /// The findings.
     pub comments: Vec<Comment>,
     /// The highest severity.
-    pub severity: Severity,
+    pub severity: CommentSeverity,
 }
 
 impl Mark {

@@ -9,7 +9,7 @@ use superstep::drivers::RunLimits;
 use superstep::graph::NodeError;
 use superstep::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use superstep::plan::{Plan, Task, TaskProgress};
-use superstep::workspace::escaped;
+use superstep::workspace::escape_id;
 use superstep_base::text::start;
 
 use super::state::ExecutionState;
@@ -84,14 +84,14 @@ impl ExecutionState {
 
     /// Returns the effective limits of the run.
     pub(crate) fn budget(&self) -> RunLimits {
-        self.result.raised.over(self.request.profile.budget)
+        self.result.raised.apply_to(self.request.profile.budget)
     }
 
     /// Returns the path of the architect's plan in the repository, if it belongs there.
     pub(crate) fn plan_in_repo(&self) -> Option<PathBuf> {
         let is_wanted = self.request.profile.plan_in_repo && self.planning.raw_architect_output.is_some();
         let issue = self.request.issue.as_ref().filter(|_| is_wanted)?;
-        let name = escaped(&issue.id);
+        let name = escape_id(&issue.id);
         let path = self.request.profile.plan_dir.join(format!("{name}.md"));
         let is_its_own =
             |known: &PathBuf| *known == self.request.working_dir.join(&path) || known.starts_with(self.drafts());
@@ -106,7 +106,7 @@ impl ExecutionState {
     pub(crate) fn draft(&self) -> Option<PlanFile> {
         let plan = self.source.plan_markdown.clone().filter(|_| self.source.plan_path.is_none())?;
         self.planning.raw_architect_output.as_ref()?;
-        let name = escaped(self.request.issue.as_ref().map_or("plan", |issue| &issue.id));
+        let name = escape_id(self.request.issue.as_ref().map_or("plan", |issue| &issue.id));
         let hash = superstep::plan::hash(&plan);
         let path = self.drafts().join(format!("{name}-{}.md", start(&hash, 8)));
         Some(PlanFile { path, hash, plan })
@@ -180,13 +180,13 @@ impl ExecutionState {
     }
 
     /// Returns the reason why a task needs a decision before it starts; `tasks` are the tasks at that time.
-    pub(super) fn blocked(&self, tasks: &[TaskLine], index: usize) -> Option<String> {
-        blocked(&*self.plan().ok()?, tasks, index)
+    pub(super) fn block_reason(&self, tasks: &[TaskLine], index: usize) -> Option<String> {
+        block_reason(&*self.plan().ok()?, tasks, index)
     }
 }
 
 /// Returns the reason why the task at `index` needs a decision before it starts, if any. Only `Depends on` lines count.
-pub(super) fn blocked(plan: &Plan, tasks: &[TaskLine], index: usize) -> Option<String> {
+pub(super) fn block_reason(plan: &Plan, tasks: &[TaskLine], index: usize) -> Option<String> {
     let line = tasks.get(index).filter(|line| !line.mark.is_closed() && plan.names_dependencies())?;
     let id = plan.tasks().find(|task| task.id.as_str() == line.id)?.id;
     let is_skipped = |needed: &str| tasks.iter().any(|line| line.id == needed && line.mark == Mark::Skipped);

@@ -235,11 +235,11 @@ enum Stream {
     Forwarded(Socket),
 }
 
-trait Both: Read + Write + Unpin {}
-impl<T: Read + Write + Unpin> Both for T {}
+trait ReadWrite: Read + Write + Unpin {}
+impl<T: Read + Write + Unpin> ReadWrite for T {}
 
 impl Stream {
-    fn inner(self: Pin<&mut Self>) -> Pin<&mut dyn Both> {
+    fn inner(self: Pin<&mut Self>) -> Pin<&mut dyn ReadWrite> {
         match self.get_mut() {
             Self::Direct(socket) | Self::Forwarded(socket) => Pin::new(socket),
             Self::Tunnel(stream) => Pin::new(&mut **stream),

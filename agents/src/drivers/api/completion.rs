@@ -92,9 +92,9 @@ impl CompletionRequest {
     }
 
     fn body(&self) -> Vec<u8> {
-        let messages = self.messages.iter().map(|message| sent(message).to_string());
+        let messages = self.messages.iter().map(|message| message_to_wire(message).to_string());
         let tools: Vec<Value> =
-            self.tools.iter().map(|tool| wire::offer(&tool.name, &tool.description, &tool.schema)).collect();
+            self.tools.iter().map(|tool| wire::tool_definition(&tool.name, &tool.description, &tool.schema)).collect();
         wire::body(&self.model, &messages.collect::<Vec<_>>().join(","), &tools, &self.options)
     }
 }
@@ -151,13 +151,13 @@ impl Client {
         }
         let mut reply = response.into_reply();
         if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
-            return Err(self.http.server.filtered());
+            return Err(self.http.server.content_filter_error());
         }
         let usage = usage_of(&reply, size, began.elapsed(), self.price);
         // Some servers omit the ids of calls; the generated ones are unique in the conversation.
         reply.close(&prefix);
         reply.hide(keys);
-        Ok(Completion { truncated: reply.finish.as_deref() == Some("length"), message: received(reply), usage })
+        Ok(Completion { truncated: reply.finish.as_deref() == Some("length"), message: reply_message(reply), usage })
     }
 }
 
@@ -170,27 +170,27 @@ fn call_prefix(body: &[u8]) -> String {
 }
 
 /// Returns a message as it is sent.
-fn sent(message: &Message) -> Value {
+fn message_to_wire(message: &Message) -> Value {
     match message.role {
         Role::System => wire::system(&message.content),
         Role::User => wire::user(&message.content),
         Role::Tool => wire::tool_result(&message.tool_call_id, &message.content),
         Role::Assistant => {
-            let calls = message.tool_calls.iter().map(sent_call).collect();
+            let calls = message.tool_calls.iter().map(call_to_wire).collect();
             serde_json::to_value(wire::Assistant::new(message.content.clone(), calls)).unwrap_or_default()
         }
     }
 }
 
 /// Returns a call as it is sent: servers reject conversations with malformed arguments.
-fn sent_call(call: &ToolCall) -> WireCall {
+fn call_to_wire(call: &ToolCall) -> WireCall {
     let mut function = Function { name: call.name.clone(), arguments: call.arguments.clone() };
-    wire::mend(&mut function.arguments);
+    wire::repair_arguments(&mut function.arguments);
     WireCall { id: call.id.clone(), kind: "function".to_owned(), function, more: call.extra.clone() }
 }
 
 /// Returns the message of a completed reply.
-fn received(reply: Reply) -> Message {
+fn reply_message(reply: Reply) -> Message {
     let call = |WireCall { id, function: Function { name, arguments }, more, .. }| ToolCall {
         id,
         name,

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use super::config::ApiConfig;
 use super::http::Http;
-use super::turn::{self, Parts, blocking};
+use super::turn::{self, Parts, run_blocking};
 use crate::drivers::tools::ToolLimits;
 use crate::drivers::{
     AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, SessionStore, events,
@@ -28,12 +28,12 @@ use crate::drivers::{
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Api {
+pub struct ApiDriver {
     name: Arc<str>,
     parts: Arc<Parts>,
 }
 
-impl Api {
+impl ApiDriver {
     /// Returns the driver for a server; it keeps its sessions in a store.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Api {
     }
 }
 
-impl Driver for Api {
+impl Driver for ApiDriver {
     fn name(&self) -> &str {
         &self.name
     }
@@ -76,12 +76,12 @@ impl Driver for Api {
         events(|sender| turn::run_turn(parts, request, sender))
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
         let (store, session, turn) = (self.parts.store.clone(), session.cloned(), turn.to_owned());
-        Box::pin(async move { blocking(move || store.ended(session.as_ref(), &turn)).await })
+        Box::pin(async move { run_blocking(move || store.finished_turn(session.as_ref(), &turn)).await })
     }
 }

@@ -51,12 +51,12 @@ impl Http {
     /// Sends a request and returns the reader of its response, with which the connection is dropped; `idle` is the
     /// maximum time without data.
     pub(super) async fn send(&self, body: Vec<u8>, idle: Duration) -> Result<ResponseReader<'_>, DriverError> {
-        let sent = self.within(idle, self.client.post(body)).await?;
-        let response = sent.map_err(|error| self.server.unreachable(&causes(&*error)))?;
-        Ok(ResponseReader::new(self, self.accepted(response, idle).await?, idle))
+        let sent = self.with_idle_limit(idle, self.client.post(body)).await?;
+        let response = sent.map_err(|error| self.server.connection_error(&causes(&*error)))?;
+        Ok(ResponseReader::new(self, self.ensure_success(response, idle).await?, idle))
     }
 
-    async fn within<T>(&self, idle: Duration, work: impl Future<Output = T>) -> Result<T, DriverError> {
+    async fn with_idle_limit<T>(&self, idle: Duration, work: impl Future<Output = T>) -> Result<T, DriverError> {
         tokio::time::timeout(idle, work).await.map_err(|_| {
             let message = format!("{} was silent for {idle:?}", self.server.address);
             DriverError::new(ErrorClass::Transient, message)
@@ -64,23 +64,23 @@ impl Http {
     }
 
     /// Returns the response if its status is success, else the error it describes.
-    async fn accepted(&self, mut response: Response, idle: Duration) -> Result<Response, DriverError> {
+    async fn ensure_success(&self, mut response: Response, idle: Duration) -> Result<Response, DriverError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         if status.is_redirection() {
             let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or_default();
-            return Err(self.server.moved(status, to));
+            return Err(self.server.redirect_error(status, to));
         }
         let mut body = Vec::new();
         // A partial body is good enough for the reason.
         while body.len() < MAX_ERROR_BODY {
-            let Ok(Ok(Some(piece))) = self.within(idle, response.chunk()).await else { break };
+            let Ok(Ok(Some(piece))) = self.with_idle_limit(idle, response.chunk()).await else { break };
             body.extend_from_slice(&piece);
         }
         body.truncate(MAX_ERROR_BODY);
-        Err(self.server.refused(status, response.headers(), &String::from_utf8_lossy(&body)))
+        Err(self.server.status_error(status, response.headers(), &String::from_utf8_lossy(&body)))
     }
 }
 
@@ -146,7 +146,7 @@ impl<'a> ResponseReader<'a> {
                 if data.trim() == DONE {
                     return Ok(None);
                 }
-                return self.chunk(&data).map(Some);
+                return self.read_chunk(&data).map(Some);
             }
             if self.is_over {
                 return Ok(None);
@@ -156,15 +156,15 @@ impl<'a> ResponseReader<'a> {
     }
 
     async fn read_on(&mut self) -> Result<(), DriverError> {
-        let read = self.http.within(self.idle, self.response.chunk()).await?;
+        let read = self.http.with_idle_limit(self.idle, self.response.chunk()).await?;
         match read {
-            Ok(Some(bytes)) => self.piece(&bytes),
+            Ok(Some(bytes)) => self.push(&bytes),
             Ok(None) => self.end(None),
             Err(error) => self.end(Some(causes(&*error))),
         }
     }
 
-    fn piece(&mut self, bytes: &[u8]) -> Result<(), DriverError> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), DriverError> {
         self.read = self.read.saturating_add(bytes.len());
         if self.read > MAX_RESPONSE {
             return Err(self.too_large());
@@ -196,8 +196,8 @@ impl<'a> ResponseReader<'a> {
             return Ok(());
         }
         if let Some(error) = error {
-            let cut = self.http.server.cut();
-            let why = self.http.server.unreachable(&error).message;
+            let cut = self.http.server.interrupted_error();
+            let why = self.http.server.connection_error(&error).message;
             return Err(DriverError { message: format!("{}: {why}", cut.message), ..cut });
         }
         // A JSON response is a single chunk, which is complete only now.
@@ -211,16 +211,16 @@ impl<'a> ResponseReader<'a> {
             // A server may omit the empty line after its last event; an incomplete event means that the connection
             // broke.
             (Some(last), _) if is_whole(&last) => self.waiting.push_back(last),
-            (Some(_), _) => return Err(self.http.server.cut()),
+            (Some(_), _) => return Err(self.http.server.interrupted_error()),
             // The server closed the connection without a byte.
-            (None, 0) => return Err(self.http.server.unreadable("nothing", "")),
+            (None, 0) => return Err(self.http.server.protocol_error("nothing", "")),
             // Neither the content type nor the body shows a stream of events: it may be another kind of server.
             (None, _) if self.is_unrecognized() => {
                 let head = String::from_utf8_lossy(&self.head).into_owned();
-                return Err(self.http.server.unreadable("an invalid answer", &head));
+                return Err(self.http.server.protocol_error("an invalid answer", &head));
             }
             // The stream broke off between events, before the finish reason.
-            (None, _) => return Err(self.http.server.cut()),
+            (None, _) => return Err(self.http.server.interrupted_error()),
         }
         Ok(())
     }
@@ -230,16 +230,18 @@ impl<'a> ResponseReader<'a> {
         !self.is_declared && !self.has_events
     }
 
-    fn chunk(&mut self, data: &str) -> Result<ReplyPiece, DriverError> {
+    fn read_chunk(&mut self, data: &str) -> Result<ReplyPiece, DriverError> {
         let read = serde_json::from_str(data);
-        let read = read.or_else(|error| reply::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)));
-        let chunk: Chunk = read
-            .map_err(|error| self.http.server.unreadable(&format!("an invalid chunk of an answer ({error})"), data))?;
+        let read = read
+            .or_else(|error| reply::replace_surrogates(data).map_or(Err(error), |data| serde_json::from_str(&data)));
+        let chunk: Chunk = read.map_err(|error| {
+            self.http.server.protocol_error(&format!("an invalid chunk of an answer ({error})"), data)
+        })?;
         if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
             return Err(self.http.server.stream_error(error));
         }
         if self.shape == Some(ResponseKind::Json) && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
-            return Err(self.http.server.unreadable("without a choice", data));
+            return Err(self.http.server.protocol_error("without a choice", data));
         }
         self.reply.take(chunk).map_err(|_| self.too_large())
     }

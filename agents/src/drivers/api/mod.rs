@@ -34,7 +34,7 @@ mod wire;
 pub use client::post;
 pub use completion::{Client, Completion, CompletionRequest};
 pub use config::{ApiConfig, ApiKey};
-pub use driver::Api;
+pub use driver::ApiDriver;
 pub use message::{Message, Role, Tool, ToolCall};
 pub use piece::Piece;
 

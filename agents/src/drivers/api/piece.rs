@@ -92,7 +92,7 @@ impl Transcript {
                     AgentEvent::Text(text)
                 }
             };
-            self.sender.tell(event).await;
+            self.sender.send(event).await;
         }
     }
 }

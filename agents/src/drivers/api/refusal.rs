@@ -26,7 +26,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Returns the error of a response with an error status; `body` is its content, possibly truncated.
-    pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> DriverError {
+    pub(super) fn status_error(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> DriverError {
         let class = class_of(status.as_u16());
         let message = format!("{} answered {status}{}", self.address, self.description(body));
         let error = DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) };
@@ -61,32 +61,32 @@ impl Server {
     }
 
     /// Returns the error of a failed connection.
-    pub(super) fn unreachable(&self, why: &str) -> DriverError {
+    pub(super) fn connection_error(&self, why: &str) -> DriverError {
         let message = format!("{} cannot be reached: {why}", self.address);
-        DriverError::new(ErrorClass::Transient, bounded(&self.key_filter.text(&message)))
+        DriverError::new(ErrorClass::Transient, one_line(&self.key_filter.text(&message)))
     }
 
     /// Returns the error of a response that the server's content filter ended.
-    pub(super) fn filtered(&self) -> DriverError {
+    pub(super) fn content_filter_error(&self) -> DriverError {
         let message = format!("{} stopped the answer with its content filter", self.address);
         DriverError { refusal: true, ..DriverError::new(ErrorClass::Content, message) }
     }
 
     /// Returns the error of an interrupted response.
-    pub(super) fn cut(&self) -> DriverError {
+    pub(super) fn interrupted_error(&self) -> DriverError {
         DriverError::new(ErrorClass::Transient, format!("{} closed the connection early", self.address))
     }
 
     /// Returns the error of a response that is not in the protocol.
-    pub(super) fn unreadable(&self, why: &str, body: &str) -> DriverError {
+    pub(super) fn protocol_error(&self, why: &str, body: &str) -> DriverError {
         DriverError::new(ErrorClass::Content, format!("{} answered {why}{}", self.address, self.description(body)))
             .help("is it a server of OpenAI's chat completions?")
     }
 
     /// Returns the error of a redirect to another server.
-    pub(super) fn moved(&self, status: StatusCode, to: &str) -> DriverError {
+    pub(super) fn redirect_error(&self, status: StatusCode, to: &str) -> DriverError {
         let message =
-            format!("{} answered {status} and redirects to `{}`", self.address, bounded(&self.key_filter.text(to)));
+            format!("{} answered {status} and redirects to `{}`", self.address, one_line(&self.key_filter.text(to)));
         DriverError::new(ErrorClass::Fatal, message)
             .help("keys are not sent elsewhere; if that is right, set it as base URL")
     }
@@ -108,8 +108,8 @@ impl Server {
         match message.trim() {
             "" => String::new(),
             message => match find("/error/code").filter(|code| !message.contains(code) && tells_refusal(code)) {
-                Some(code) => format!(": {}", bounded(&self.key_filter.text(&format!("{code}: {message}")))),
-                None => format!(": {}", bounded(&self.key_filter.text(message))),
+                Some(code) => format!(": {}", one_line(&self.key_filter.text(&format!("{code}: {message}")))),
+                None => format!(": {}", one_line(&self.key_filter.text(message))),
             },
         }
     }
@@ -138,7 +138,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 }
 
 /// Formats text as one line of limited length.
-fn bounded(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let mut shown: String =
         text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(SHOWN).collect();
     if text.chars().nth(SHOWN).is_some() {

@@ -163,13 +163,13 @@ const BYTES: u64 = 4;
 
 /// Returns the usage of a reply to a request of this size.
 pub(super) fn usage_of(reply: &Reply, body_size: usize, took: Duration, price: Option<Price>) -> Usage {
-    let used = reply.usage.as_ref().and_then(reported).unwrap_or_else(|| estimated(body_size, reply.size()));
+    let used = reply.usage.as_ref().and_then(reported_usage).unwrap_or_else(|| estimate_usage(body_size, reply.size()));
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    Usage { ms, ..priced(used, price) }
+    Usage { ms, ..with_cost(used, price) }
 }
 
 /// Reads the usage that a server reports; `None` without input and output tokens.
-fn reported(usage: &Value) -> Option<Usage> {
+fn reported_usage(usage: &Value) -> Option<Usage> {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64);
     let (read, output) = (number("/prompt_tokens")?, number("/completion_tokens")?);
     let cached = number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
@@ -178,13 +178,13 @@ fn reported(usage: &Value) -> Option<Usage> {
 }
 
 /// Estimates the usage from byte counts.
-fn estimated(read: usize, written: usize) -> Usage {
+fn estimate_usage(read: usize, written: usize) -> Usage {
     let tokens = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BYTES);
     Usage { input: tokens(read), output: tokens(written), requests: 1, estimated: true, ..Usage::default() }
 }
 
 /// Adds the cost by price, if none was reported.
-fn priced(usage: Usage, price: Option<Price>) -> Usage {
+fn with_cost(usage: Usage, price: Option<Price>) -> Usage {
     let Some(price) = price.filter(|_| usage.cost == 0) else { return usage };
     Usage { cost: price.of(&usage), estimated: true, ..usage }
 }
@@ -202,7 +202,7 @@ const MARKS: u32 = 0x0010_f000;
 const LOST: char = '\u{fffd}';
 
 /// Replaces surrogate halves in JSON by marks; `None` if there are none.
-pub(super) fn marked(json: &str) -> Option<String> {
+pub(super) fn replace_surrogates(json: &str) -> Option<String> {
     let (mut out, mut rest, mut found) = (String::with_capacity(json.len()), json, false);
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
@@ -286,7 +286,7 @@ mod tests {
         let mut joined = String::new();
         for piece in pieces {
             let json = format!("\"{piece}\"");
-            let read: String = serde_json::from_str(&marked(&json).unwrap_or(json)).expect("JSON");
+            let read: String = serde_json::from_str(&replace_surrogates(&json).unwrap_or(json)).expect("JSON");
             joined.push_str(&joiner.push(read));
         }
         joined.extend(joiner.finish());

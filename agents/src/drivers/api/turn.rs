@@ -79,14 +79,14 @@ impl<'a> Turn<'a> {
             DriverError::new(ErrorClass::Fatal, "no model is named").help("set `model` in the profile")
         })?;
         let (directory, access, limits) = (request.directory.clone(), request.access.clone(), parts.tools);
-        let tools = blocking(move || open_tools(&directory, access)).await?.limits(limits);
+        let tools = run_blocking(move || open_tools(&directory, access)).await?.limits(limits);
         let tools = tools.reading(request.files.clone());
-        let offers = wire::offers(&tools.specs(), request.submit.as_ref());
+        let offers = wire::tool_definitions(&tools.specs(), request.submit.as_ref());
         let open = open(&parts, &request).await?;
         let tools = tools.keeping_alive(open.log.clone());
         let key_filter = parts.http.server.key_filter.clone();
         let mut turn = Turn { parts, request, sender, tools, offers, open, key_filter, transcript };
-        turn.sender.tell(AgentEvent::Started(turn.open.at.clone())).await;
+        turn.sender.send(AgentEvent::Started(turn.open.at.clone())).await;
         if let Some(finished) = turn.open.ended.take() {
             return Ok(finished);
         }
@@ -111,7 +111,7 @@ impl<'a> Turn<'a> {
             is_resumed = false;
             if let Some(status) = self.limit() {
                 let text = last_of(&self.open.messages)?.and_then(|last| last.message.content);
-                let finished = self.finished(status, text.unwrap_or_default(), None);
+                let finished = self.turn_result(status, text.unwrap_or_default(), None);
                 return self.end(finished).await;
             }
             last = Some(LastMessage { message: self.ask(model).await?, answered: 0 });
@@ -125,20 +125,20 @@ impl<'a> Turn<'a> {
         let (size, began) = (body.len(), Instant::now());
         let mut transcript = Transcript::new(&self.key_filter, self.sender.clone());
         let idle = self.request.limits.idle;
-        let sent = received(&self.parts.http, body, idle, &mut transcript).await;
+        let sent = send_request(&self.parts.http, body, idle, &mut transcript).await;
         transcript.finish().await;
         append_bounded(self.transcript, &transcript.text);
         let mut reply = sent.map_err(|error| self.with_session_blame(error))?;
-        let used = self.used(&reply, size, began);
+        let used = self.reply_usage(&reply, size, began);
         self.open.usage += used;
         if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
-            self.open.log.spent(used).await?;
-            self.sender.tell(AgentEvent::Usage(self.open.usage)).await;
-            return Err(self.parts.http.server.filtered());
+            self.open.log.record_usage(used).await?;
+            self.sender.send(AgentEvent::Usage(self.open.usage)).await;
+            return Err(self.parts.http.server.content_filter_error());
         }
         let message = self.message(&mut reply);
         self.store(to_raw(&message)?, Some(used)).await?;
-        self.sender.tell(AgentEvent::Usage(self.open.usage)).await;
+        self.sender.send(AgentEvent::Usage(self.open.usage)).await;
         if let Some(reason @ ("length" | "content_filter")) = reply.finish.as_deref() {
             self.notice(&format!("the model's answer was cut: {reason}")).await;
         }
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
         DriverError { refusal, ..error }
     }
 
-    fn used(&self, reply: &Reply, body_size: usize, began: Instant) -> Usage {
+    fn reply_usage(&self, reply: &Reply, body_size: usize, began: Instant) -> Usage {
         usage_of(reply, body_size, began.elapsed(), self.parts.price)
     }
 
@@ -160,7 +160,7 @@ impl<'a> Turn<'a> {
         reply.close(&self.call_prefix());
         reply.hide(&self.key_filter);
         let mut calls = std::mem::take(&mut reply.calls);
-        calls.iter_mut().for_each(|call| wire::mend(&mut call.function.arguments));
+        calls.iter_mut().for_each(|call| wire::repair_arguments(&mut call.function.arguments));
         Assistant::new(std::mem::take(&mut reply.text), calls)
     }
 
@@ -175,23 +175,24 @@ impl<'a> Turn<'a> {
     async fn run_calls(&mut self, last: LastMessage, is_resumed: bool) -> Result<Option<Finished>, DriverError> {
         let LastMessage { message, answered } = last;
         if message.tool_calls.is_empty() {
-            return Ok(Some(self.finished(Status::Done, message.content.unwrap_or_default(), None)));
+            return Ok(Some(self.turn_result(Status::Done, message.content.unwrap_or_default(), None)));
         }
-        let submitting = message.tool_calls.iter().position(|call| self.submitted(call).is_some());
+        let submitting = message.tool_calls.iter().position(|call| self.submission(call).is_some());
         for (nth, call) in message.tool_calls.iter().enumerate().skip(answered) {
             let may_be_done = is_resumed && nth == answered;
             self.answer(call, submitting == Some(nth), may_be_done).await?;
         }
-        let submitted = submitting.and_then(|nth| self.submitted(&message.tool_calls[nth]));
-        let is_over = submitted.is_some() || self.unreadable(&message) > 0 && self.unreadable_in_turn() >= SUBMISSIONS;
-        Ok(is_over.then(|| self.finished(Status::Done, message.content.unwrap_or_default(), submitted)))
+        let submitted = submitting.and_then(|nth| self.submission(&message.tool_calls[nth]));
+        let is_over =
+            submitted.is_some() || self.unreadable_calls(&message) > 0 && self.unreadable_in_turn() >= SUBMISSIONS;
+        Ok(is_over.then(|| self.turn_result(Status::Done, message.content.unwrap_or_default(), submitted)))
     }
 
     /// Counts the calls of the submit tool in a message whose arguments cannot be parsed.
-    fn unreadable(&self, message: &Assistant) -> usize {
+    fn unreadable_calls(&self, message: &Assistant) -> usize {
         let Some(submit) = &self.request.submit else { return 0 };
         let calls = message.tool_calls.iter().filter(|call| submit.name == call.function.name);
-        calls.filter(|call| self.submitted(call).is_none()).count()
+        calls.filter(|call| self.submission(call).is_none()).count()
     }
 
     /// Counts them over all stored messages of this turn, including those of an earlier process.
@@ -199,11 +200,11 @@ impl<'a> Turn<'a> {
         let joined = self.open.messages.joined[self.open.begins..].trim_start_matches(',');
         let messages: Vec<Value> = serde_json::from_str(&format!("[{joined}]")).unwrap_or_default();
         let messages = messages.into_iter().filter_map(|message| serde_json::from_value(message).ok());
-        messages.map(|message| self.unreadable(&message)).sum()
+        messages.map(|message| self.unreadable_calls(&message)).sum()
     }
 
     /// Returns the submitted object of a call of the submit tool.
-    fn submitted(&self, call: &WireCall) -> Option<Value> {
+    fn submission(&self, call: &WireCall) -> Option<Value> {
         self.request.submit.as_ref().filter(|submit| submit.name == call.function.name)?;
         serde_json::from_str(&wire::as_written(&call.function.arguments)).ok().filter(Value::is_object)
     }
@@ -212,7 +213,7 @@ impl<'a> Turn<'a> {
         let (id, name) = (call.id.clone(), call.function.name.clone());
         let raw = wire::as_written(&call.function.arguments);
         let arguments = serde_json::from_str(&raw).unwrap_or_else(|_| Value::String(raw.to_string()));
-        self.sender.tell(AgentEvent::ToolCall { id: id.clone(), name: name.clone(), arguments }).await;
+        self.sender.send(AgentEvent::ToolCall { id: id.clone(), name: name.clone(), arguments }).await;
         let mut answer = match self.request.submit.as_ref().is_some_and(|submit| submit.name == name) {
             true => submit_answer(submits, &raw),
             false => self.tools.call(&name, &raw).await,
@@ -224,7 +225,7 @@ impl<'a> Turn<'a> {
         self.key_filter.from(&mut answer.text);
         self.store(to_raw(&wire::tool_result(&id, &answer.text))?, None).await?;
         let text = start(&answer.text, SHOWN).to_owned();
-        self.sender.tell(AgentEvent::ToolResult { id, ok: answer.ok, text }).await;
+        self.sender.send(AgentEvent::ToolResult { id, ok: answer.ok, text }).await;
         Ok(())
     }
 
@@ -239,7 +240,7 @@ impl<'a> Turn<'a> {
         Ok(finished)
     }
 
-    fn finished(&self, status: Status, text: String, submitted: Option<Value>) -> Finished {
+    fn turn_result(&self, status: Status, text: String, submitted: Option<Value>) -> Finished {
         Finished { status, text, submitted, session: Some(self.open.at.clone()), usage: self.open.usage }
     }
 
@@ -256,12 +257,12 @@ impl<'a> Turn<'a> {
     }
 
     async fn notice(&self, text: &str) {
-        self.sender.tell(AgentEvent::Notice(text.to_owned())).await;
+        self.sender.send(AgentEvent::Notice(text.to_owned())).await;
     }
 }
 
 /// Sends a request, and its response into the transcript.
-async fn received(
+async fn send_request(
     http: &Http,
     body: Vec<u8>,
     idle: Duration,
@@ -284,10 +285,10 @@ fn open_tools(directory: &std::path::Path, access: Access) -> Result<Toolbox, Dr
 async fn open(parts: &Parts, request: &AgentRequest) -> Result<OpenTurn, DriverError> {
     let (store, key_filter) = (parts.store.clone(), parts.http.server.key_filter.clone());
     let AgentRequest { role, model, system, prompt, session, turn, .. } = request.clone();
-    blocking(move || {
+    run_blocking(move || {
         let request = TurnRequest { session: &session, turn: &turn, role: &role, model: model.as_deref() };
         store.open(&request, |messages| {
-            let mut opening = unanswered(messages);
+            let mut opening = missing_results(messages);
             if session == Session::New && !system.is_empty() {
                 opening.push(wire::system(&key_filter.text(&system)));
             }
@@ -298,7 +299,7 @@ async fn open(parts: &Parts, request: &AgentRequest) -> Result<OpenTurn, DriverE
     .await
 }
 
-fn unanswered(messages: &Messages) -> Vec<Value> {
+fn missing_results(messages: &Messages) -> Vec<Value> {
     let Ok(Some(LastMessage { message, answered })) = last_of(messages) else { return Vec::new() };
     message.tool_calls.iter().skip(answered).map(|call| wire::tool_result(&call.id, NOT_DONE)).collect()
 }
@@ -345,7 +346,7 @@ pub(super) struct Parts {
 }
 
 /// Runs work on a session's files on a blocking thread.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
 ) -> Result<T, DriverError> {
     let done = tokio::task::spawn_blocking(work).await;

@@ -49,7 +49,7 @@ pub(super) struct Function {
 const UNREADABLE: &str = "unreadable_arguments";
 
 /// Wraps malformed arguments in an object with the original text: servers reject a session that contains them.
-pub(super) fn mend(arguments: &mut String) {
+pub(super) fn repair_arguments(arguments: &mut String) {
     if arguments.trim().is_empty() {
         *arguments = "{}".to_owned();
     } else if !is_object(arguments) {
@@ -92,7 +92,7 @@ fn mended_message(message: &RawValue) -> Option<String> {
     if !message.tool_calls.iter().any(is_broken) {
         return None;
     }
-    message.tool_calls.iter_mut().for_each(|call| mend(&mut call.function.arguments));
+    message.tool_calls.iter_mut().for_each(|call| repair_arguments(&mut call.function.arguments));
     serde_json::to_string(&message).ok()
 }
 
@@ -109,13 +109,13 @@ pub(super) fn tool_result(id: &str, text: &str) -> Value {
 }
 
 /// Returns the tool definitions of a request.
-pub(super) fn offers(tools: &[ToolSpec], submit: Option<&SubmitTool>) -> Vec<Value> {
-    let tools = tools.iter().map(|tool| offer(tool.name, tool.description, &tool.schema));
-    tools.chain(submit.map(|tool| offer(&tool.name, &tool.description, &tool.schema))).collect()
+pub(super) fn tool_definitions(tools: &[ToolSpec], submit: Option<&SubmitTool>) -> Vec<Value> {
+    let tools = tools.iter().map(|tool| tool_definition(tool.name, tool.description, &tool.schema));
+    tools.chain(submit.map(|tool| tool_definition(&tool.name, &tool.description, &tool.schema))).collect()
 }
 
 /// Returns the definition of a tool.
-pub(super) fn offer(name: &str, description: &str, schema: &Value) -> Value {
+pub(super) fn tool_definition(name: &str, description: &str, schema: &Value) -> Value {
     json!({ "type": "function", "function": { "name": name, "description": description, "parameters": schema } })
 }
 

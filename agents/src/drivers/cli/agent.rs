@@ -64,7 +64,7 @@ impl CliAgent {
 
     /// Returns the agent for one of the [known programs](super::super::DriverName::programs).
     pub fn new(kind: &'static AgentProgram) -> Self {
-        let environment = Environment::allowed().keep(kind.variables);
+        let environment = Environment::from_process().keep(kind.variables);
         let (args, prefix, grace) = (vec![], vec![], Duration::from_secs(5));
         Self { kind, program: kind.command.into(), args, prefix, environment, grace, store: None }
     }
@@ -81,14 +81,14 @@ impl CliAgent {
     }
 
     /// Sets a command to run the agent's program in, such as a sandbox.
-    pub fn behind(mut self, prefix: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+    pub fn run_in(mut self, prefix: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.prefix.extend(prefix.into_iter().map(Into::into));
         self
     }
 
     /// Passes further variables of this process, such as a proxy with a password. Secrets in them are hidden in the
     /// agent's output.
-    pub fn passing(mut self, names: &[impl AsRef<str>]) -> Self {
+    pub fn pass_env(mut self, names: &[impl AsRef<str>]) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         self.environment = self.environment.keep(&names);
         self
@@ -96,7 +96,7 @@ impl CliAgent {
 
     /// Stores the results of turns, so that the result of a finished turn survives a kill. The conversation itself is
     /// stored by the agent's own program.
-    pub fn keeping(self, store: SessionStore) -> Self {
+    pub fn with_store(self, store: SessionStore) -> Self {
         Self { store: Some(store), ..self }
     }
 
@@ -125,7 +125,7 @@ impl CliAgent {
         let mut turn = Turn::of(self.kind.command, &request);
         let redactor = Redactor::new(self.environment.secrets());
         let stopped = self.read_events(&mut running, &mut turn, &request, &sender, &redactor).await;
-        turn.took(started.elapsed());
+        turn.set_duration(started.elapsed());
         let is_cut_short = turn.is_cut_short();
         let restore = |submitted| self.kind.dialect.restore(submitted);
         let finished = turn.result().map(|it| Finished { submitted: it.submitted.map(restore), ..it });
@@ -136,8 +136,8 @@ impl CliAgent {
         let exit = running.end(patience, self.grace).await;
         let ended = match (stopped, finished) {
             (_, Some(finished)) => Ok(finished),
-            (Ok(()), None) => Err(turn.failed(exit)),
-            (Err(stopped), None) => Err(turn.stopped(&stopped)),
+            (Ok(()), None) => Err(turn.into_error(exit)),
+            (Err(stopped), None) => Err(turn.stop_error(&stopped)),
         };
         ended.map_err(|error| DriverError {
             message: redactor.redact(&error.message),
@@ -160,7 +160,7 @@ impl CliAgent {
         // The turn has ended all the same.
         if let Ok(Err(error)) = stored.await {
             sender
-                .tell(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
+                .send(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
                 .await;
         }
     }
@@ -179,7 +179,7 @@ impl CliAgent {
         while !turn.is_over() {
             let Some(output) = running.next(&watch).await? else { break };
             for event in self.events(output, turn, redactor) {
-                sender.tell(event).await;
+                sender.send(event).await;
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ impl CliAgent {
         let Ok(message) = serde_json::from_str(&line) else {
             return vec![turn.notice(&format!("no JSON: {}", redactor.redact(&cut(&line, 200))))];
         };
-        self.kind.dialect.events(turn, &redactor.known_in(message))
+        self.kind.dialect.events(turn, &redactor.redact_known_in(message))
     }
 
     /// Writes the result's schema to a file, if the program reads it from one.
@@ -212,10 +212,10 @@ impl CliAgent {
         let program = Program::new(words.next().unwrap_or(&self.program)).args(words).args(args);
         let program = program.directory(&request.directory).keep(STDERR);
         let program = program.environment(self.environment.clone()).stdin(input::of(request));
-        program.start().map_err(|error| self.missing(request, &error))
+        program.start().map_err(|error| self.start_error(request, &error))
     }
 
-    fn missing(&self, request: &AgentRequest, error: &io::Error) -> DriverError {
+    fn start_error(&self, request: &AgentRequest, error: &io::Error) -> DriverError {
         let fatal = |message| DriverError::new(ErrorClass::Fatal, message);
         if !request.directory.is_dir() {
             return fatal(format!("there is no folder {}", request.directory.display()));
@@ -272,11 +272,11 @@ impl Driver for CliAgent {
         events(|sender| this.run_turn(request, sender))
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        Box::pin(async move { self.store.as_ref().map_or(Ok(None), |store| store.ended(session, turn)) })
+        Box::pin(async move { self.store.as_ref().map_or(Ok(None), |store| store.finished_turn(session, turn)) })
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::dialect::{AgentProgram, Dialect};
 use super::failure;
 use super::input::{each_listed, each_named};
-use super::turn::{ANSWER, End, Turn, cut};
+use super::turn::{ANSWER, CliTurnEnd, Turn, cut};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Status, Usage};
 
 /// The program `claude`.
@@ -52,7 +52,7 @@ impl Dialect for Claude {
     fn events(&self, turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
         match message["type"].as_str().unwrap_or_default() {
             "system" if message["subtype"] == "init" => {
-                message["session_id"].as_str().map(|id| turn.started(id)).into_iter().collect()
+                message["session_id"].as_str().map(|id| turn.start_session(id)).into_iter().collect()
             }
             "assistant" => assistant(turn, message),
             "user" => results(turn, message),
@@ -89,7 +89,7 @@ fn assistant(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
         reported_error.clone_into(&mut turn.reported_error);
     }
     let mut events: Vec<AgentEvent> = blocks(message).filter_map(|block| content_event(turn, block, is_own)).collect();
-    events.extend(used(turn, &message["message"]));
+    events.extend(message_usage(turn, &message["message"]));
     events
 }
 
@@ -115,12 +115,12 @@ fn content_event(turn: &mut Turn, block: &Value, is_own: bool) -> Option<AgentEv
 }
 
 /// Reads the usage of a message, once: it comes in several lines, each with the usage of the whole.
-fn used(turn: &mut Turn, message: &Value) -> Option<AgentEvent> {
+fn message_usage(turn: &mut Turn, message: &Value) -> Option<AgentEvent> {
     let is_new = message["id"].as_str().is_none_or(|id| turn.seen.insert(id.to_owned()));
     (is_new && message["usage"].is_object()).then(|| {
         let mut all = turn.usage;
         all += Usage { requests: 1, ..usage(&message["usage"]) };
-        turn.used(all)
+        turn.record_usage(all)
     })
 }
 
@@ -169,7 +169,7 @@ fn result(turn: &mut Turn, message: &Value) -> AgentEvent {
     turn.end = Some(end(turn, message));
     let requests = message["num_turns"].as_u64().unwrap_or(turn.usage.requests);
     let reported = if message["usage"].is_object() { usage(&message["usage"]) } else { turn.usage };
-    turn.used(Usage { requests, cost: millionths(&message["total_cost_usd"]), ..reported })
+    turn.record_usage(Usage { requests, cost: millionths(&message["total_cost_usd"]), ..reported })
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float is cut to what fits")]
@@ -177,17 +177,19 @@ fn millionths(dollars: &Value) -> u64 {
     (dollars.as_f64().unwrap_or(0.0) * 1e6).round() as u64
 }
 
-fn end(turn: &Turn, message: &Value) -> End {
+fn end(turn: &Turn, message: &Value) -> CliTurnEnd {
     let kind = message["subtype"].as_str().unwrap_or_default();
     match kind {
-        "error_max_turns" => End::Limit(Status::TurnLimit),
-        "error_max_budget_usd" => End::Limit(Status::CostLimit),
-        _ if message["is_error"] == true || kind.starts_with("error") => End::Failed(failed(turn, message, kind)),
-        _ => End::Done,
+        "error_max_turns" => CliTurnEnd::Limit(Status::TurnLimit),
+        "error_max_budget_usd" => CliTurnEnd::Limit(Status::CostLimit),
+        _ if message["is_error"] == true || kind.starts_with("error") => {
+            CliTurnEnd::Failed(turn_error(turn, message, kind))
+        }
+        _ => CliTurnEnd::Done,
     }
 }
 
-fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
+fn turn_error(turn: &Turn, message: &Value, kind: &str) -> DriverError {
     let errors = message["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let errors: Vec<&str> = errors.collect();
     let text = match errors.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::dialect::{AgentProgram, Dialect};
 use super::failure;
 use super::input::{each_listed, each_named};
-use super::turn::{ANSWER, End, Turn, cut};
+use super::turn::{ANSWER, CliTurnEnd, Turn, cut};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Usage};
 
 /// The program `codex`.
@@ -49,18 +49,18 @@ impl Dialect for Codex {
 
     fn events(&self, turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
         match kind(message) {
-            "thread.started" => message["thread_id"].as_str().map(|id| turn.started(id)).into_iter().collect(),
+            "thread.started" => message["thread_id"].as_str().map(|id| turn.start_session(id)).into_iter().collect(),
             "turn.started" | "item.updated" => vec![],
             "item.started" => item(turn, &message["item"], false),
             "item.completed" => item(turn, &message["item"], true),
             "turn.completed" => {
-                turn.end = Some(End::Done);
+                turn.end = Some(CliTurnEnd::Done);
                 let used = usage(turn, &message["usage"]);
-                vec![turn.used(used)]
+                vec![turn.record_usage(used)]
             }
             "turn.failed" => {
                 let text = message["error"]["message"].as_str().unwrap_or(&turn.reported_error).to_owned();
-                turn.end = Some(End::Failed(failed(turn, &text)));
+                turn.end = Some(CliTurnEnd::Failed(turn_error(turn, &text)));
                 vec![]
             }
             // Also sent on reconnects; another line reports if the turn fails.
@@ -83,7 +83,7 @@ impl Dialect for Codex {
 
 /// Returns the error of a turn. If the server has answered in this session before and now rejects a request, it rejects
 /// the session.
-fn failed(turn: &Turn, text: &str) -> DriverError {
+fn turn_error(turn: &Turn, text: &str) -> DriverError {
     let error = failure::read(text);
     match turn.has_answers() && text.to_lowercase().contains("400 bad request") {
         true => DriverError { class: ErrorClass::Content, refusal: true, ..error },

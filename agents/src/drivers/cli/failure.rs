@@ -171,7 +171,7 @@ fn wait(lower: &str) -> Option<Duration> {
 }
 
 /// Returns the most informative line of an agent's standard error.
-pub(super) fn gist(stderr: &str) -> &str {
+pub(super) fn error_line(stderr: &str) -> &str {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let error = lines().find(|line| line.to_lowercase().starts_with("error"));
     let is_trace = |line: &&str| {

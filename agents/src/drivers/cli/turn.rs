@@ -36,13 +36,13 @@ pub(super) struct Turn {
     pub(super) submitted: Option<Value>,
     /// Last reported error, for a turn that fails.
     pub(super) reported_error: String,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<CliTurnEnd>,
     /// Ids of reported tool calls and messages.
     pub(super) seen: BTreeSet<String>,
 }
 
 /// End of the turn, as reported by the program.
-pub(super) enum End {
+pub(super) enum CliTurnEnd {
     Done,
     Limit(Status),
     Failed(DriverError),
@@ -82,10 +82,10 @@ impl Turn {
 
     /// Returns whether a limit ended the turn; the program may not know.
     pub(super) fn is_cut_short(&self) -> bool {
-        matches!(self.end, Some(End::Limit(_)))
+        matches!(self.end, Some(CliTurnEnd::Limit(_)))
     }
 
-    pub(super) fn started(&mut self, session: &str) -> AgentEvent {
+    pub(super) fn start_session(&mut self, session: &str) -> AgentEvent {
         self.session = Some(session.to_owned());
         AgentEvent::Started(SessionRef { id: session.to_owned(), turn: String::new() })
     }
@@ -102,42 +102,42 @@ impl Turn {
     }
 
     /// Records the usage, and ends the turn if it exceeds a limit.
-    pub(super) fn used(&mut self, usage: Usage) -> AgentEvent {
+    pub(super) fn record_usage(&mut self, usage: Usage) -> AgentEvent {
         self.usage = usage;
         if self.end.is_none() && self.limits.tokens.is_some_and(|most| usage.tokens() > most) {
-            self.end = Some(End::Limit(Status::TokenLimit));
+            self.end = Some(CliTurnEnd::Limit(Status::TokenLimit));
         } else if self.end.is_none() && self.limits.cost.is_some_and(|most| usage.cost > most) {
-            self.end = Some(End::Limit(Status::CostLimit));
+            self.end = Some(CliTurnEnd::Limit(Status::CostLimit));
         }
         AgentEvent::Usage(usage)
     }
 
-    pub(super) fn took(&mut self, time: Duration) {
+    pub(super) fn set_duration(&mut self, time: Duration) {
         self.usage.ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     }
 
     /// Returns the result of the turn, if it has one.
     pub(super) fn result(&mut self) -> Option<Finished> {
         match self.end {
-            Some(End::Done) => Some(self.finished(Status::Done)),
-            Some(End::Limit(status)) => Some(self.finished(status)),
-            Some(End::Failed(_)) | None => None,
+            Some(CliTurnEnd::Done) => Some(self.take_result(Status::Done)),
+            Some(CliTurnEnd::Limit(status)) => Some(self.take_result(status)),
+            Some(CliTurnEnd::Failed(_)) | None => None,
         }
     }
 
     /// Returns the error of a turn without a result, once its program has ended.
-    pub(super) fn failed(mut self, exit: io::Result<Exit>) -> DriverError {
+    pub(super) fn into_error(mut self, exit: io::Result<Exit>) -> DriverError {
         match (self.end.take(), exit) {
-            (Some(End::Failed(error)), _) => self.fail(error),
-            (Some(End::Done | End::Limit(_)) | None, Ok(exit)) => self.exit_error(&exit),
-            (Some(End::Done | End::Limit(_)) | None, Err(error)) => {
+            (Some(CliTurnEnd::Failed(error)), _) => self.fail(error),
+            (Some(CliTurnEnd::Done | CliTurnEnd::Limit(_)) | None, Ok(exit)) => self.exit_error(&exit),
+            (Some(CliTurnEnd::Done | CliTurnEnd::Limit(_)) | None, Err(error)) => {
                 self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.program)))
             }
         }
     }
 
     /// Returns the error of a turn that this process stopped.
-    pub(super) fn stopped(&self, stopped: &Stopped) -> DriverError {
+    pub(super) fn stop_error(&self, stopped: &Stopped) -> DriverError {
         let class = match stopped {
             Stopped::Cancelled => ErrorClass::Cancelled,
             Stopped::Wall | Stopped::Idle(_) => ErrorClass::Budget,
@@ -146,7 +146,7 @@ impl Turn {
         self.fail(DriverError::new(class, format!("{}: {stopped}", self.program)))
     }
 
-    fn finished(&mut self, status: Status) -> Finished {
+    fn take_result(&mut self, status: Status) -> Finished {
         let id = self.session.take().or(self.resumed.take());
         let mark = self.mark.take().unwrap_or_default();
         let session = id.map(|id| SessionRef { id, turn: mark });
@@ -161,7 +161,7 @@ impl Turn {
             Some(code) => format!("ended with code {code} and without a result"),
             None => "was ended by a signal, without a result".to_owned(),
         };
-        let gist = failure::gist(&exit.stderr);
+        let gist = failure::error_line(&exit.stderr);
         let why = [self.reported_error.as_str(), gist].into_iter().find(|why| !why.is_empty()).unwrap_or_default();
         let mut error = failure::read(&exit.stderr);
         if error.class == ErrorClass::Transient {

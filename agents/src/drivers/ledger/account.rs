@@ -9,7 +9,7 @@ use crate::drivers::{Usage, dollars};
 
 /// Remainder of a budget; `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingBudget {
     /// Tokens.
     pub tokens: Option<u64>,
     /// Millionths of a dollar.
@@ -56,7 +56,7 @@ impl RunLimits {
 
 impl Account {
     /// Returns the limits that are reached: `cost`, `tokens`, `wall`.
-    pub fn reached(&self) -> Vec<&'static str> {
+    pub fn reached_limits(&self) -> Vec<&'static str> {
         let (cost, tokens) = (self.spent.cost, self.spent.tokens());
         let is_reached = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
         let all = [
@@ -142,7 +142,7 @@ pub enum LimitsAnswer {
 
 impl NewLimits {
     /// Returns the limits that one answer sets.
-    pub fn set(to: RunLimits, at: u64) -> Self {
+    pub fn new(to: RunLimits, at: u64) -> Self {
         let RunLimits { cost, tokens, wall } = to;
         let amount = |limit: Option<u64>| limit.map(|limit| NewLimit { limit, at });
         Self { cost: amount(cost), tokens: amount(tokens), wall: wall.map(|limit| NewLimit { limit, at }) }
@@ -150,16 +150,16 @@ impl NewLimits {
 
     /// Returns the later one of each limit.
     #[must_use]
-    pub fn later(self, other: Self) -> Self {
+    pub fn latest(self, other: Self) -> Self {
         Self {
-            cost: later(self.cost, other.cost),
-            tokens: later(self.tokens, other.tokens),
-            wall: later(self.wall, other.wall),
+            cost: later_limit(self.cost, other.cost),
+            tokens: later_limit(self.tokens, other.tokens),
+            wall: later_limit(self.wall, other.wall),
         }
     }
 
     /// Returns `limits` with the new ones applied.
-    pub fn over(self, limits: RunLimits) -> RunLimits {
+    pub fn apply_to(self, limits: RunLimits) -> RunLimits {
         RunLimits {
             cost: self.cost.map(|new| new.limit).or(limits.cost),
             tokens: self.tokens.map(|new| new.limit).or(limits.tokens),
@@ -168,7 +168,7 @@ impl NewLimits {
     }
 }
 
-fn later<T>(one: Option<NewLimit<T>>, two: Option<NewLimit<T>>) -> Option<NewLimit<T>> {
+fn later_limit<T>(one: Option<NewLimit<T>>, two: Option<NewLimit<T>>) -> Option<NewLimit<T>> {
     match (one, two) {
         (Some(one), Some(two)) => Some(if two.at >= one.at { two } else { one }),
         (one, two) => one.or(two),
@@ -178,9 +178,9 @@ fn later<T>(one: Option<NewLimit<T>>, two: Option<NewLimit<T>>) -> Option<NewLim
 impl Account {
     /// Returns the reason why new limits would not let the run continue; `None` if they do.
     pub(super) fn objection(&self, to: RunLimits) -> Option<String> {
-        let after = Self { limits: NewLimits::set(to, 0).over(self.limits), ..*self };
+        let after = Self { limits: NewLimits::new(to, 0).apply_to(self.limits), ..*self };
         let low: Vec<String> = Self { limits: to, ..*self }.reached_with().into_iter().map(too_low).collect();
-        let all = after.reached_with().into_iter().filter(|(name, ..)| !has(&to, name)).map(still_reached);
+        let all = after.reached_with().into_iter().filter(|(name, ..)| !has_limit(&to, name)).map(still_reached);
         let all: Vec<String> = low.into_iter().chain(all).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
@@ -197,11 +197,11 @@ impl Account {
             let (limit, used) = shown(name);
             (name, limit, used)
         };
-        self.reached().into_iter().map(with).collect()
+        self.reached_limits().into_iter().map(with).collect()
     }
 }
 
-fn has(limits: &RunLimits, name: &str) -> bool {
+fn has_limit(limits: &RunLimits, name: &str) -> bool {
     match name {
         "cost" => limits.cost.is_some(),
         "tokens" => limits.tokens.is_some(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::account::{Account, Left, LimitsAnswer, NewLimits, RunLimits, TurnName, millis};
+use super::account::{Account, LimitsAnswer, NewLimits, RemainingBudget, RunLimits, TurnName, millis};
 use crate::drivers::{DriverError, ErrorClass, Usage};
 
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ impl Books {
 
     pub(super) fn set_limits(&mut self, key: &str, to: RunLimits, now: u64) -> Result<LimitsAnswer, DriverError> {
         if let Some((_, at)) = self.answers.get(key).filter(|(before, _)| *before == to) {
-            return Ok(LimitsAnswer::Set(NewLimits::set(to, *at)));
+            return Ok(LimitsAnswer::Set(NewLimits::new(to, *at)));
         }
         if let Some(objection) = self.account().objection(to) {
             return Ok(LimitsAnswer::Refused(objection));
@@ -103,11 +103,11 @@ impl Books {
         let at = now.max(last.map_or(0, |last| last.saturating_add(1)));
         self.write(&Line::Limits { key: key.to_owned(), to, at })?;
         self.answers.insert(key.to_owned(), (to, at));
-        Ok(LimitsAnswer::Set(NewLimits::set(to, at)))
+        Ok(LimitsAnswer::Set(NewLimits::new(to, at)))
     }
 
     /// Returns the usage of named turns, and of unnamed ones that have ended.
-    pub(super) fn ended(&self) -> Usage {
+    pub(super) fn ended_usage(&self) -> Usage {
         let mut all = self.spent;
         self.turns.values().flatten().for_each(|usage| all += *usage);
         all
@@ -115,29 +115,29 @@ impl Books {
 
     /// Returns the usage of all turns.
     fn all(&self) -> Usage {
-        let mut all = self.ended();
+        let mut all = self.ended_usage();
         self.reservations.values().for_each(|reservation| all += reservation.used);
         all
     }
 
-    fn allowed(&self) -> RunLimits {
-        let new = self.answers.values().map(|(to, at)| NewLimits::set(*to, *at));
-        new.fold(NewLimits::default(), NewLimits::later).over(self.limits)
+    fn current_limits(&self) -> RunLimits {
+        let new = self.answers.values().map(|(to, at)| NewLimits::new(*to, *at));
+        new.fold(NewLimits::default(), NewLimits::latest).apply_to(self.limits)
     }
 
     pub(super) fn account(&self) -> Account {
-        Account { spent: self.all(), worked_ms: millis(self.worked.so_far()), limits: self.allowed() }
+        Account { spent: self.all(), worked_ms: millis(self.worked.so_far()), limits: self.current_limits() }
     }
 
-    pub(super) fn left(&self) -> Left {
+    pub(super) fn remaining(&self) -> RemainingBudget {
         let reserved =
             |part: fn(&Reservation) -> u64| self.reservations.values().map(part).fold(0, u64::saturating_add);
-        let (ended, limits) = (self.ended(), self.allowed());
+        let (ended, limits) = (self.ended_usage(), self.current_limits());
         let tokens =
             ended.tokens().saturating_add(reserved(|reservation| reservation.tokens.max(reservation.used.tokens())));
         let cost = ended.cost.saturating_add(reserved(|reservation| reservation.cost.max(reservation.used.cost)));
         let less = |limit: Option<u64>, taken| limit.map(|limit| limit.saturating_sub(taken));
-        Left { tokens: less(limits.tokens, tokens), cost: less(limits.cost, cost) }
+        RemainingBudget { tokens: less(limits.tokens, tokens), cost: less(limits.cost, cost) }
     }
 
     pub(in crate::drivers) fn used_up(&self) -> DriverError {
@@ -154,7 +154,7 @@ impl Books {
             0 => String::new(),
             turns => format!(", the rest is held by {turns} turns under way"),
         };
-        let (tokens, cost) = (self.ended().tokens(), dollars(spent.cost));
+        let (tokens, cost) = (self.ended_usage().tokens(), dollars(spent.cost));
         let message = format!(
             "the budget of {} is used up: {tokens} tokens and {cost} spent{worked}{reserved}",
             shown.join(" and ")
@@ -185,7 +185,12 @@ impl Books {
     }
 
     /// Records the usage of an attempt, and returns that of all attempts of its turn.
-    pub(in crate::drivers) fn used(&mut self, name: &TurnName, nth: usize, usage: Usage) -> Result<Usage, DriverError> {
+    pub(in crate::drivers) fn record_usage(
+        &mut self,
+        name: &TurnName,
+        nth: usize,
+        usage: Usage,
+    ) -> Result<Usage, DriverError> {
         let tries = self.turns.entry(name.turn.clone()).or_default();
         tries.resize(tries.len().max(nth + 1), Usage::default());
         if tries[nth] != usage {
@@ -212,7 +217,7 @@ impl Books {
         let name = TurnName { turn: turn.to_owned(), ..TurnName::default() };
         let nth = self.turns.get(turn).map_or(0, |tries| tries.len().saturating_sub(1));
         let nth = if continues { 0 } else { nth };
-        self.used(&name, nth, usage)
+        self.record_usage(&name, nth, usage)
     }
 
     pub(in crate::drivers) fn start_work(&mut self) {
@@ -273,16 +278,16 @@ pub(super) struct LedgerFile {
 impl LedgerFile {
     /// Opens the file and reads its lines. May block.
     pub(super) fn open(path: &Path) -> Result<(Self, Vec<Line>), DriverError> {
-        let failed = |error: &io::Error| unusable(path, &error.to_string());
-        let (file, text) = opened(path).map_err(|error| failed(&error))?;
+        let failed = |error: &io::Error| file_error(path, &error.to_string());
+        let (file, text) = open_file(path).map_err(|error| failed(&error))?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         if whole < text.len() {
             file.set_len(whole as u64).map_err(|error| failed(&error))?;
         }
         let line = |(at, line): (usize, &str)| match serde_json::from_str(line) {
-            Ok(Line::Turn { nth, .. }) if nth >= TRIES => Err(damaged(path, at, "too many tries")),
+            Ok(Line::Turn { nth, .. }) if nth >= TRIES => Err(damaged_line(path, at, "too many tries")),
             Ok(line) => Ok(line),
-            Err(error) => Err(damaged(path, at, &error.to_string())),
+            Err(error) => Err(damaged_line(path, at, &error.to_string())),
         };
         let lines = text[..whole].lines().enumerate().map(line).collect::<Result<_, _>>()?;
         Ok((Self { path: path.to_owned(), file }, lines))
@@ -294,11 +299,11 @@ impl LedgerFile {
             line.push(b'\n');
             self.file.write_all(&line)
         });
-        written.map_err(|error| unusable(&self.path, &error.to_string()))
+        written.map_err(|error| file_error(&self.path, &error.to_string()))
     }
 }
 
-fn opened(path: &Path) -> io::Result<(File, String)> {
+fn open_file(path: &Path) -> io::Result<(File, String)> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -320,12 +325,12 @@ fn opened(path: &Path) -> io::Result<(File, String)> {
     Ok((file, text))
 }
 
-fn unusable(path: &Path, why: &str) -> DriverError {
+fn file_error(path: &Path, why: &str) -> DriverError {
     let message = format!("the ledger {} cannot be used: {why}", path.display());
     DriverError::new(ErrorClass::Fatal, message).help("make it readable and writable for you, then retry")
 }
 
-fn damaged(path: &Path, at: usize, why: &str) -> DriverError {
+fn damaged_line(path: &Path, at: usize, why: &str) -> DriverError {
     let message = format!("the ledger {}, line {}, cannot be read: {why}", path.display(), at + 1);
     DriverError::new(ErrorClass::Fatal, message)
         .help("delete the line, or the file: usage recorded in the run's state still counts")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::account::{Account, Left, LimitsAnswer, RunLimits};
+use super::account::{Account, LimitsAnswer, RemainingBudget, RunLimits};
 use super::books::{Books, LedgerFile, Reservation};
 use crate::drivers::{DriverError, Finished, Limits, Status, Usage};
 
@@ -89,13 +89,13 @@ impl Ledger {
     }
 
     /// Returns the usage of all finished turns.
-    pub fn spent(&self) -> Usage {
-        self.books().ended()
+    pub fn finished_usage(&self) -> Usage {
+        self.books().ended_usage()
     }
 
     /// Returns the part of the budget that is neither used nor reserved.
-    pub fn left(&self) -> Left {
-        self.books().left()
+    pub fn remaining(&self) -> RemainingBudget {
+        self.books().remaining()
     }
 
     /// Returns usage, running turns included, and limits.
@@ -115,7 +115,7 @@ impl Ledger {
     /// Reserves the budget of a turn, and lowers its limits to the available amount.
     pub(in crate::drivers) fn reserve(&self, limits: &mut Limits) -> Result<ReservationGuard, DriverError> {
         let mut books = self.books();
-        let left = books.left();
+        let left = books.remaining();
         if left.tokens == Some(0) || left.cost == Some(0) {
             return Err(books.used_up());
         }
@@ -148,7 +148,7 @@ pub(in crate::drivers) struct ReservationGuard {
 
 impl ReservationGuard {
     /// Records the usage of the turn so far.
-    pub(in crate::drivers) fn used(&self, usage: Usage) {
+    pub(in crate::drivers) fn set_usage(&self, usage: Usage) {
         if let Some(reservation) = self.ledger.books().reservations.get_mut(&self.number) {
             reservation.used = usage;
         }
@@ -167,7 +167,7 @@ impl ReservationGuard {
     /// Fails if the turn has used more than it reserved and the budget is exhausted.
     pub(in crate::drivers) fn check(&self) -> Result<(), DriverError> {
         let books = self.ledger.books();
-        let left = books.left();
+        let left = books.remaining();
         let reservation = books.reservations.get(&self.number).copied().unwrap_or_default();
         let over_tokens = left.tokens == Some(0) && reservation.used.tokens() > reservation.tokens;
         let over_cost = left.cost == Some(0) && reservation.used.cost > reservation.cost;

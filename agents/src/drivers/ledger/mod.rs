@@ -7,5 +7,5 @@ mod books;
 mod handle;
 
 pub(super) use account::TurnName;
-pub use account::{Account, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
+pub use account::{Account, LimitsAnswer, NewLimit, NewLimits, RemainingBudget, RunLimits};
 pub use handle::Ledger;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
 use superstep_base::composed::comparable;
-use superstep_base::moved::stored;
+use superstep_base::moved::stored_path;
 
 use super::scenario::{Conditions, Scenario, SessionKind, Turn};
 use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session, jsonl};
@@ -110,13 +110,13 @@ fn no_match_error(scenario: &Scenario, entries: &[Entry], request: &AgentRequest
         true => format!("add a turn with `role: {}`", request.role),
         false => near.join("; "),
     };
-    DriverError::new(ErrorClass::Fatal, format!("no turn of {} fits: {asked}", scenario.shown())).help(help)
+    DriverError::new(ErrorClass::Fatal, format!("no turn of {} fits: {asked}", scenario.file_name())).help(help)
 }
 
 impl Log {
     /// Records the result of a turn. A cancelled turn is not recorded, like one whose process was killed: it will be
     /// repeated.
-    pub(super) fn ended(
+    pub(super) fn record_end(
         &self,
         chosen: &ChosenTurn<'_>,
         request: &AgentRequest,
@@ -163,7 +163,7 @@ impl Log {
     pub(super) fn in_folder(folder: &Path, scenario: &Path) -> Self {
         let mut hash = Fnv::new();
         let whole = scenario.canonicalize().unwrap_or_else(|_| scenario.to_owned());
-        hash.mix(stored(whole).as_os_str().as_encoded_bytes());
+        hash.mix(stored_path(whole).as_os_str().as_encoded_bytes());
         let stem = scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{stem}-{:08x}.jsonl", hash.finish() & 0xffff_ffff);
         Self { file: Some(folder.join(name)), entries: Mutex::default() }
@@ -183,7 +183,7 @@ impl Log {
     }
 
     /// Returns the result of the turn with this key, if it has ended.
-    pub(super) fn finished(&self, key: &str) -> Result<Option<Finished>, DriverError> {
+    pub(super) fn finished_turn(&self, key: &str) -> Result<Option<Finished>, DriverError> {
         let entries = self.read(&self.lock())?;
         let last = entries.into_iter().rev().find(|entry| !key.is_empty() && entry.key == key);
         Ok(last.and_then(|entry| match entry.what {

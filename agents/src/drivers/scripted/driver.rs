@@ -56,7 +56,7 @@ impl Scripted {
     /// [`ScenarioError`] with file, line and key if it cannot be read or is invalid.
     pub fn open(file: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let file = file.as_ref();
-        let text = files::text(file).map_err(|error| ScenarioError::unread(file, &error))?;
+        let text = files::text(file).map_err(|error| ScenarioError::read_error(file, &error))?;
         Self::parse(file, &text)
     }
 
@@ -99,17 +99,17 @@ impl Driver for Scripted {
         events(|sender| async move {
             let chosen = choose::turn(&scenario, &log, &request)?;
             let ended = play(&scenario, &chosen, &request, &sender).await;
-            log.ended(&chosen, &request, &ended)?;
+            log.record_end(&chosen, &request, &ended)?;
             ended
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         _: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
-        Box::pin(std::future::ready(self.log.finished(turn)))
+        Box::pin(std::future::ready(self.log.finished_turn(turn)))
     }
 }
 
@@ -121,21 +121,21 @@ async fn play(
     sender: &Sender,
 ) -> Result<Finished, DriverError> {
     let session = session(request)?;
-    sender.tell(AgentEvent::Started(session.clone())).await;
-    let place = format!("turn {} of {}", chosen.number + 1, scenario.shown());
+    sender.send(AgentEvent::Started(session.clone())).await;
+    let place = format!("turn {} of {}", chosen.number + 1, scenario.file_name());
     let context = TurnContext { request, sender, place, started: Instant::now() };
     let mut transcript = Transcript::default();
     for (number, step) in chosen.turn.steps.iter().enumerate() {
         context.run_step(number + 1, step, &mut transcript).await.map_err(|error| error.transcript(&transcript.all))?;
         if let Some(status) = context.exceeded_limit(&transcript.usage) {
-            return Ok(transcript.finished(status, None, session));
+            return Ok(transcript.into_result(status, None, session));
         }
     }
     if chosen.turn.submit.is_some() && request.submit.is_none() {
-        return Err(context.wrong("it submits, but the request has no schema"));
+        return Err(context.scenario_error("it submits, but the request has no schema"));
     }
     transcript.last = chosen.turn.text.clone().unwrap_or(transcript.last);
-    Ok(transcript.finished(Status::Done, chosen.turn.submit.clone(), session))
+    Ok(transcript.into_result(Status::Done, chosen.turn.submit.clone(), session))
 }
 
 /// Returns the session after this turn. The id of a new one is derived from the request, so that a repeated turn gets
@@ -171,7 +171,7 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn finished(self, status: Status, submitted: Option<Value>, session: SessionRef) -> Finished {
+    fn into_result(self, status: Status, submitted: Option<Value>, session: SessionRef) -> Finished {
         Finished { status, text: self.last, submitted, session: Some(session), usage: self.usage }
     }
 }
@@ -187,53 +187,56 @@ struct TurnContext<'a> {
 impl TurnContext<'_> {
     async fn run_step(&self, number: usize, step: &Step, transcript: &mut Transcript) -> Result<(), DriverError> {
         if self.request.cancel.is_cancelled() {
-            return Err(cancelled());
+            return Err(cancelled_error());
         }
         if step.writes() && !self.request.access.write {
-            return Err(self
-                .wrong(&format!("step {number} (`{step}`) changes files, which the {} must not", self.request.role)));
+            return Err(self.scenario_error(&format!(
+                "step {number} (`{step}`) changes files, which the {} must not",
+                self.request.role
+            )));
         }
         match step {
             Step::Say(text) => {
                 transcript.last.clone_from(text);
                 transcript.all.push_str(text);
                 transcript.all.push('\n');
-                self.sender.tell(AgentEvent::Text(text.clone())).await;
+                self.sender.send(AgentEvent::Text(text.clone())).await;
             }
-            Step::Think(text) => self.sender.tell(AgentEvent::Thinking(text.clone())).await,
+            Step::Think(text) => self.sender.send(AgentEvent::Thinking(text.clone())).await,
             Step::Usage(more) => {
                 transcript.usage += (*more).into();
-                self.sender.tell(AgentEvent::Usage(transcript.usage)).await;
+                self.sender.send(AgentEvent::Usage(transcript.usage)).await;
             }
             Step::Wait(span) => self.wait(Some(span.0)).await?,
             Step::Hang => self.wait(None).await?,
-            Step::Fail(failure) => return Err(self.failed(failure)),
-            Step::Tool(used) => self.used(number, used).await,
+            Step::Fail(failure) => return Err(self.failure_error(failure)),
+            Step::Tool(used) => self.send_tool_use(number, used).await,
             Step::Write(_) | Step::Edit(_) | Step::Delete(_) | Step::Move(_) => self.change(number, step).await?,
         }
         Ok(())
     }
 
-    async fn used(&self, number: usize, ToolUse { name, arguments, result, ok }: &ToolUse) {
+    async fn send_tool_use(&self, number: usize, ToolUse { name, arguments, result, ok }: &ToolUse) {
         let id = format!("step-{number}");
         let call = AgentEvent::ToolCall { id: id.clone(), name: name.clone(), arguments: arguments.clone() };
-        self.sender.tell(call).await;
-        self.sender.tell(AgentEvent::ToolResult { id, ok: *ok, text: result.clone() }).await;
+        self.sender.send(call).await;
+        self.sender.send(AgentEvent::ToolResult { id, ok: *ok, text: result.clone() }).await;
     }
 
     async fn change(&self, number: usize, step: &Step) -> Result<(), DriverError> {
         let folder = &self.request.directory;
         let (arguments, done) = match step {
-            Step::Write(write) => (json!({"path": write.path.to_string()}), write.done(folder)),
-            Step::Edit(edit) => (json!({"path": edit.path.to_string()}), edit.done(folder)),
+            Step::Write(write) => (json!({"path": write.path.to_string()}), write.apply(folder)),
+            Step::Edit(edit) => (json!({"path": edit.path.to_string()}), edit.apply(folder)),
             Step::Delete(path) => (json!({"path": path.to_string()}), delete(path, folder)),
             Step::Move(moved) => {
-                (json!({"from": moved.from.to_string(), "to": moved.to.to_string()}), moved.done(folder))
+                (json!({"from": moved.from.to_string(), "to": moved.to.to_string()}), moved.apply(folder))
             }
             _ => return Ok(()),
         };
-        done.map_err(|error| self.wrong(&format!("step {number} (`{step}` {arguments}): {error}")))?;
-        self.used(number, &ToolUse { name: step.to_string(), arguments, result: "done".to_owned(), ok: true }).await;
+        done.map_err(|error| self.scenario_error(&format!("step {number} (`{step}` {arguments}): {error}")))?;
+        self.send_tool_use(number, &ToolUse { name: step.to_string(), arguments, result: "done".to_owned(), ok: true })
+            .await;
         Ok(())
     }
 
@@ -244,7 +247,7 @@ impl TurnContext<'_> {
         let end = span.map(|span| now + span);
         tokio::select! {
             biased;
-            () = self.request.cancel.cancelled() => Err(cancelled()),
+            () = self.request.cancel.cancelled() => Err(cancelled_error()),
             () = sleep_until(end.unwrap_or(limit)), if end.is_some_and(|end| end <= limit) => Ok(()),
             () = sleep_until(limit) => Err(DriverError::new(ErrorClass::Budget, format!("{}: its time is up", self.place))),
         }
@@ -258,7 +261,7 @@ impl TurnContext<'_> {
         limits.cost.is_some_and(|most| used.cost > most).then_some(Status::CostLimit)
     }
 
-    fn failed(&self, failure: &Failure) -> DriverError {
+    fn failure_error(&self, failure: &Failure) -> DriverError {
         let message = match failure.message.as_str() {
             "" => format!("{} fails", self.place),
             message => message.to_owned(),
@@ -267,23 +270,23 @@ impl TurnContext<'_> {
         failure.retry_after.into_iter().fold(error, |error, wait| error.retry_after(wait.0))
     }
 
-    fn wrong(&self, what: &str) -> DriverError {
+    fn scenario_error(&self, what: &str) -> DriverError {
         DriverError::new(ErrorClass::Fatal, format!("{}: {what}", self.place)).help("see docs/scenarios.md")
     }
 }
 
-fn cancelled() -> DriverError {
+fn cancelled_error() -> DriverError {
     DriverError::new(ErrorClass::Cancelled, "the turn was cancelled")
 }
 
 /// Returns the path in a folder, after checking that no part of it is a link.
-fn beneath(at: &RelativePath, folder: &Path) -> io::Result<PathBuf> {
-    let (mut path, records) = (folder.to_owned(), Records::below(folder));
+fn checked_path(at: &RelativePath, folder: &Path) -> io::Result<PathBuf> {
+    let (mut path, records) = (folder.to_owned(), Records::load(folder));
     for name in at.names() {
         path.push(name);
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => return Err(io::Error::other("there is a symbolic link on the way")),
-            Ok(found) if found.is_dir() && records.has(&path) => return Err(refusal()),
+            Ok(found) if found.is_dir() && records.contains(&path) => return Err(refusal()),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -294,25 +297,25 @@ fn beneath(at: &RelativePath, folder: &Path) -> io::Result<PathBuf> {
 
 /// Fails if records are in a folder that is to be moved or deleted.
 fn ensure_no_records(path: &Path, folder: &Path) -> io::Result<()> {
-    if Records::below(folder).are_below(path) { Err(refusal()) } else { Ok(()) }
+    if Records::load(folder).are_below(path) { Err(refusal()) } else { Ok(()) }
 }
 
 impl WriteFile {
-    fn done(&self, folder: &Path) -> io::Result<()> {
-        let path = beneath(&self.path, folder)?;
+    fn apply(&self, folder: &Path) -> io::Result<()> {
+        let path = checked_path(&self.path, folder)?;
         with_folder(&path)?;
         fs::write(path, &self.content)
     }
 }
 
 impl EditFile {
-    fn done(&self, folder: &Path) -> io::Result<()> {
-        let path = beneath(&self.path, folder)?;
+    fn apply(&self, folder: &Path) -> io::Result<()> {
+        let path = checked_path(&self.path, folder)?;
         let text = fs::read_to_string(&path)?;
-        let edited = edited(&text, &self.old, &self.new).or_else(|| self.with_line_ends_of(&text));
+        let edited = apply_edit(&text, &self.old, &self.new).or_else(|| self.with_line_ends_of(&text));
         match edited {
             Some(edited) => fs::write(path, edited),
-            None => Err(io::Error::other(format!("`{}` is not there", shortened(&self.old)))),
+            None => Err(io::Error::other(format!("`{}` is not there", first_line(&self.old)))),
         }
     }
 
@@ -323,12 +326,12 @@ impl EditFile {
             true => lines(written).replace('\n', "\r\n"),
             false => lines(written),
         };
-        edited(text, &ends(&self.old), &ends(&self.new))
+        apply_edit(text, &ends(&self.old), &ends(&self.new))
     }
 }
 
 /// Returns the text after the edit, also if it was done before.
-fn edited(text: &str, old: &str, new: &str) -> Option<String> {
+fn apply_edit(text: &str, old: &str, new: &str) -> Option<String> {
     let was_done = !new.is_empty() && text.contains(new);
     if was_done && (new.contains(old) || !text.contains(old)) {
         return Some(text.to_owned());
@@ -336,14 +339,14 @@ fn edited(text: &str, old: &str, new: &str) -> Option<String> {
     text.contains(old).then(|| text.replacen(old, new, 1))
 }
 
-fn shortened(text: &str) -> String {
+fn first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     line.chars().take(60).collect()
 }
 
 impl MoveFile {
-    fn done(&self, folder: &Path) -> io::Result<()> {
-        let (from, to) = (beneath(&self.from, folder)?, beneath(&self.to, folder)?);
+    fn apply(&self, folder: &Path) -> io::Result<()> {
+        let (from, to) = (checked_path(&self.from, folder)?, checked_path(&self.to, folder)?);
         if !from.exists() && to.exists() {
             return Ok(());
         }
@@ -355,7 +358,7 @@ impl MoveFile {
 
 /// Removes a file, or a folder with its contents; does nothing if it does not exist.
 fn delete(path: &RelativePath, folder: &Path) -> io::Result<()> {
-    let path = beneath(path, folder)?;
+    let path = checked_path(path, folder)?;
     ensure_no_records(&path, folder)?;
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {

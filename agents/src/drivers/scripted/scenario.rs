@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::words::{Several, Span, Text, Times, UsageSaid};
+use super::words::{Span, Text, TextOrList, Times, UsageFields};
 use crate::drivers::ErrorClass;
 use crate::drivers::tools::RelativePath;
 
@@ -31,7 +31,7 @@ impl ScenarioError {
         }
     }
 
-    pub(super) fn unread(file: &Path, error: &std::io::Error) -> Self {
+    pub(super) fn read_error(file: &Path, error: &std::io::Error) -> Self {
         Self { file: file.to_owned(), line: None, message: error.to_string() }
     }
 
@@ -63,7 +63,7 @@ pub(super) struct Scenario {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ScenarioFile {
     #[serde(default, rename = "about")]
     _about: String,
     turns: Vec<Turn>,
@@ -71,7 +71,7 @@ struct Written {
 
 impl Scenario {
     pub(super) fn parse(file: &Path, text: &str) -> Result<Self, ScenarioError> {
-        let written: Written = serde_norway::from_str(text).map_err(|error| ScenarioError::of(file, &error))?;
+        let written: ScenarioFile = serde_norway::from_str(text).map_err(|error| ScenarioError::of(file, &error))?;
         Ok(Self { file: file.to_owned(), turns: written.turns })
     }
 
@@ -80,7 +80,7 @@ impl Scenario {
     }
 
     /// Returns the scenario's name for messages.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn file_name(&self) -> String {
         self.file
             .file_name()
             .map_or_else(|| self.file.display().to_string(), |name| name.to_string_lossy().into_owned())
@@ -125,7 +125,7 @@ struct WrittenTurn {
     attempt: Option<u32>,
     session: Option<SessionKind>,
     #[serde(default)]
-    contains: Several,
+    contains: TextOrList,
     #[serde(default)]
     times: Times,
     #[serde(default)]
@@ -172,7 +172,7 @@ pub(super) enum Step {
     Edit(EditFile),
     Delete(RelativePath),
     Move(MoveFile),
-    Usage(UsageSaid),
+    Usage(UsageFields),
     Wait(Span),
     Fail(Failure),
     Hang,

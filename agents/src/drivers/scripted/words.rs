@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use crate::drivers::Usage;
 
 /// A value of a scenario as it is written. Its errors are raised where it is read, so that they have its line.
-enum Written<'a> {
+enum Scalar<'a> {
     Number(u64),
     Fraction(f64),
     Text(&'a str),
@@ -19,14 +19,14 @@ enum Written<'a> {
 struct Reader<T> {
     /// The values that there are, for an error.
     takes: &'static str,
-    read: fn(Written<'_>) -> Result<T, String>,
+    read: fn(Scalar<'_>) -> Result<T, String>,
 }
 
 impl<T> Reader<T> {
     fn run<'de, D: Deserializer<'de>>(
         from: D,
         takes: &'static str,
-        read: fn(Written<'_>) -> Result<T, String>,
+        read: fn(Scalar<'_>) -> Result<T, String>,
     ) -> Result<T, D::Error> {
         from.deserialize_any(Self { takes, read })
     }
@@ -40,21 +40,21 @@ impl<T> Visitor<'_> for Reader<T> {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-        (self.read)(Written::Number(number)).map_err(E::custom)
+        (self.read)(Scalar::Number(number)).map_err(E::custom)
     }
 
     #[allow(clippy::cast_precision_loss, reason = "negative numbers are refused")]
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        let written = u64::try_from(number).map_or(Written::Fraction(number as f64), Written::Number);
+        let written = u64::try_from(number).map_or(Scalar::Fraction(number as f64), Scalar::Number);
         (self.read)(written).map_err(E::custom)
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
-        (self.read)(Written::Fraction(number)).map_err(E::custom)
+        (self.read)(Scalar::Fraction(number)).map_err(E::custom)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        (self.read)(Written::Text(text)).map_err(E::custom)
+        (self.read)(Scalar::Text(text)).map_err(E::custom)
     }
 }
 
@@ -65,37 +65,37 @@ pub(super) struct Text(pub(super) String);
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Reader::run(from, "a text or a whole number", |written| match written {
-            Written::Number(number) => Ok(Self(number.to_string())),
-            Written::Text(text) => Ok(Self(text.to_owned())),
-            Written::Fraction(number) => Err(format!("put `{number}` in quotes: 1.10 is not 1.1")),
+            Scalar::Number(number) => Ok(Self(number.to_string())),
+            Scalar::Text(text) => Ok(Self(text.to_owned())),
+            Scalar::Fraction(number) => Err(format!("put `{number}` in quotes: 1.10 is not 1.1")),
         })
     }
 }
 
 /// One text or a list of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Several(pub(super) Vec<String>);
+pub(super) struct TextOrList(pub(super) Vec<String>);
 
-impl<'de> Deserialize<'de> for Several {
+impl<'de> Deserialize<'de> for TextOrList {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Texts;
         impl<'de> Visitor<'de> for Texts {
-            type Value = Several;
+            type Value = TextOrList;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text, or a list of texts")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Several, E> {
-                Ok(Several(vec![text.to_owned()]))
+            fn visit_str<E: Error>(self, text: &str) -> Result<TextOrList, E> {
+                Ok(TextOrList(vec![text.to_owned()]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Several, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TextOrList, A::Error> {
                 let mut texts = vec![];
                 while let Some(text) = items.next_element()? {
                     texts.push(text);
                 }
-                Ok(Several(texts))
+                Ok(TextOrList(texts))
             }
         }
         from.deserialize_any(Texts)
@@ -127,11 +127,11 @@ impl Times {
 impl<'de> Deserialize<'de> for Times {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Reader::run(from, "a number or `always`", |written| match written {
-            Written::Number(0) => Err("0 times is never; write a number from 1, or `always`".to_owned()),
-            Written::Number(times) => Ok(Self::Count(u32::try_from(times).unwrap_or(u32::MAX))),
-            Written::Text("always") => Ok(Self::Always),
-            Written::Text(word) => Err(format!("`{word}` is neither a number nor `always`")),
-            Written::Fraction(number) => Err(format!("`{number}` is neither a number nor `always`")),
+            Scalar::Number(0) => Err("0 times is never; write a number from 1, or `always`".to_owned()),
+            Scalar::Number(times) => Ok(Self::Count(u32::try_from(times).unwrap_or(u32::MAX))),
+            Scalar::Text("always") => Ok(Self::Always),
+            Scalar::Text(word) => Err(format!("`{word}` is neither a number nor `always`")),
+            Scalar::Fraction(number) => Err(format!("`{number}` is neither a number nor `always`")),
         })
     }
 }
@@ -143,9 +143,9 @@ pub(super) struct Span(pub(super) Duration);
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Reader::run(from, "a time such as `200ms`, `1.5s` or `2m`", |written| match written {
-            Written::Text(text) => Self::try_from(text.to_owned()),
-            Written::Number(number) => Self::try_from(number.to_string()),
-            Written::Fraction(number) => Self::try_from(number.to_string()),
+            Scalar::Text(text) => Self::try_from(text.to_owned()),
+            Scalar::Number(number) => Self::try_from(number.to_string()),
+            Scalar::Fraction(number) => Self::try_from(number.to_string()),
         })
     }
 }
@@ -165,7 +165,7 @@ impl TryFrom<String> for Span {
 /// Usage of a turn; the cost in dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct UsageSaid {
+pub(super) struct UsageFields {
     input: u64,
     output: u64,
     cache_read: u64,
@@ -181,9 +181,9 @@ impl<'de> Deserialize<'de> for Dollars {
     #[allow(clippy::cast_precision_loss, reason = "checked to be in range")]
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Reader::run(from, "a cost in dollars", |written| match written {
-            Written::Number(dollars) => Self::try_from(dollars as f64),
-            Written::Fraction(dollars) => Self::try_from(dollars),
-            Written::Text(text) => Err(format!("`{text}` is not a cost in dollars")),
+            Scalar::Number(dollars) => Self::try_from(dollars as f64),
+            Scalar::Fraction(dollars) => Self::try_from(dollars),
+            Scalar::Text(text) => Err(format!("`{text}` is not a cost in dollars")),
         })
     }
 }
@@ -200,9 +200,9 @@ impl TryFrom<f64> for Dollars {
     }
 }
 
-impl From<UsageSaid> for Usage {
-    fn from(said: UsageSaid) -> Self {
-        let UsageSaid { input, output, cache_read, cache_write, requests, cost: Dollars(cost) } = said;
+impl From<UsageFields> for Usage {
+    fn from(said: UsageFields) -> Self {
+        let UsageFields { input, output, cache_read, cache_write, requests, cost: Dollars(cost) } = said;
         Self { input, output, cache_read, cache_write, requests, cost, ..Self::default() }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn cut(mut text: String, most: usize) -> String {
 }
 
 /// Shortens a name for a message.
-pub(super) fn short(name: &str) -> String {
+pub(super) fn short_name(name: &str) -> String {
     let name = name.chars().take(200).flat_map(char::escape_debug);
     name.collect()
 }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use superstep_base::Fnv;
 
 use super::answer::{Refusal, ToolLimits};
-use super::root::{RelativePath, Root, failed, regular};
+use super::root::{RelativePath, Root, open_refusal, regular};
 
 /// Writes a file, and creates its folders.
 pub(super) fn write(root: &Root, at: &RelativePath, content: &str, limits: &ToolLimits) -> Result<String, Refusal> {
@@ -33,7 +33,7 @@ pub(super) fn edit(
     let folder = root.folder(folders)?;
     let bytes = root.read(at, limits.file)?;
     let text = String::from_utf8(bytes).map_err(|_| Refusal::new(format!("`{at}` is not UTF-8 text")))?;
-    let edited = replaced(&text, old, new).map_err(|why| Refusal::new(format!("`{at}`: {why}")))?;
+    let edited = replace_once(&text, old, new).map_err(|why| Refusal::new(format!("`{at}`: {why}")))?;
     check_size(at, edited.len(), limits)?;
     replace(&folder, name, &at.to_string(), edited.as_bytes())?;
     Ok(format!("edited `{at}`"))
@@ -48,7 +48,7 @@ fn check_size(at: &RelativePath, size: usize, limits: &ToolLimits) -> Result<(),
 
 /// Replaces the only occurrence of `old` in a text. Models write `\n`: in a file with CRLF it means the file's line
 /// ends.
-fn replaced(text: &str, old: &str, new: &str) -> Result<String, String> {
+fn replace_once(text: &str, old: &str, new: &str) -> Result<String, String> {
     if old.is_empty() {
         return Err("`old` is empty; use write for a new file".to_owned());
     }
@@ -74,13 +74,13 @@ fn places(text: &str, part: &str) -> usize {
 
 /// Replaces the file `name` durably; returns whether it is new.
 fn replace(folder: &OwnedFd, name: &str, shown: &str, bytes: &[u8]) -> Result<bool, Refusal> {
-    let refuse = |error| failed(shown, error);
+    let refuse = |error| open_refusal(shown, error);
     let mode = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => regular(&stat, shown).map(|()| Some(Mode::from_raw_mode(stat.st_mode & 0o777)))?,
         Err(Errno::NOENT) => None,
         Err(error) => return Err(refuse(error)),
     };
-    let beside = beside(name);
+    let beside = temporary_name(name);
     // Leftover of a process that was killed here.
     let _ = unlinkat(folder, &beside, AtFlags::empty());
     let done = fill(folder.as_fd(), &beside, bytes, mode)
@@ -94,7 +94,7 @@ fn replace(folder: &OwnedFd, name: &str, shown: &str, bytes: &[u8]) -> Result<bo
 }
 
 /// Returns the temporary name of the new file: always the same, so that a repeated call removes a leftover.
-fn beside(name: &str) -> String {
+fn temporary_name(name: &str) -> String {
     let mut hash = Fnv::new();
     hash.mix(name.as_bytes());
     format!(".superstep-new-{:016x}", hash.finish())

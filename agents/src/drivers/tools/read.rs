@@ -11,8 +11,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use superstep_base::text;
 
-use super::answer::{Refusal, ToolLimits, short};
-use super::root::{RelativePath, Root, enter, failed, is_reserved, read_in};
+use super::answer::{Refusal, ToolLimits, short_name};
+use super::root::{RelativePath, Root, enter, is_reserved, open_refusal, read_in};
 
 /// Number of bytes examined to detect binary files.
 const SNIFFED_BYTES: usize = 8 * 1024;
@@ -83,12 +83,12 @@ fn line(entry: &Entry) -> String {
         FileType::Symlink => "@",
         _ => "|",
     };
-    format!("{}{mark}", short(&entry.name))
+    format!("{}{mark}", short_name(&entry.name))
 }
 
 /// Returns the entries of an open folder, sorted by name, without reserved names and names that are not UTF-8.
 fn entries<F: AsFd>(folder: F, shown: &str) -> Result<Vec<Entry>, Refusal> {
-    let refuse = |error| failed(shown, error);
+    let refuse = |error| open_refusal(shown, error);
     let mut found = Vec::new();
     for entry in Dir::read_from(&folder).map_err(refuse)?.take(MAX_ENTRIES) {
         let entry = entry.map_err(refuse)?;

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, open, op
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use super::answer::{Refusal, short};
+use super::answer::{Refusal, short_name};
 
 /// Flags for folders on the way: no links.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -44,13 +44,13 @@ impl Root {
 
     /// Refuses to write below a folder of records.
     pub(super) fn ensure_no_records(&self, names: &[String], records: &Records) -> Result<(), Refusal> {
-        let mut folder = enter(self.0.as_fd(), ".").map_err(|error| failed(".", error))?;
+        let mut folder = enter(self.0.as_fd(), ".").map_err(|error| open_refusal(".", error))?;
         for name in names {
             // What is missing or no folder is reported by the work itself.
             let Ok(inner) = enter(folder.as_fd(), name) else { return Ok(()) };
             folder = inner;
             if records.has_open(&folder) {
-                return Err(Refusal::new(format!("`{}`: {}", short(&names.join("/")), refusal())));
+                return Err(Refusal::new(format!("`{}`: {}", short_name(&names.join("/")), refusal())));
             }
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Root {
         names: &[String],
         step: impl Fn(BorrowedFd<'_>, &str) -> Result<OwnedFd, Errno>,
     ) -> Result<OwnedFd, Refusal> {
-        let mut folder = enter(self.0.as_fd(), ".").map_err(|error| failed(".", error))?;
+        let mut folder = enter(self.0.as_fd(), ".").map_err(|error| open_refusal(".", error))?;
         for (nth, name) in names.iter().enumerate() {
             let refuse = |error| why_not(folder.as_fd(), name, &names[..=nth].join("/"), error);
             folder = step(folder.as_fd(), name).map_err(refuse)?;
@@ -74,7 +74,7 @@ impl Root {
         let Some((name, folders)) = at.names().split_last() else { return Ok(FileType::Directory) };
         let folder = self.folder(folders)?;
         let stat = statat(&folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
-        Ok(FileType::from_raw_mode(stat.map_err(|error| failed(&at.to_string(), error))?.st_mode))
+        Ok(FileType::from_raw_mode(stat.map_err(|error| open_refusal(&at.to_string(), error))?.st_mode))
     }
 
     /// Reads a regular file of at most `most` bytes.
@@ -94,7 +94,7 @@ pub(super) fn read_in(folder: BorrowedFd<'_>, name: &str, shown: &str, most: usi
     // Checked before it is opened: opening a device may have side effects.
     regular(&stat_in(folder, name, shown)?, shown)?;
     let file = openat(folder, name, FILE, Mode::empty()).map_err(|error| why_not(folder, name, shown, error))?;
-    let stat = fstat(&file).map_err(|error| failed(shown, error))?;
+    let stat = fstat(&file).map_err(|error| open_refusal(shown, error))?;
     regular(&stat, shown)?;
     let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     if size > most {
@@ -108,7 +108,7 @@ pub(super) fn read_in(folder: BorrowedFd<'_>, name: &str, shown: &str, most: usi
 
 /// Returns the metadata of a name in an open folder, without following links.
 fn stat_in(folder: BorrowedFd<'_>, name: &str, shown: &str) -> Result<Stat, Refusal> {
-    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(shown, error))
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| open_refusal(shown, error))
 }
 
 /// Refuses anything but regular files.
@@ -129,12 +129,12 @@ fn why_not(folder: BorrowedFd<'_>, name: &str, shown: &str, error: Errno) -> Ref
     let kind = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Ok(FileType::Symlink) => Refusal::new(format!("`{shown}` is a symbolic link, which is not followed")),
-        Ok(FileType::Directory) | Err(_) => failed(shown, error),
+        Ok(FileType::Directory) | Err(_) => open_refusal(shown, error),
         Ok(_) => Refusal::new(format!("`{shown}` is no folder")),
     }
 }
 
-pub(super) fn failed(shown: &str, error: Errno) -> Refusal {
+pub(super) fn open_refusal(shown: &str, error: Errno) -> Refusal {
     match error {
         Errno::NOENT => Refusal::new(format!("`{shown}` does not exist")),
         error => Refusal::new(format!("`{shown}`: {error}")),
@@ -163,7 +163,7 @@ impl TryFrom<String> for RelativePath {
 impl RelativePath {
     /// Parses a path: relative, no `..`, no `.git`, no NUL; `.` and repeated slashes are ignored.
     pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
-        let refuse = |why: &str| Err(Refusal::new(format!("`{}`: {why}", short(text))));
+        let refuse = |why: &str| Err(Refusal::new(format!("`{}`: {why}", short_name(text))));
         if text.contains('\0') {
             return refuse("a path holds no NUL");
         }
@@ -196,7 +196,7 @@ impl RelativePath {
 
 impl std::fmt::Display for RelativePath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.is_empty() { f.write_str(".") } else { f.write_str(&short(&self.0.join("/"))) }
+        if self.0.is_empty() { f.write_str(".") } else { f.write_str(&short_name(&self.0.join("/"))) }
     }
 }
 
@@ -248,13 +248,13 @@ pub(in crate::drivers) fn refusal() -> io::Error {
 }
 
 impl Records {
-    pub(in crate::drivers) fn below(root: &Path) -> Self {
+    pub(in crate::drivers) fn load(root: &Path) -> Self {
         let folders = marked_records(root);
         Self(folders.iter().filter_map(|folder| fs::metadata(folder).ok()).map(|about| id(&about)).collect(), folders)
     }
 
     /// Returns whether a folder is one of records.
-    pub(in crate::drivers) fn has(&self, folder: &Path) -> bool {
+    pub(in crate::drivers) fn contains(&self, folder: &Path) -> bool {
         fs::metadata(folder).is_ok_and(|about| self.0.contains(&id(&about)))
     }
 

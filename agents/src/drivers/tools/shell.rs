@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use tokio::time::Duration;
 
 use super::answer::{Refusal, ToolLimits};
-use crate::process::{Bounds, Environment, How, Program, Ran, Tail};
+use crate::process::{BoundedRun, Bounds, Environment, Program, ProgramEnd, Tail};
 
 /// Warning for people before an agent gets a shell without a sandbox.
 pub const UNCONFINED: &str = "the agent may run commands without a sandbox: they reach everything this user reaches; set \
@@ -41,22 +41,22 @@ fn command(prefix: &[String], line: &str, directory: &Path, limits: &ToolLimits)
     // A second less than the limit that kills without a word.
     let limited = format!("ulimit -t {} && ulimit -S -t {cpu} && exec \"$@\"", cpu + 1);
     let program = Program::new("/bin/sh").args(["-c", &limited, "sh"]).args(prefix).args(["sh", "-c", line]);
-    program.directory(directory).environment(Environment::allowed()).keep(limits.answer / 3)
+    program.directory(directory).environment(Environment::from_process()).keep(limits.answer / 3)
 }
 
-fn describe(ran: &Ran, limits: &ToolLimits) -> Result<String, Refusal> {
+fn describe(ran: &BoundedRun, limits: &ToolLimits) -> Result<String, Refusal> {
     let written = format!("{}{}", text("", &ran.out), text("standard error:\n", &ran.err));
     match ran.how {
-        How::Exited(status) if is_out_of_cpu_time(status) => {
+        ProgramEnd::Exited(status) if is_out_of_cpu_time(status) => {
             Err(Refusal(format!("killed: it used more than {:?} of CPU time\n{written}", limits.cpu)))
         }
-        How::Exited(status) => match status.code() {
+        ProgramEnd::Exited(status) => match status.code() {
             Some(0) => Ok(format!("exit code 0\n{written}")),
             Some(code) => Err(Refusal(format!("exit code {code}\n{written}"))),
             None => Err(Refusal(format!("{status}\n{written}"))),
         },
-        How::TooMuch => Err(Refusal(format!("killed: it wrote more than {} bytes\n{written}", limits.output))),
-        How::TooLong => Err(Refusal(format!("killed: it took longer than {:?}\n{written}", limits.command))),
+        ProgramEnd::TooMuch => Err(Refusal(format!("killed: it wrote more than {} bytes\n{written}", limits.output))),
+        ProgramEnd::TooLong => Err(Refusal(format!("killed: it took longer than {:?}\n{written}", limits.command))),
     }
 }
 

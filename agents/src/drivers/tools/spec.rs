@@ -21,7 +21,7 @@ pub struct ToolSpec {
 const PATH: &str = "path from the folder you work in, like `src/main.rs`";
 
 /// Returns the tools that `access` allows.
-pub(super) fn offered(access: &Access, elsewhere: bool) -> Vec<ToolSpec> {
+pub(super) fn available_tools(access: &Access, elsewhere: bool) -> Vec<ToolSpec> {
     let mut specs = vec![
         read(elsewhere),
         spec(
@@ -84,7 +84,7 @@ pub(super) struct Place {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Piece {
+pub(super) struct ReadArguments {
     #[serde(default)]
     pub(super) path: String,
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(super) struct Search {
 }
 
 #[derive(Deserialize)]
-pub(super) struct NewFile {
+pub(super) struct WriteArguments {
     pub(super) path: String,
     pub(super) content: String,
 }
@@ -112,7 +112,7 @@ pub(super) struct Change {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Line {
+pub(super) struct ShellArguments {
     pub(super) command: String,
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
-use super::answer::{Refusal, ToolAnswer, ToolLimits, cut, short};
+use super::answer::{Refusal, ToolAnswer, ToolLimits, cut, short_name};
 use super::root::{Records, RelativePath, Root};
 use super::shell::{self, UNCONFINED};
-use super::spec::{self, Change, Line, NewFile, Piece, Place, Search, ToolSpec, parse};
+use super::spec::{self, Change, Place, ReadArguments, Search, ShellArguments, ToolSpec, WriteArguments, parse};
 use super::{edit, read};
 use crate::drivers::Access;
 
@@ -76,7 +76,7 @@ impl Toolbox {
 
     /// Returns the available tools, with the JSON schemas of their arguments.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        spec::offered(&self.access, !self.files.is_empty())
+        spec::available_tools(&self.access, !self.files.is_empty())
     }
 
     /// Returns a warning for people before an agent gets these tools: commands without a sandbox can access everything
@@ -89,21 +89,21 @@ impl Toolbox {
     /// Runs a call; `arguments` is JSON. Unknown tools, invalid arguments and refusals are returned as results.
     /// Dropping the future kills a command with all processes of its group.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
-        let answer = match self.offers(name) {
+        let answer = match self.has_tool(name) {
             true => self.dispatch(name, arguments).await,
-            false => Err(self.unknown(name)),
+            false => Err(self.unknown_tool(name)),
         };
         let (ok, text) = answer.map_or_else(|Refusal(why)| (false, format!("error: {why}")), |text| (true, text));
         ToolAnswer { ok, text: cut(text, self.limits.answer) }
     }
 
-    fn offers(&self, name: &str) -> bool {
+    fn has_tool(&self, name: &str) -> bool {
         self.specs().iter().any(|spec| spec.name == name)
     }
 
-    fn unknown(&self, name: &str) -> Refusal {
+    fn unknown_tool(&self, name: &str) -> Refusal {
         let offered = self.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
-        Refusal::new(format!("there is no tool `{}` here; there are: {offered}", short(name)))
+        Refusal::new(format!("there is no tool `{}` here; there are: {offered}", short_name(name)))
     }
 
     async fn dispatch(&self, name: &str, arguments: &str) -> Result<String, Refusal> {
@@ -112,8 +112,8 @@ impl Toolbox {
         let files = Arc::clone(&self.files);
         match name {
             "read" => {
-                let Piece { path, line } = parse(arguments)?;
-                blocking(keep_alive, move |_| {
+                let ReadArguments { path, line } = parse(arguments)?;
+                run_blocking(keep_alive, move |_| {
                     let (root, at) = locate(root, &files, &path)?;
                     read::read(&root, &at, line, &limits)
                 })
@@ -122,12 +122,12 @@ impl Toolbox {
             // Unlike `read` and `grep`, `list` has no access to the files elsewhere.
             "list" => {
                 let place: Place = parse(arguments)?;
-                blocking(keep_alive, move |_| read::list(&root, &RelativePath::parse(&place.path)?, &limits)).await
+                run_blocking(keep_alive, move |_| read::list(&root, &RelativePath::parse(&place.path)?, &limits)).await
             }
             "grep" => {
                 // A search checks `stop`, which is set when the caller drops the future.
                 let search: Search = parse(arguments)?;
-                blocking(keep_alive, move |stop| {
+                run_blocking(keep_alive, move |stop| {
                     let (root, at) = locate(root, &files, &search.path)?;
                     read::grep(&root, &search.pattern, &at, &limits, stop)
                 })
@@ -135,11 +135,11 @@ impl Toolbox {
             }
             // Both tools that write stay out of the folders of records.
             "write" => {
-                let new: NewFile = parse(arguments)?;
+                let new: WriteArguments = parse(arguments)?;
                 let directory = self.directory.clone();
-                blocking(keep_alive, move |_| {
+                run_blocking(keep_alive, move |_| {
                     let at = RelativePath::parse(&new.path)?;
-                    root.ensure_no_records(at.names(), &Records::below(&directory))?;
+                    root.ensure_no_records(at.names(), &Records::load(&directory))?;
                     edit::write(&root, &at, &new.content, &limits)
                 })
                 .await
@@ -147,16 +147,16 @@ impl Toolbox {
             "edit" => {
                 let change: Change = parse(arguments)?;
                 let directory = self.directory.clone();
-                blocking(keep_alive, move |_| {
+                run_blocking(keep_alive, move |_| {
                     let at = RelativePath::parse(&change.path)?;
-                    root.ensure_no_records(at.names(), &Records::below(&directory))?;
+                    root.ensure_no_records(at.names(), &Records::load(&directory))?;
                     edit::edit(&root, &at, &change.old, &change.new, &limits)
                 })
                 .await
             }
             // `call` rejects names that are not offered, so the only tool left is `shell`.
             _ => {
-                let line: Line = parse(arguments)?;
+                let line: ShellArguments = parse(arguments)?;
                 let allowed = self.access.shell.clone().unwrap_or_default();
                 // The timeout of the request replaces the driver's limits, for wall time and CPU time alike.
                 let limits = allowed.timeout.map_or(limits, |time| ToolLimits { command: time, cpu: time, ..limits });
@@ -171,7 +171,7 @@ fn locate(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, 
     let elsewhere = files.iter().find(|file| file.as_os_str() == path);
     let parts = elsewhere.and_then(|file| Some((file.parent()?, file.file_name()?.to_str()?)));
     let Some((folder, name)) = parts else { return Ok((root, RelativePath::parse(path)?)) };
-    let opened = Root::open(folder).map_err(|error| Refusal::new(format!("`{}`: {error}", short(path))))?;
+    let opened = Root::open(folder).map_err(|error| Refusal::new(format!("`{}`: {error}", short_name(path))))?;
     Ok((Arc::new(opened), RelativePath::parse(name)?))
 }
 
@@ -179,7 +179,7 @@ fn locate(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, 
 type KeepAlive = Arc<dyn Any + Send + Sync>;
 
 /// Runs work on a blocking thread. Dropping the future sets the flag that tells the work to stop.
-async fn blocking<F>(keep_alive: Option<KeepAlive>, work: F) -> Result<String, Refusal>
+async fn run_blocking<F>(keep_alive: Option<KeepAlive>, work: F) -> Result<String, Refusal>
 where
     F: FnOnce(&AtomicBool) -> Result<String, Refusal> + Send + 'static,
 {

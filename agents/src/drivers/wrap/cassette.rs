@@ -47,7 +47,7 @@ impl<D: Driver> Recording<D> {
     /// [`Fatal`](crate::drivers::ErrorClass::Fatal) if the file cannot be opened.
     pub fn new(driver: D, file: impl AsRef<Path>) -> Result<Self, DriverError> {
         let path = file.as_ref().to_owned();
-        let open = || Ok(TapeState { file: jsonl::open(&path)?, next: next(&path)? });
+        let open = || Ok(TapeState { file: jsonl::open(&path)?, next: next_turn(&path)? });
         let open = open().map_err(|error| cassette_error(&path, &error))?;
         Ok(Self { driver, tape: Arc::new(Tape { path, open: Mutex::new(open) }) })
     }
@@ -85,14 +85,14 @@ impl<D: Driver> Driver for Recording<D> {
         events(|sender| async move {
             let turn = tape.begin(&request)?;
             loop {
-                match inner.next().await.unwrap_or_else(|| Err(DriverError::unfinished(""))) {
+                match inner.next().await.unwrap_or_else(|| Err(DriverError::no_result(""))) {
                     Ok(AgentEvent::Finished(finished)) => {
                         tape.add(turn, EntryKind::Finished(finished.clone()), true)?;
                         return Ok(finished);
                     }
                     Ok(event) => {
                         tape.add(turn, EntryKind::Event(event.clone()), false)?;
-                        sender.tell(event).await;
+                        sender.send(event).await;
                     }
                     Err(error) => {
                         tape.add(turn, EntryKind::Failed(error.clone()), true)?;
@@ -174,13 +174,13 @@ impl Driver for Replaying {
                 if request.cancel.is_cancelled() {
                     return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
                 }
-                sender.tell(event.clone()).await;
+                sender.send(event.clone()).await;
             }
             turn.end.clone()
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         _: Option<&'a SessionRef>,
         turn: &'a str,
@@ -239,7 +239,7 @@ fn read(file: &Path) -> io::Result<Vec<RecordedTurn>> {
 }
 
 /// Returns the number of the next turn.
-fn next(file: &Path) -> io::Result<u64> {
+fn next_turn(file: &Path) -> io::Result<u64> {
     let lines: Vec<Line> = jsonl::read(file)?;
     Ok(lines.iter().map(|line| line.turn + 1).max().unwrap_or(0))
 }
@@ -290,7 +290,7 @@ impl RequestKey {
     fn hash(&self) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
         let half = |seed| {
-            let mut hash = Fnv::seeded(seed);
+            let mut hash = Fnv::with_seed(seed);
             hash.mix(&text);
             hash.finish()
         };
@@ -327,12 +327,12 @@ struct Difference {
 impl Difference {
     fn of(field: &'static str, recorded: &str, asked: &str) -> Self {
         let same = recorded.lines().zip(asked.lines()).take_while(|(one, other)| one == other).count();
-        let line = |text: &str| text.lines().nth(same).map(shortened).unwrap_or_default();
+        let line = |text: &str| text.lines().nth(same).map(truncate).unwrap_or_default();
         Self { field, line: same + 1, recorded: line(recorded), asked: line(asked) }
     }
 }
 
-fn shortened(line: &str) -> String {
+fn truncate(line: &str) -> String {
     let mut short: String = line.chars().take(120).collect();
     if short.len() < line.len() {
         short.push('…');

@@ -130,7 +130,7 @@ impl Meter {
     fn begin(&mut self) -> Result<(), DriverError> {
         let account = self.ledger.account();
         let mut books = self.ledger.books();
-        if !account.reached().is_empty() {
+        if !account.reached_limits().is_empty() {
             return Err(books.used_up());
         }
         self.nth = books.begin(&mut self.name, self.config.continues)?;
@@ -138,7 +138,7 @@ impl Meter {
     }
 
     /// Starts a new attempt if the driver started again.
-    fn started(&mut self, session: &SessionRef) -> Result<(), DriverError> {
+    fn record_start(&mut self, session: &SessionRef) -> Result<(), DriverError> {
         self.session = Some(session.clone());
         if self.is_started && !self.config.continues {
             self.nth = self.ledger.books().begin(&mut self.name, false)?;
@@ -147,14 +147,14 @@ impl Meter {
         Ok(())
     }
 
-    fn used(&mut self, usage: Usage, is_end: bool) -> Result<Usage, DriverError> {
+    fn record_usage(&mut self, usage: Usage, is_end: bool) -> Result<Usage, DriverError> {
         let is_reported = self.config.reports_cost && (is_end || !self.config.reports_cost_at_end);
-        let usage = priced(usage, self.config.price, is_reported);
-        self.total = self.ledger.books().used(&self.name, self.nth, usage)?;
+        let usage = with_cost(usage, self.config.price, is_reported);
+        self.total = self.ledger.books().record_usage(&self.name, self.nth, usage)?;
         Ok(self.total)
     }
 
-    fn exceeded(&self) -> Option<ExceededLimit> {
+    fn exceeded_limit(&self) -> Option<ExceededLimit> {
         if self.ledger.account().is_over() {
             return Some(ExceededLimit::Run);
         }
@@ -169,7 +169,7 @@ impl Meter {
 
     /// Returns the result of a turn that ended by itself.
     fn end(&mut self, finished: Finished) -> Result<Finished, DriverError> {
-        let usage = self.used(finished.usage, true)?;
+        let usage = self.record_usage(finished.usage, true)?;
         Ok(Finished { usage, ..finished })
     }
 
@@ -193,7 +193,7 @@ impl Meter {
 }
 
 /// Adds the cost to a usage, or marks its tokens as unpriced.
-fn priced(usage: Usage, price: Option<Price>, is_reported: bool) -> Usage {
+fn with_cost(usage: Usage, price: Option<Price>, is_reported: bool) -> Usage {
     match (usage.cost, price) {
         (0, Some(price)) => Usage { cost: price.of(&usage), estimated: true, ..usage },
         (0, None) if !is_reported => Usage { unpriced: usage.tokens(), ..usage },
@@ -202,17 +202,17 @@ fn priced(usage: Usage, price: Option<Price>, is_reported: bool) -> Usage {
 }
 
 impl<D: Driver> Driver for Metered<D> {
-    forward_methods!(all but ended);
+    forward_methods!(all but finished_turn);
 
     /// Also records the usage: the process that ran the turn may not have been able to.
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
         Box::pin(async move {
-            let Some(finished) = self.driver.ended(session, turn).await? else { return Ok(None) };
-            let usage = priced(finished.usage, self.price, self.driver.capabilities().cost);
+            let Some(finished) = self.driver.finished_turn(session, turn).await? else { return Ok(None) };
+            let usage = with_cost(finished.usage, self.price, self.driver.capabilities().cost);
             let usage = self.ledger.books().record_final(turn, usage, self.driver.continues())?;
             Ok(Some(Finished { usage, ..finished }))
         })
@@ -222,7 +222,7 @@ impl<D: Driver> Driver for Metered<D> {
         let mut meter = self.meter(&request);
         // A driver that reports its cost only at the end has to enforce the rest of the run's budget itself.
         if self.driver.bounds_cost() {
-            request.limits.cost = request.limits.cost.into_iter().chain(self.ledger.left().cost).min();
+            request.limits.cost = request.limits.cost.into_iter().chain(self.ledger.remaining().cost).min();
         }
         // The ledger records the attempt before the driver runs, so that a kill cannot hide it.
         let started = meter.begin();
@@ -242,31 +242,31 @@ impl<D: Driver> Driver for Metered<D> {
                     if exceeded.is_some() || Instant::now() >= end {
                         return meter.stop(exceeded.unwrap_or(ExceededLimit::Run));
                     }
-                    exceeded = meter.exceeded(); // parallel turns count too
+                    exceeded = meter.exceeded_limit(); // parallel turns count too
                     continue;
                 };
-                let Some(event) = event else { return Err(DriverError::unfinished(meter.transcript)) };
+                let Some(event) = event else { return Err(DriverError::no_result(meter.transcript)) };
                 match event? {
                     // A result that arrives within the grace period counts, although a limit is exceeded.
                     AgentEvent::Finished(finished) => return meter.end(finished),
                     AgentEvent::Usage(usage) => {
-                        let usage = meter.used(usage, false)?;
-                        sender.tell(AgentEvent::Usage(usage)).await;
+                        let usage = meter.record_usage(usage, false)?;
+                        sender.send(AgentEvent::Usage(usage)).await;
                     }
                     event => {
                         match &event {
-                            AgentEvent::Started(session) => meter.started(session)?,
+                            AgentEvent::Started(session) => meter.record_start(session)?,
                             AgentEvent::Text(text) => meter.transcript.push_str(text),
                             _ => {}
                         }
-                        sender.tell(event).await;
+                        sender.send(event).await;
                     }
                 }
                 // The limit was exceeded before this event, which could have been the result and is not.
                 if let Some(exceeded) = exceeded {
                     return meter.stop(exceeded);
                 }
-                exceeded = meter.exceeded();
+                exceeded = meter.exceeded_limit();
             }
         })
     }
@@ -299,18 +299,18 @@ impl<D: Driver> Driver for Budget<D> {
             let (reservation, mut inner, mut text) = (reserved?, inner, String::new());
             while let Some(event) = inner.next().await {
                 match event.as_ref() {
-                    Ok(AgentEvent::Usage(usage)) => reservation.used(*usage),
+                    Ok(AgentEvent::Usage(usage)) => reservation.set_usage(*usage),
                     Ok(AgentEvent::Text(piece)) => text.push_str(piece),
-                    Ok(AgentEvent::Finished(finished)) => reservation.used(finished.usage),
+                    Ok(AgentEvent::Finished(finished)) => reservation.set_usage(finished.usage),
                     _ => {}
                 }
                 match event? {
                     AgentEvent::Finished(finished) => return reservation.end(finished),
-                    event => sender.tell(event).await,
+                    event => sender.send(event).await,
                 }
                 reservation.check().map_err(|error| error.transcript(&text))?;
             }
-            Err(DriverError::unfinished(text))
+            Err(DriverError::no_result(text))
         })
     }
 }

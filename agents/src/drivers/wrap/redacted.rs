@@ -25,7 +25,7 @@ impl<D: Driver> Redacted<D> {
     }
 }
 
-fn hidden(redactor: &Redactor, event: AgentEvent) -> AgentEvent {
+fn redact_event(redactor: &Redactor, event: AgentEvent) -> AgentEvent {
     let clean = |text: String| redactor.redact(&text);
     match event {
         AgentEvent::Text(text) => AgentEvent::Text(clean(text)),
@@ -59,28 +59,28 @@ fn in_error(redactor: &Redactor, error: DriverError) -> DriverError {
 }
 
 impl<D: Driver> Driver for Redacted<D> {
-    forward_methods!(all but ended);
+    forward_methods!(all but finished_turn);
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let (mut inner, redactor) = (self.driver.run(request), self.redactor.clone());
         events(|sender| async move {
             while let Some(event) = inner.next().await {
-                match hidden(&redactor, event.map_err(|error| in_error(&redactor, error))?) {
+                match redact_event(&redactor, event.map_err(|error| in_error(&redactor, error))?) {
                     AgentEvent::Finished(finished) => return Ok(finished),
-                    event => sender.tell(event).await,
+                    event => sender.send(event).await,
                 }
             }
-            Err(DriverError::unfinished(""))
+            Err(DriverError::no_result(""))
         })
     }
 
-    fn ended<'a>(
+    fn finished_turn<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
         turn: &'a str,
     ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
         Box::pin(async move {
-            let ended = self.driver.ended(session, turn).await;
+            let ended = self.driver.finished_turn(session, turn).await;
             ended.map(|ended| ended.map(|finished| in_end(&self.redactor, finished)))
         })
     }

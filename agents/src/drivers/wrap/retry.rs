@@ -88,7 +88,7 @@ impl<D: Driver + 'static> Retry<D> {
                 return Err(DriverError { outage, ..error });
             };
             let notice = format!("attempt {attempt} failed: {error}; the next one begins in {wait:.1?}");
-            sender.tell(AgentEvent::Notice(notice)).await;
+            sender.send(AgentEvent::Notice(notice)).await;
             tokio::select! {
                 biased;
                 () = request.cancel.cancelled() => return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled")),
@@ -99,7 +99,7 @@ impl<D: Driver + 'static> Retry<D> {
 
     /// Returns the time to wait after a failure; `None` if it is final.
     fn wait(&self, error: &DriverError, state: &mut RetryState) -> Option<Duration> {
-        let backoff = jittered(backoff(self.first, 2.0, state.tries, self.longest)).max(SHORTEST);
+        let backoff = jitter(backoff(self.first, 2.0, state.tries, self.longest)).max(SHORTEST);
         let left = self.waits.saturating_sub(state.waited);
         state.tries += 1;
         let wait = match (error.class, error.retry_after) {
@@ -135,7 +135,7 @@ struct RetryState {
 }
 
 /// Returns a random time between half of `time` and all of it.
-fn jittered(time: Duration) -> Duration {
+fn jitter(time: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish();
     let share = u32::try_from(random % 1001).unwrap_or(0);
     time / 2 + time / 2 * share / 1000
@@ -151,10 +151,10 @@ async fn forward(mut inner: AgentEvents, sender: &Sender, furthest: &mut u64) ->
         }
         match event {
             AgentEvent::Finished(finished) => return Ok(finished),
-            event => sender.tell(event).await,
+            event => sender.send(event).await,
         }
     }
-    Err(DriverError::unfinished(""))
+    Err(DriverError::no_result(""))
 }
 
 impl<D: Driver + 'static> Driver for Retry<D> {

@@ -6,11 +6,11 @@ use git2::Repository;
 
 use super::fold::is_used_elsewhere;
 use super::head::{Head, descends};
-use super::standing::{BranchMove, Standing};
+use super::standing::{BranchMove, BranchPositions};
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git_locks::taking;
+use crate::workspace::git_locks::with_locks;
 use crate::workspace::id::CommitId;
-use crate::workspace::lock_note::Noted;
+use crate::workspace::lock_note::StoredNote;
 use crate::workspace::place::{Fault, Place, Workspace};
 use crate::workspace::references::{delete, find_branch};
 
@@ -75,14 +75,14 @@ impl Workspace {
         let Some(start) = before.commit() else {
             return Err(WorkspaceError::NoCommitYet { root: self.0.root.clone() });
         };
-        let add = self.git(&["worktree", "add", "--quiet"]).taking(&[]);
+        let add = self.git(&["worktree", "add", "--quiet"]).with_locks(&[]);
         match self.branch_at(name).await? {
             Some(tip) => {
                 self.ensure_ours(name, &tip, &before, left_at).await?;
-                add.arg(&path).arg(name).done().await?;
+                add.arg(&path).arg(name).output().await?;
             }
             None => {
-                add.arg("-b").arg(name).arg(&path).arg(start.as_str()).done().await?;
+                add.arg("-b").arg(name).arg(&path).arg(start.as_str()).output().await?;
             }
         }
         self.open_worktree(path, name).await
@@ -141,7 +141,7 @@ impl Workspace {
             return Err(WorkspaceError::BranchTaken { branch: name.to_owned(), commit });
         }
         let switch = self.git(&["switch", "--quiet", "--no-track", "--create"]).arg(name).arg(at.as_str());
-        switch.taking(&["index", "HEAD"]).done().await.map(drop)
+        switch.with_locks(&["index", "HEAD"]).output().await.map(drop)
     }
 
     /// Removes a branch that is still at the commit at which it was created, unless a work tree is on it.
@@ -167,11 +167,11 @@ impl Workspace {
         self.read("make a branch", move |repository, place| {
             if let Some(at) = at {
                 let at = at.oid()?;
-                taking(place, &[&reference], || {
+                with_locks(place, &[&reference], || {
                     Ok(repository.reference(&reference, at, false, "superstep: begin").map(drop)?)
                 })?;
             }
-            taking(place, &["HEAD"], || Ok(repository.set_head(&reference)?))
+            with_locks(place, &["HEAD"], || Ok(repository.set_head(&reference)?))
         })
         .await
     }
@@ -198,11 +198,11 @@ impl Workspace {
         if before.commit() == Some(tip) {
             let reference = format!("refs/heads/{name}");
             let switch = move |repository: &Repository, place: &Place| {
-                taking(place, &["HEAD"], || Ok(repository.set_head(&reference)?))
+                with_locks(place, &["HEAD"], || Ok(repository.set_head(&reference)?))
             };
             return self.read("switch branches", switch).await;
         }
-        self.git(&["switch", "--quiet", "--no-guess"]).arg(name).taking(&["index", "HEAD"]).done().await.map(drop)
+        self.git(&["switch", "--quiet", "--no-guess"]).arg(name).with_locks(&["index", "HEAD"]).output().await.map(drop)
     }
 
     /// Switches from the branch `own` back to where HEAD was. Returns why it stays there, if it does: git would overwrite
@@ -221,13 +221,13 @@ impl Workspace {
             Head::Detached { commit } => Some(self.git(&["switch", "--quiet", "--detach"]).arg(commit.as_str())),
             Head::Unborn { .. } => None,
         };
-        if self.run_blocking(|place| Noted::has_survivor(&place)).await? {
+        if self.run_blocking(|place| StoredNote::has_survivor(&place)).await? {
             return Ok(Some("the git of a killed run is still at work, or a hook of it".to_owned()));
         }
         let (Some(first), Some(second)) = (switch(), switch()) else { return Ok(None) };
-        let switched = match first.taking(&["index", "HEAD"]).done().await {
+        let switched = match first.with_locks(&["index", "HEAD"]).output().await {
             // It was killed, and has switched a part of the files.
-            Err(WorkspaceError::GitFailed { code: None, .. }) => second.taking(&["index", "HEAD"]).done().await,
+            Err(WorkspaceError::GitFailed { code: None, .. }) => second.with_locks(&["index", "HEAD"]).output().await,
             switched => switched,
         };
         Ok(switched.err().map(|error| error.to_string()))
@@ -240,7 +240,7 @@ impl Workspace {
     /// # Errors
     /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be
     /// detached and is at a commit of another history.
-    pub async fn own_head(&self, standing: &Standing) -> Result<Head, WorkspaceError> {
+    pub async fn own_head(&self, standing: &BranchPositions) -> Result<Head, WorkspaceError> {
         match (&standing.branch, &standing.commit) {
             (Some(branch), left_at) => {
                 self.own_branch(branch, left_at.as_ref()).await?;
@@ -267,7 +267,7 @@ impl Workspace {
         }
         let (from, to) = (self.tree_of(old).await?, self.tree_of(new).await?);
         let now = self.snapshot().await?.tree;
-        let files = self.carried(&from, &now, &to).await?;
+        let files = self.apply_change(&from, &now, &to).await?;
         self.reset_to(&files).await?;
         self.reset_index().await
     }
@@ -310,7 +310,7 @@ impl Workspace {
         let at = at.clone();
         self.read("set HEAD", move |repository, place| {
             let at = at.oid()?;
-            taking(place, &["HEAD"], || Ok(repository.set_head_detached(at)?))
+            with_locks(place, &["HEAD"], || Ok(repository.set_head_detached(at)?))
         })
         .await
     }

@@ -10,9 +10,9 @@ use git2::{Oid, Repository};
 
 use super::head::{Head, descends, head_of};
 use super::head_log::{FOLD, HeadLog, turns_in};
-use super::standing::{BranchMove, HeadMove, Standing, branches, moved_branches};
+use super::standing::{BranchMove, BranchPositions, HeadMove, branches, moved_branches};
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git_locks::taking;
+use crate::workspace::git_locks::with_locks;
 use crate::workspace::id::{CommitId, reference_name};
 use crate::workspace::place::{Fault, Place, Workspace};
 use crate::workspace::references::{delete, find_branch, put};
@@ -23,13 +23,13 @@ const OBJECTS: &str = "/objects";
 
 /// Result of [`Workspace::fold`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folded {
+pub struct FoldResult {
     /// Movement of HEAD since the start of the turn.
     pub head: HeadMove,
     /// Set if commits on HEAD or its branch were taken back: their private reference, if there are any.
     pub taken_back: Option<Option<String>>,
     /// Other branches that were moved in this work tree and are back where they were.
-    pub put_back: Vec<PutBack>,
+    pub put_back: Vec<RestoredBranch>,
     /// Other branches that somebody else moved, and that are left as they are.
     pub left: Vec<BranchMove>,
     /// Set if somebody else moved HEAD's branch, which is left as it is.
@@ -38,7 +38,7 @@ pub struct Folded {
 
 /// A branch that an agent moved or created, and that was put back or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PutBack {
+pub struct RestoredBranch {
     /// Its move by the agent.
     pub moved: BranchMove,
     /// Private reference of its commits; `None` if there are no new ones.
@@ -49,7 +49,7 @@ pub struct PutBack {
 struct Turn<'a> {
     repository: &'a Repository,
     place: &'a Place,
-    standing: &'a Standing,
+    standing: &'a BranchPositions,
     /// Thread whose references keep the commits; `None`: they are not kept.
     thread: Option<&'a str>,
     log: HeadLog,
@@ -69,7 +69,7 @@ impl Workspace {
     /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if the agent left HEAD at a commit of another history, so that the
     /// files are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in
     /// progress.
-    pub async fn fold(&self, standing: &Standing, thread: Option<&str>) -> Result<Folded, WorkspaceError> {
+    pub async fn fold(&self, standing: &BranchPositions, thread: Option<&str>) -> Result<FoldResult, WorkspaceError> {
         self.ensure_ready().await?;
         let head = self.movement(standing).await?.head;
         if self.was_left_by_agent(standing).await? {
@@ -78,7 +78,7 @@ impl Workspace {
         let (standing, thread) = (standing.clone(), thread.map(str::to_owned));
         self.read("put branches back", move |repository, place| {
             let now = head_of(repository)?;
-            let log = HeadLog::inside(place, &standing.turns, now.branch());
+            let log = HeadLog::read_parts(place, &standing.turns, now.branch());
             let turn = Turn { repository, place, standing: &standing, thread: thread.as_deref(), log };
             let (taken_back, own) = match &standing.branch {
                 Some(branch) => turn.fold_branch(branch, &head)?,
@@ -86,18 +86,18 @@ impl Workspace {
             };
             let (mut put_back, left) = turn.put_others_back()?;
             put_back.extend(turn.remove_created()?);
-            Ok(Folded { head, taken_back, put_back, left, own })
+            Ok(FoldResult { head, taken_back, put_back, left, own })
         })
         .await
     }
 
     /// Returns whether nobody has moved HEAD since the last turn.
-    async fn was_left_by_agent(&self, standing: &Standing) -> Result<bool, WorkspaceError> {
+    async fn was_left_by_agent(&self, standing: &BranchPositions) -> Result<bool, WorkspaceError> {
         let turns = standing.turns.clone();
-        self.run_blocking(move |place| HeadLog::inside(&place, &turns, None).ends_inside()).await
+        self.run_blocking(move |place| HeadLog::read_parts(&place, &turns, None).ends_inside()).await
     }
 
-    async fn ensure_foldable(&self, standing: &Standing, head: &HeadMove) -> Result<(), WorkspaceError> {
+    async fn ensure_foldable(&self, standing: &BranchPositions, head: &HeadMove) -> Result<(), WorkspaceError> {
         let at = match head {
             HeadMove::None | HeadMove::Ahead { .. } | HeadMove::Moved { .. } => return Ok(()),
             HeadMove::Switched { to } => to.commit(),
@@ -126,17 +126,17 @@ impl Workspace {
     pub async fn remove_branches_of(
         &self,
         path: impl AsRef<Path>,
-        turn: &Standing,
+        turn: &BranchPositions,
         thread: &str,
-    ) -> Result<Vec<PutBack>, WorkspaceError> {
+    ) -> Result<Vec<RestoredBranch>, WorkspaceError> {
         let path = self.worktree_path(path.as_ref()).await?;
         let (turn, thread) = (turn.clone(), thread.to_owned());
         self.objects("remove branches", move |repository, place| {
             let own = entries_of(place, &path);
             let mut removed = vec![];
             for entry in &own {
-                let log = HeadLog::inside_of(entry, &turns_in(entry, &thread), None);
-                let created = Created { repository, place, turn: &turn, thread: Some(&thread), own: &own };
+                let log = HeadLog::read_parts_of(entry, &turns_in(entry, &thread), None);
+                let created = CreatedBranches { repository, place, turn: &turn, thread: Some(&thread), own: &own };
                 removed.extend(created.remove(&log, None)?);
             }
             Ok(removed)
@@ -153,13 +153,14 @@ impl Workspace {
     pub async fn branches_of(
         &self,
         path: impl AsRef<Path>,
-        standing: &Standing,
+        standing: &BranchPositions,
     ) -> Result<Vec<BranchMove>, WorkspaceError> {
         let path = self.worktree_path(path.as_ref()).await?;
         let known = standing.known.clone();
         self.objects("read the branches", move |repository, place| {
             let entries = entries_of(place, &path);
-            let logs: Vec<_> = entries.iter().map(|entry| HeadLog::inside_of(entry, &[[0, u64::MAX]], None)).collect();
+            let logs: Vec<_> =
+                entries.iter().map(|entry| HeadLog::read_parts_of(entry, &[[0, u64::MAX]], None)).collect();
             let mut found = vec![];
             for (name, tip) in branches(repository)? {
                 // Without the names of all branches, new ones cannot be recognized.
@@ -168,7 +169,7 @@ impl Workspace {
                 }
                 for log in &logs {
                     if log.has_created(repository, &name, tip)? {
-                        found.push(created(&name, tip));
+                        found.push(creation_move(&name, tip));
                         break;
                     }
                 }
@@ -237,7 +238,7 @@ impl Turn<'_> {
         }
         let reference = format!("refs/heads/{branch}");
         if has_left {
-            taking(self.place, &["HEAD"], || Ok(self.repository.set_head(&reference)?))?;
+            with_locks(self.place, &["HEAD"], || Ok(self.repository.set_head(&reference)?))?;
         }
         let at = seen.unwrap_or(tip);
         let [old, new] = [base, at].map(|commit| commit.map(CommitId::from));
@@ -255,21 +256,22 @@ impl Turn<'_> {
             _ => "HEAD",
         };
         let kept = self.keep(name, at, Some(origin))?;
-        taking(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(origin)?))?;
+        with_locks(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(origin)?))?;
         Ok(Some(kept))
     }
 
     /// Removes the branches that were created in a work tree without a branch, in which nothing of an agent remains.
-    fn remove_created(&self) -> Result<Vec<PutBack>, Fault> {
+    fn remove_created(&self) -> Result<Vec<RestoredBranch>, Fault> {
         if self.standing.branch.is_some() {
             return Ok(vec![]);
         }
         let (repository, place, own) = (self.repository, self.place, std::slice::from_ref(&self.place.git_dir));
         let head = head_of(repository)?;
-        Created { repository, place, turn: self.standing, thread: self.thread, own }.remove(&self.log, head.branch())
+        CreatedBranches { repository, place, turn: self.standing, thread: self.thread, own }
+            .remove(&self.log, head.branch())
     }
 
-    fn put_others_back(&self) -> Result<(Vec<PutBack>, Vec<BranchMove>), Fault> {
+    fn put_others_back(&self) -> Result<(Vec<RestoredBranch>, Vec<BranchMove>), Fault> {
         let before = if self.standing.all.is_empty() { &self.standing.others } else { &self.standing.all };
         let (mut put_back, mut left) = (vec![], vec![]);
         for moved in moved_branches(self.repository, before)? {
@@ -291,7 +293,7 @@ impl Turn<'_> {
             if at != moved.old {
                 left.push(BranchMove { branch: branch.clone(), old: moved.old, new: at.clone() });
             }
-            put_back.push(PutBack { moved: BranchMove { branch, old: at, new: moved.new }, kept });
+            put_back.push(RestoredBranch { moved: BranchMove { branch, old: at, new: moved.new }, kept });
         }
         Ok((put_back, left))
     }
@@ -320,7 +322,7 @@ impl Turn<'_> {
     fn set(&self, branch: &str, from: Option<Oid>, to: Option<Oid>) -> Result<(), Fault> {
         let name = format!("refs/heads/{branch}");
         let Some(to) = to else { return delete(self.repository, self.place, &name) };
-        taking(self.place, &[&name], || match from {
+        with_locks(self.place, &[&name], || match from {
             Some(from) => Ok(self.repository.reference_matching(&name, to, true, from, FOLD).map(drop)?),
             None => Ok(self.repository.reference(&name, to, false, FOLD).map(drop)?),
         })
@@ -328,21 +330,21 @@ impl Turn<'_> {
 }
 
 /// Branches that were created during a turn.
-struct Created<'a> {
+struct CreatedBranches<'a> {
     repository: &'a Repository,
     place: &'a Place,
     /// The start of the turn, with all branches.
-    turn: &'a Standing,
+    turn: &'a BranchPositions,
     /// Thread whose references keep the commits; `None`: they are not kept.
     thread: Option<&'a str>,
     /// Git's folders for the work tree.
     own: &'a [PathBuf],
 }
 
-impl Created<'_> {
+impl CreatedBranches<'_> {
     /// Removes the branches that the log of the turn shows, unless HEAD of another work tree, or of this one after the
     /// turn (`head`), is on them. All others may be a person's.
-    fn remove(&self, log: &HeadLog, head: Option<&str>) -> Result<Vec<PutBack>, Fault> {
+    fn remove(&self, log: &HeadLog, head: Option<&str>) -> Result<Vec<RestoredBranch>, Fault> {
         let mut removed = vec![];
         if self.turn.all.is_empty() {
             return Ok(removed); // recorded by a version that did not know all branches: any may be older
@@ -357,7 +359,7 @@ impl Created<'_> {
             }
             let kept = self.keep(&name, tip)?;
             delete(self.repository, self.place, &format!("refs/heads/{name}"))?;
-            removed.push(PutBack { moved: created(&name, tip), kept });
+            removed.push(RestoredBranch { moved: creation_move(&name, tip), kept });
         }
         Ok(removed)
     }
@@ -373,7 +375,7 @@ impl Created<'_> {
     }
 }
 
-fn created(name: &str, tip: Oid) -> BranchMove {
+fn creation_move(name: &str, tip: Oid) -> BranchMove {
     BranchMove { branch: name.to_owned(), old: None, new: Some(tip.into()) }
 }
 

@@ -9,9 +9,9 @@ use std::{fmt, fs};
 use git2::{Error, Oid, Repository, Sort};
 use serde::{Deserialize, Serialize};
 
-use crate::workspace::cause::Ongoing;
+use crate::workspace::cause::OngoingOperation;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git_locks::{Locks, taking};
+use crate::workspace::git_locks::{Locks, with_locks};
 use crate::workspace::id::CommitId;
 use crate::workspace::place::{Fault, Workspace, changed_at, is_unborn};
 use crate::workspace::references::tip_of;
@@ -81,8 +81,8 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Unreadable`](WorkspaceError::Unreadable) if the repository cannot be opened.
-    pub async fn ongoing(&self) -> Result<Option<Ongoing>, WorkspaceError> {
-        self.read("read the state", |repository, _| Ok(Ongoing::of(repository.state()))).await
+    pub async fn ongoing_operation(&self) -> Result<Option<OngoingOperation>, WorkspaceError> {
+        self.read("read the state", |repository, _| Ok(OngoingOperation::of(repository.state()))).await
     }
 
     /// Checks that the work tree is ready: no operation is in progress, and no other git program locks the index, or
@@ -91,7 +91,7 @@ impl Workspace {
     /// # Errors
     /// [`Ongoing`](WorkspaceError::Ongoing), [`Locked`](WorkspaceError::Locked).
     pub async fn ensure_ready(&self) -> Result<(), WorkspaceError> {
-        if let Some(what) = self.ongoing().await? {
+        if let Some(what) = self.ongoing_operation().await? {
             return Err(WorkspaceError::Ongoing { what, root: self.0.root.clone() });
         }
         self.wait_unlocked().await
@@ -204,8 +204,8 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if git cannot end it.
-    pub async fn quit_left(&self, since: u64) -> Result<Option<Ongoing>, WorkspaceError> {
-        let Some(what) = self.ongoing().await? else { return Ok(None) };
+    pub async fn quit_left(&self, since: u64) -> Result<Option<OngoingOperation>, WorkspaceError> {
+        let Some(what) = self.ongoing_operation().await? else { return Ok(None) };
         let is_since = self.run_blocking(move |place| {
             let began = MARKS.iter().filter_map(|mark| place.git_dir.join(mark).symlink_metadata().ok());
             began.map(|about| changed_at(&about)).min().is_some_and(|began| began >= since)
@@ -218,7 +218,7 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`quit_left`](Self::quit_left).
-    pub async fn quit_killed(&self, since: u64) -> Result<Option<Ongoing>, WorkspaceError> {
+    pub async fn quit_killed(&self, since: u64) -> Result<Option<OngoingOperation>, WorkspaceError> {
         if self.run_blocking(|place| is_made_for_agents(&place)).await? {
             self.quit_left(since).await
         } else {
@@ -226,23 +226,23 @@ impl Workspace {
         }
     }
 
-    async fn quit(&self, what: Ongoing) -> Result<(), WorkspaceError> {
+    async fn quit(&self, what: OngoingOperation) -> Result<(), WorkspaceError> {
         let origin = self.read("read the state", |_, place| Ok(origin(&place.git_dir))).await?;
         let command = match what {
-            Ongoing::Merge => Some("merge"),
-            Ongoing::Rebase => Some("rebase"),
-            Ongoing::CherryPick => Some("cherry-pick"),
-            Ongoing::Revert => Some("revert"),
-            Ongoing::Mail => Some("am"),
-            Ongoing::Bisect => None,
+            OngoingOperation::Merge => Some("merge"),
+            OngoingOperation::Rebase => Some("rebase"),
+            OngoingOperation::CherryPick => Some("cherry-pick"),
+            OngoingOperation::Revert => Some("revert"),
+            OngoingOperation::Mail => Some("am"),
+            OngoingOperation::Bisect => None,
         };
         match command {
-            Some(command) => drop(self.git(&[command, "--quit"]).taking(&["index", "HEAD"]).done().await?),
+            Some(command) => drop(self.git(&[command, "--quit"]).with_locks(&["index", "HEAD"]).output().await?),
             None => self.run_blocking(|place| remove_all(&place.git_dir, &OF_BISECT)).await?,
         }
         if let Some(origin) = origin {
             self.read("set HEAD", move |repository, place| {
-                taking(place, &["HEAD"], || match &origin {
+                with_locks(place, &["HEAD"], || match &origin {
                     Origin::Branch(reference) => Ok::<_, Fault>(repository.set_head(reference)?),
                     Origin::Commit(commit) => Ok(repository.set_head_detached(*commit)?),
                 })

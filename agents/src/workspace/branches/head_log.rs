@@ -57,18 +57,18 @@ struct Line<'a> {
 
 impl HeadLog {
     /// Reads the whole log. `branch` is the branch that HEAD is on now.
-    pub(super) fn whole(place: &Place, branch: Option<&str>) -> Self {
-        Self { is_whole: true, ..Self::inside_of(&place.git_dir, &[[0, u64::MAX]], branch) }
+    pub(super) fn read_whole(place: &Place, branch: Option<&str>) -> Self {
+        Self { is_whole: true, ..Self::read_parts_of(&place.git_dir, &[[0, u64::MAX]], branch) }
     }
 
     /// Reads the log from the first of these parts on; each part is the bytes from one position to another. Lines
     /// elsewhere were written by somebody else. `branch` is the branch that HEAD is on now.
-    pub(in crate::workspace) fn inside(place: &Place, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
-        Self::inside_of(&place.git_dir, parts, branch)
+    pub(in crate::workspace) fn read_parts(place: &Place, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
+        Self::read_parts_of(&place.git_dir, parts, branch)
     }
 
     /// Reads the log of the work tree that has this folder of git's.
-    pub(super) fn inside_of(git_dir: &Path, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
+    pub(super) fn read_parts_of(git_dir: &Path, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
         let Some([start, _]) = parts.first() else { return Self::default() };
         let text = fs::read(log_file(git_dir)).unwrap_or_default();
         let start = usize::try_from(*start).unwrap_or(usize::MAX);
@@ -170,15 +170,15 @@ impl HeadLog {
     /// brought it to `tip`. They are followed back to `from`, the commit of the branch at the start, or to the first move
     /// of somebody else.
     pub(in crate::workspace) fn origin(&self, name: &str, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
-        self.followed(self.branches.get(name)?, from, tip)
+        self.follow_back(self.branches.get(name)?, from, tip)
     }
 
     /// Returns the same for HEAD itself, whichever branches it was on.
     pub(super) fn head_origin(&self, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
-        self.followed(&self.head, from, tip)
+        self.follow_back(&self.head, from, tip)
     }
 
-    fn followed(&self, moves: &[Move], from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
+    fn follow_back(&self, moves: &[Move], from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
         let mut at = tip;
         let mut origin = None;
         for moved in moves {
@@ -261,7 +261,7 @@ impl Workspace {
         let names = [thread.to_owned(), task.to_owned()];
         self.run_blocking(move |place| {
             let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
-            started(&place, &names).map_err(failed)
+            start_watch(&place, &names).map_err(failed)
         })
         .await?
     }
@@ -290,7 +290,7 @@ impl Workspace {
     }
 }
 
-fn started(place: &Place, names: &[String; 2]) -> io::Result<TurnWatch> {
+fn start_watch(place: &Place, names: &[String; 2]) -> io::Result<TurnWatch> {
     own_folder(place)?;
     let (note, until) = (note(place, names), log_length(place)?);
     fs::create_dir_all(folder(&place.git_dir, &names[0]))?;
@@ -311,13 +311,13 @@ pub(super) fn turns_in(git_dir: &Path, thread: &str) -> Vec<[u64; 2]> {
     turns
 }
 
-fn locked(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+fn lock_part(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for TurnWatch {
     fn drop(&mut self) {
-        let mut part = locked(&self.0);
+        let mut part = lock_part(&self.0);
         part.has_ended = true;
         let until = part.length();
         // It also wakes the thread that waits for changes.
@@ -341,12 +341,12 @@ impl Part {
 /// Notes each change until the turn has ended.
 fn follow(part: &Mutex<Part>) {
     let mut changes = {
-        let part = locked(part);
+        let part = lock_part(part);
         Changes::of([part.log.parent(), Some(&part.note)])
     };
     loop {
         {
-            let mut part = locked(part);
+            let mut part = lock_part(part);
             if part.has_ended {
                 return;
             }
@@ -366,15 +366,15 @@ fn append(note: &Path, kind: char, at: u64) -> io::Result<()> {
 }
 
 fn folder(git_dir: &Path, thread: &str) -> PathBuf {
-    git_dir.join("superstep").join(FOLDER).join(hashed(thread))
+    git_dir.join("superstep").join(FOLDER).join(file_name_of(thread))
 }
 
 fn note(place: &Place, [thread, task]: &[String; 2]) -> PathBuf {
-    folder(&place.git_dir, thread).join(hashed(task))
+    folder(&place.git_dir, thread).join(file_name_of(task))
 }
 
 /// Returns a name for a file, whatever the id contains.
-fn hashed(id: &str) -> String {
+fn file_name_of(id: &str) -> String {
     Oid::hash_object(ObjectType::Blob, id.as_bytes()).map_or_else(|_| "none".to_owned(), |hash| hash.to_string())
 }
 

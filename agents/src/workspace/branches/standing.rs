@@ -15,7 +15,7 @@ use crate::workspace::references::find_branch;
 
 /// Position of HEAD and branches at the start of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct BranchPositions {
     /// Branch of HEAD; `None` if HEAD is detached.
     pub branch: Option<String>,
     /// HEAD's commit; `None` if the branch has none yet.
@@ -111,7 +111,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
-    pub async fn standing(&self, others: &[&str]) -> Result<Standing, WorkspaceError> {
+    pub async fn branch_positions(&self, others: &[&str]) -> Result<BranchPositions, WorkspaceError> {
         let others: Vec<String> = others.iter().map(|&name| name.to_owned()).collect();
         let standing = self.read("read the branches", move |repository, _| {
             let head = head_of(repository)?;
@@ -121,7 +121,7 @@ impl Workspace {
             let known = if is_detached { branches(repository)? } else { vec![] };
             let (branch, commit) = (head.branch().map(str::to_owned), head.commit().cloned());
             let known = known.into_iter().map(|(name, _)| name).collect();
-            Ok(Standing { branch, commit, others, known, ..Standing::default() })
+            Ok(BranchPositions { branch, commit, others, known, ..BranchPositions::default() })
         });
         let standing = standing.await?;
         if let Some(commit) = &standing.commit {
@@ -134,11 +134,11 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the time.
-    pub async fn watched(&self, standing: Standing) -> Result<Standing, WorkspaceError> {
+    pub async fn with_all_branches(&self, standing: BranchPositions) -> Result<BranchPositions, WorkspaceError> {
         self.read("read the branches", move |repository, place| {
             let all = branches(repository)?.into_iter().map(|(name, tip)| (name, tip.into())).collect();
             let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
-            Ok(Standing { all, started: Some(file_time(place).map_err(failed)?), ..standing })
+            Ok(BranchPositions { all, started: Some(file_time(place).map_err(failed)?), ..standing })
         })
         .await
     }
@@ -148,7 +148,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
-    pub async fn foreign_move(&self, standing: &Standing) -> Result<Option<BranchMove>, WorkspaceError> {
+    pub async fn foreign_move(&self, standing: &BranchPositions) -> Result<Option<BranchMove>, WorkspaceError> {
         let standing = standing.clone();
         self.read("read the branches", move |repository, place| {
             let (Some(branch), Some(old)) = (&standing.branch, &standing.commit) else { return Ok(None) };
@@ -178,7 +178,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
-    pub async fn movement(&self, standing: &Standing) -> Result<Movement, WorkspaceError> {
+    pub async fn movement(&self, standing: &BranchPositions) -> Result<Movement, WorkspaceError> {
         let standing = standing.clone();
         self.read("read the branches", move |repository, _| {
             let head = match head_of(repository)? {
@@ -220,7 +220,7 @@ pub(super) fn branches(repository: &Repository) -> Result<Vec<(String, Oid)>, Fa
 fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result<bool, Fault> {
     let head = head_of(repository)?;
     let [old, new] = [&moved.old, &moved.new].map(|commit| commit.as_ref().map(CommitId::oid).transpose());
-    let log = HeadLog::whole(place, head.branch());
+    let log = HeadLog::read_whole(place, head.branch());
     Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 

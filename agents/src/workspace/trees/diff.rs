@@ -9,15 +9,15 @@ use std::path::Path;
 use git2::{Delta, DiffDelta, DiffFindOptions, DiffFormat, DiffLineType, DiffOptions, ObjectType, Patch, Repository};
 use serde::{Deserialize, Serialize};
 
-use super::reset::differing;
+use super::reset::differing_files;
 use crate::process::Key;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::id::TreeId;
-use crate::workspace::place::{Fault, Workspace, shown, tree};
+use crate::workspace::place::{Fault, Workspace, lossy_path, tree};
 
 /// Difference of two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Diff {
+pub struct TreeDiff {
     /// Unified text as `git diff` writes it, with renames; binary files are only named. `None` if it exceeds the
     /// requested length.
     pub text: Option<String>,
@@ -60,26 +60,26 @@ pub enum FileStatus {
     TypeChanged,
 }
 
-impl Diff {
+impl TreeDiff {
     /// Returns whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// Returns the number of lines added.
-    pub fn added(&self) -> usize {
+    pub fn added_lines(&self) -> usize {
         self.files.iter().map(|file| file.added).sum()
     }
 
     /// Returns the number of lines removed.
-    pub fn removed(&self) -> usize {
+    pub fn removed_lines(&self) -> usize {
         self.files.iter().map(|file| file.removed).sum()
     }
 }
 
-impl fmt::Display for Diff {
+impl fmt::Display for TreeDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} file(s), +{} -{}", self.files.len(), self.added(), self.removed())
+        write!(f, "{} file(s), +{} -{}", self.files.len(), self.added_lines(), self.removed_lines())
     }
 }
 
@@ -105,15 +105,15 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
-    pub async fn diff(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<Diff, WorkspaceError> {
+    pub async fn diff(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<TreeDiff, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
-            let diff = compared(repository, &from, &to)?;
-            let mut text = Bounded { bytes: vec![], most, all: 0 };
+            let diff = compare(repository, &from, &to)?;
+            let mut text = BoundedText { bytes: vec![], most, all: 0 };
             print(&diff, &mut text)?;
             let (bytes, fits) = (text.all, text.all <= most as u64);
             let text = fits.then(|| String::from_utf8_lossy(&text.bytes).into_owned());
-            Ok(Diff { text, bytes, files: files(&diff)? })
+            Ok(TreeDiff { text, bytes, files: files(&diff)? })
         })
         .await
     }
@@ -126,8 +126,8 @@ impl Workspace {
     pub async fn diff_start(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<(String, bool), WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
-            let mut text = Bounded { bytes: vec![], most, all: 0 };
-            print(&compared(repository, &from, &to)?, &mut text)?;
+            let mut text = BoundedText { bytes: vec![], most, all: 0 };
+            print(&compare(repository, &from, &to)?, &mut text)?;
             let fits = text.all <= most as u64;
             let lines = text.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
             text.bytes.truncate(if fits { text.bytes.len() } else { lines });
@@ -143,8 +143,8 @@ impl Workspace {
     pub async fn changed_files(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
-            let files = differing(repository, &tree(repository, &from)?, &tree(repository, &to)?)?;
-            Ok(files.iter().map(|file| shown(file)).collect())
+            let files = differing_files(repository, &tree(repository, &from)?, &tree(repository, &to)?)?;
+            Ok(files.iter().map(|file| lossy_path(file)).collect())
         })
         .await
     }
@@ -158,9 +158,9 @@ impl Workspace {
     pub async fn write_diff(&self, from: &TreeId, to: &TreeId, file: &Path) -> Result<(), WorkspaceError> {
         let (from, to, file) = (from.clone(), to.clone(), file.to_owned());
         self.objects("compare two trees", move |repository, _| {
-            let diff = compared_for(repository, &from, &to, Purpose::Apply)?;
+            let diff = compare_for(repository, &from, &to, Purpose::Apply)?;
             let failed = |source| WorkspaceError::Io { doing: "write", path: file.clone(), source };
-            let mut text = BufWriter::new(anew(&file).map_err(failed)?);
+            let mut text = BufWriter::new(create_new(&file).map_err(failed)?);
             let mut written = Ok(());
             each_piece(&diff, |piece| {
                 written = text.write_all(piece);
@@ -187,7 +187,7 @@ impl Workspace {
             return Ok(vec![]);
         }
         let (from, to) = (from.clone(), to.clone());
-        self.objects("look for keys", move |repository, _| leaks(repository, [&from, &to], &keys)).await
+        self.objects("look for keys", move |repository, _| find_leaks(repository, [&from, &to], &keys)).await
     }
 
     /// Returns the names of the files and folders at the top of a tree, in git's order.
@@ -198,7 +198,7 @@ impl Workspace {
         let of = of.clone();
         self.objects("read a tree", move |repository, _| {
             let tree = tree(repository, &of)?;
-            Ok(tree.iter().map(|entry| shown(entry.name_bytes())).collect())
+            Ok(tree.iter().map(|entry| lossy_path(entry.name_bytes())).collect())
         })
         .await
     }
@@ -215,7 +215,7 @@ impl Workspace {
 }
 
 /// Creates a file; an existing one is replaced, so that nothing is written through a link.
-fn anew(file: &Path) -> io::Result<File> {
+fn create_new(file: &Path) -> io::Result<File> {
     match std::fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -231,11 +231,11 @@ enum Purpose {
     Apply,
 }
 
-fn compared<'a>(repository: &'a Repository, from: &TreeId, to: &TreeId) -> Result<git2::Diff<'a>, Fault> {
-    compared_for(repository, from, to, Purpose::Read)
+fn compare<'a>(repository: &'a Repository, from: &TreeId, to: &TreeId) -> Result<git2::Diff<'a>, Fault> {
+    compare_for(repository, from, to, Purpose::Read)
 }
 
-fn compared_for<'a>(
+fn compare_for<'a>(
     repository: &'a Repository,
     from: &TreeId,
     to: &TreeId,
@@ -269,7 +269,7 @@ fn files(diff: &git2::Diff<'_>) -> Result<Vec<FileDiff>, Fault> {
 }
 
 fn file(delta: &DiffDelta<'_>, (_, added, removed): (usize, usize, usize)) -> FileDiff {
-    let name = |file: git2::DiffFile<'_>| file.path_bytes().map(shown);
+    let name = |file: git2::DiffFile<'_>| file.path_bytes().map(lossy_path);
     let (old, new) = (name(delta.old_file()), name(delta.new_file()));
     let status = match delta.status() {
         Delta::Added => FileStatus::Added,
@@ -284,13 +284,13 @@ fn file(delta: &DiffDelta<'_>, (_, added, removed): (usize, usize, usize)) -> Fi
 }
 
 /// Start of a text, and its full length.
-struct Bounded {
+struct BoundedText {
     bytes: Vec<u8>,
     most: usize,
     all: u64,
 }
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         self.all += piece.len() as u64;
         if self.all <= self.most as u64 {
@@ -304,7 +304,7 @@ impl Write for Bounded {
     }
 }
 
-fn print(diff: &git2::Diff<'_>, to: &mut Bounded) -> Result<(), git2::Error> {
+fn print(diff: &git2::Diff<'_>, to: &mut BoundedText) -> Result<(), git2::Error> {
     each_piece(diff, |piece| to.write_all(piece).is_ok())
 }
 
@@ -321,7 +321,7 @@ fn each_piece(diff: &git2::Diff<'_>, mut take: impl FnMut(&[u8]) -> bool) -> Res
     })
 }
 
-fn leaks(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[Key]) -> Result<Vec<LeakedKey>, Fault> {
+fn find_leaks(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[Key]) -> Result<Vec<LeakedKey>, Fault> {
     let (from, to) = (repository.find_tree(from.oid()?)?, repository.find_tree(to.oid()?)?);
     let diff = repository.diff_tree_to_tree(Some(&from), Some(&to), None)?;
     let mut found = Vec::new();
@@ -330,7 +330,7 @@ fn leaks(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[Key]) -> Res
         // A submodule has no content here.
         let Ok(blob) = repository.find_blob(file.id()) else { continue };
         let text = String::from_utf8_lossy(blob.content());
-        let path = file.path_bytes().map(shown).unwrap_or_default();
+        let path = file.path_bytes().map(lossy_path).unwrap_or_default();
         for key in keys {
             if let Some(at) = key.place_in(&text) {
                 let line = text[..at].matches('\n').count() + 1;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git_locks::{locked, taking};
+use crate::workspace::git_locks::{locked_error, with_locks};
 use crate::workspace::id::TreeId;
 use crate::workspace::place::{
     Fault, Place, RepoPath, Workspace, as_bytes, as_path, is_unborn, own_folder, with_zeros,
@@ -43,7 +43,7 @@ impl Workspace {
             && let Some(tree) = self.head_tree().await?
         {
             // The index may hide changes.
-            self.git(&["read-tree", "--reset"]).arg(tree.as_str()).on(scratch.path()).done().await?;
+            self.git(&["read-tree", "--reset"]).arg(tree.as_str()).with_index(scratch.path()).output().await?;
         }
         Ok(scratch)
     }
@@ -51,7 +51,7 @@ impl Workspace {
     /// Returns a temporary index that contains a tree.
     pub(in crate::workspace) async fn scratch_of(&self, tree: &TreeId) -> Result<Scratch, WorkspaceError> {
         let scratch = self.scratch().await?;
-        self.git(&["read-tree", "--reset"]).arg(tree.as_str()).on(scratch.path()).done().await?;
+        self.git(&["read-tree", "--reset"]).arg(tree.as_str()).with_index(scratch.path()).output().await?;
         Ok(scratch)
     }
 
@@ -61,7 +61,7 @@ impl Workspace {
             return self.scratch_of(&tree).await;
         }
         let scratch = self.scratch().await?;
-        self.git(&["read-tree", "--empty"]).on(scratch.path()).done().await?;
+        self.git(&["read-tree", "--empty"]).with_index(scratch.path()).output().await?;
         Ok(scratch)
     }
 
@@ -71,7 +71,7 @@ impl Workspace {
             return Ok(String::new());
         }
         let stage = self.git(&["update-index", "--add", "--replace", "-z", "--stdin"]).input(with_zeros(files));
-        let answer = stage.on(scratch.path()).run().await?;
+        let answer = stage.with_index(scratch.path()).run().await?;
         match answer.code {
             Some(0) => Ok(answer.stderr),
             code => {
@@ -131,7 +131,7 @@ impl Workspace {
             return Ok(());
         }
         let unstage = self.git(&["update-index", "--force-remove", "-z", "--stdin"]).input(with_zeros(files));
-        unstage.on(scratch.path()).done().await.map(drop)
+        unstage.with_index(scratch.path()).output().await.map(drop)
     }
 
     /// Resets files of an index to HEAD, or removes them.
@@ -141,11 +141,11 @@ impl Workspace {
         }
         let lines = self.read("read HEAD", move |repository, _| index_lines(repository, &files)).await?;
         let update = self.git(&["update-index", "-z", "--index-info"]).input(lines);
-        update.on(scratch.path()).done().await.map(drop)
+        update.with_index(scratch.path()).output().await.map(drop)
     }
 
     pub(super) async fn write_tree(&self, scratch: &Scratch) -> Result<TreeId, WorkspaceError> {
-        let id = self.git(&["write-tree"]).on(scratch.path()).done().await?;
+        let id = self.git(&["write-tree"]).with_index(scratch.path()).output().await?;
         String::from_utf8_lossy(&id).trim().parse()
     }
 
@@ -159,14 +159,14 @@ impl Workspace {
     /// Replaces the user's index by a temporary one, with refreshed file states.
     pub(super) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         // The exit code reports changed files, which is not a failure.
-        self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
+        self.git(&["update-index", "-q", "--refresh"]).with_index(scratch.path()).run().await?;
         self.put_fresh_index(scratch).await
     }
 
     /// Replaces the user's index by one that git has refreshed.
     pub(in crate::workspace) async fn put_fresh_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         self.run_blocking(move |place| {
-            taking(&place, &["index"], || Ok(replace_index(&place, &scratch)?))
+            with_locks(&place, &["index"], || Ok(replace_index(&place, &scratch)?))
                 .map_err(|fault| fault.into_error("write the index"))
         })
         .await?
@@ -183,7 +183,7 @@ fn first_line(output: &str) -> String {
 fn replace_index(place: &Place, scratch: &Scratch) -> Result<(), WorkspaceError> {
     let (index, lock) = (place.git_dir.join("index"), place.git_dir.join("index.lock"));
     match copy_with_time(scratch.path(), &lock) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(locked(lock)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(locked_error(lock)),
         copied => {
             let replaced = copied.and_then(|()| fs::rename(&lock, &index));
             replaced.map_err(|source| {

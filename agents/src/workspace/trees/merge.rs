@@ -12,7 +12,7 @@ use git2::{
 
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::id::{CommitId, TreeId};
-use crate::workspace::place::{Fault, Place, Workspace, as_bytes, as_path, shown, tree};
+use crate::workspace::place::{Fault, Place, Workspace, as_bytes, as_path, lossy_path, tree};
 
 /// Bits of the stage in the flags of an entry of the index.
 const STAGE: u16 = 0x3000;
@@ -29,7 +29,7 @@ impl Workspace {
             Some(head) => head,
             None => self.empty_tree().await?,
         };
-        self.carried(from, &head, to).await
+        self.apply_change(from, &head, to).await
     }
 
     /// Returns the empty tree.
@@ -44,7 +44,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) with the files in which both sides changed the same lines.
-    pub async fn carried(&self, from: &TreeId, onto: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
+    pub async fn apply_change(&self, from: &TreeId, onto: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
         if from == onto || onto == to {
             return Ok(to.clone());
         }
@@ -52,7 +52,7 @@ impl Workspace {
             return Ok(onto.clone());
         }
         let (from, onto, to) = (from.clone(), onto.clone(), to.clone());
-        let merge = move |repository: &Repository, _: &Place| carried(repository, [&from, &onto, &to]);
+        let merge = move |repository: &Repository, _: &Place| change_tree(repository, [&from, &onto, &to]);
         let tree = self.new_objects("merge trees", merge).await?;
         self.keep_made(tree.as_str()).await?;
         Ok(tree)
@@ -75,7 +75,7 @@ impl Workspace {
             None => self.empty_tree().await?,
         };
         let to = self.tree_of(to).await?;
-        match self.carried(&from, onto, &to).await {
+        match self.apply_change(&from, onto, &to).await {
             Err(WorkspaceError::Conflict { .. }) => {}
             carried => return carried,
         }
@@ -109,20 +109,20 @@ fn merge_change(repository: &Repository, trees: [Oid; 3]) -> Result<TreeId, Faul
     if from == onto {
         return Ok(to);
     }
-    carried(repository, [&from, &onto, &to])
+    change_tree(repository, [&from, &onto, &to])
 }
 
-fn carried(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<TreeId, Fault> {
+fn change_tree(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<TreeId, Fault> {
     let trees = [&tree(repository, from)?, &tree(repository, onto)?, &tree(repository, to)?];
-    match updated(repository, trees)? {
+    match update_directly(repository, trees)? {
         Some(tree) => Ok(tree),
-        None => merged(repository, trees),
+        None => merge_trees(repository, trees),
     }
 }
 
 /// Returns the result if all changing files are the same in `onto` and `from`, so that no merge is needed; otherwise
 /// `None`. Only the folders of these files are read, not all files of three trees.
-fn updated(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<Option<TreeId>, Fault> {
+fn update_directly(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<Option<TreeId>, Fault> {
     let mut options = DiffOptions::new();
     options.include_typechange(true);
     let diff = repository.diff_tree_to_tree(Some(from), Some(to), Some(&mut options))?;
@@ -157,7 +157,7 @@ fn entry(tree: &Tree<'_>, path: &Path) -> Result<Option<(i32, Oid)>, Fault> {
     }
 }
 
-fn merged(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<TreeId, Fault> {
+fn merge_trees(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<TreeId, Fault> {
     let mut options = MergeOptions::new();
     options.find_renames(false);
     let mut index = repository.merge_trees(from, onto, to, Some(&options))?;
@@ -196,7 +196,7 @@ fn favoring_later(repository: &Repository, [from, onto, to]: &[TreeId; 3]) -> Re
 
 fn name_of(conflict: &IndexConflict) -> Option<String> {
     let entry = conflict.our.as_ref().or(conflict.their.as_ref()).or(conflict.ancestor.as_ref());
-    entry.map(|entry| shown(&entry.path))
+    entry.map(|entry| lossy_path(&entry.path))
 }
 
 impl Workspace {
@@ -206,13 +206,13 @@ impl Workspace {
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) if both sides changed the same lines,
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a commit does not exist.
-    pub async fn rebased(&self, from: &CommitId, to: &CommitId, onto: &CommitId) -> Result<CommitId, WorkspaceError> {
+    pub async fn rebase(&self, from: &CommitId, to: &CommitId, onto: &CommitId) -> Result<CommitId, WorkspaceError> {
         let [from, to, onto] = [from, to, onto].map(Clone::clone);
         let rebase = self.new_objects("rebase commits", move |repository, _| {
             for commit in [&from, &to, &onto] {
                 repository.find_commit(commit.oid()?).map_err(|_| commit.missing())?;
             }
-            rebased(repository, from.oid()?, to.oid()?, onto.oid()?).map(CommitId::from)
+            rebase_commits(repository, from.oid()?, to.oid()?, onto.oid()?).map(CommitId::from)
         });
         let last = rebase.await?;
         self.keep_made(last.as_str()).await?;
@@ -224,7 +224,12 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) if both sides changed the same lines.
-    pub async fn joined(&self, tip: &CommitId, commit: &CommitId, message: &str) -> Result<CommitId, WorkspaceError> {
+    pub async fn merge_commits(
+        &self,
+        tip: &CommitId,
+        commit: &CommitId,
+        message: &str,
+    ) -> Result<CommitId, WorkspaceError> {
         if self.descends(commit, tip).await? {
             return Ok(commit.clone());
         }
@@ -247,7 +252,7 @@ impl Workspace {
     }
 }
 
-fn rebased(repository: &Repository, from: Oid, to: Oid, onto: Oid) -> Result<Oid, Fault> {
+fn rebase_commits(repository: &Repository, from: Oid, to: Oid, onto: Oid) -> Result<Oid, Fault> {
     let mut walk = repository.revwalk()?;
     walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
     walk.push(to)?;
@@ -255,14 +260,14 @@ fn rebased(repository: &Repository, from: Oid, to: Oid, onto: Oid) -> Result<Oid
     let mut made = HashMap::from([(from, onto)]);
     for id in walk {
         let commit = repository.find_commit(id?)?;
-        let new = again(repository, &commit, &made)?;
+        let new = copy_commit(repository, &commit, &made)?;
         made.insert(commit.id(), new);
     }
     Ok(made.get(&to).copied().unwrap_or(to))
 }
 
 /// Makes a commit again with the new commits in place of its parents.
-fn again(repository: &Repository, commit: &Commit<'_>, made: &HashMap<Oid, Oid>) -> Result<Oid, Fault> {
+fn copy_commit(repository: &Repository, commit: &Commit<'_>, made: &HashMap<Oid, Oid>) -> Result<Oid, Fault> {
     let parents = commit.parents().map(|parent| match made.get(&parent.id()) {
         Some(new) => repository.find_commit(*new),
         None => Ok(parent),
@@ -344,8 +349,8 @@ mod tests {
             let (_folder, repository) = place();
             let trees = [&from, &onto, &to].map(|files| written(&repository, files));
             let trees = [&trees[0], &trees[1], &trees[2]];
-            if let Some(updated) = updated(&repository, trees).ok().unwrap() {
-                prop_assert_eq!(Some(updated), merged(&repository, trees).ok());
+            if let Some(updated) = update_directly(&repository, trees).ok().unwrap() {
+                prop_assert_eq!(Some(updated), merge_trees(&repository, trees).ok());
             }
         }
     }
@@ -391,7 +396,7 @@ mod tests {
         let (_folder, repository) = place();
         let files = |paths: &[&'static str]| paths.iter().map(|path| (*path, (FileMode::Blob, 0))).collect::<Files>();
         let trees = [from, onto, to].map(|paths| written(&repository, &files(paths)));
-        let updated = updated(&repository, [&trees[0], &trees[1], &trees[2]]).ok().unwrap();
+        let updated = update_directly(&repository, [&trees[0], &trees[1], &trees[2]]).ok().unwrap();
         assert_eq!(updated.is_some(), is_updated);
     }
 }

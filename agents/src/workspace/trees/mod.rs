@@ -19,8 +19,8 @@ mod reset;
 mod snapshot;
 mod unseen;
 
-pub use diff::{Diff, FileDiff, FileStatus, LeakedKey};
+pub use diff::{FileDiff, FileStatus, LeakedKey, TreeDiff};
 pub(super) use index::Scratch;
-pub use reset::Reset;
-pub(super) use reset::{Steps, differing};
-pub use snapshot::{LeftOut, Reason, Snapshot};
+pub use reset::ResetResult;
+pub(super) use reset::{FileChanges, differing_files};
+pub use snapshot::{OmissionReason, OmittedFile, WorktreeSnapshot};

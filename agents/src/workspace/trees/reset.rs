@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::index::Scratch;
 use crate::workspace::branches::Head;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git_locks::taking;
+use crate::workspace::git_locks::with_locks;
 use crate::workspace::id::{CommitId, TreeId};
-use crate::workspace::place::{Fault, RepoPath, Workspace, as_bytes, as_path, shown, tree, with_zeros};
+use crate::workspace::place::{Fault, RepoPath, Workspace, as_bytes, as_path, lossy_path, tree, with_zeros};
 
 /// Result of a reset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reset {
+pub struct ResetResult {
     /// Snapshot before the reset, from which everything can be restored.
     pub from: TreeId,
     /// Files removed.
@@ -29,14 +29,14 @@ pub struct Reset {
 
 /// Changes from one tree to another.
 #[derive(Debug, Default)]
-pub(in crate::workspace) struct Steps {
+pub(in crate::workspace) struct FileChanges {
     removed: Vec<RepoPath>,
     /// Files that do not exist before.
     new: Vec<RepoPath>,
     changed: Vec<RepoPath>,
 }
 
-impl Steps {
+impl FileChanges {
     pub(in crate::workspace) fn all(&self) -> impl Iterator<Item = &RepoPath> {
         self.removed.iter().chain(&self.new).chain(&self.changed)
     }
@@ -49,7 +49,7 @@ impl Workspace {
     /// # Errors
     /// [`InTheWay`](WorkspaceError::InTheWay) if a file that is in no snapshot would be overwritten: nothing was
     /// changed. [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
-    pub async fn reset_to(&self, to: &TreeId) -> Result<Reset, WorkspaceError> {
+    pub async fn reset_to(&self, to: &TreeId) -> Result<ResetResult, WorkspaceError> {
         let reset = self.reset_files(to).await?;
         self.reset_index().await?;
         Ok(reset)
@@ -60,15 +60,15 @@ impl Workspace {
     ///
     /// # Errors
     /// Those of [`reset_to`](Self::reset_to).
-    pub async fn reset_files(&self, to: &TreeId) -> Result<Reset, WorkspaceError> {
+    pub async fn reset_files(&self, to: &TreeId) -> Result<ResetResult, WorkspaceError> {
         self.ensure_ready().await?;
         let from = self.snapshot().await?.tree;
         let steps = self.steps(&from, to).await?;
         self.ensure_free(&steps)?;
-        self.go(from, to, steps).await
+        self.apply_steps(from, to, steps).await
     }
 
-    pub(in crate::workspace) async fn steps(&self, from: &TreeId, to: &TreeId) -> Result<Steps, WorkspaceError> {
+    pub(in crate::workspace) async fn steps(&self, from: &TreeId, to: &TreeId) -> Result<FileChanges, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, place| {
             let mut steps = steps(repository, &from, &to)?;
@@ -81,36 +81,36 @@ impl Workspace {
     }
 
     /// Checks that new files do not overwrite files that are in no snapshot.
-    pub(in crate::workspace) fn ensure_free(&self, steps: &Steps) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) fn ensure_free(&self, steps: &FileChanges) -> Result<(), WorkspaceError> {
         let is_there = |file: &&RepoPath| {
             let path = self.0.root.join(as_path(file));
             path.symlink_metadata().is_ok() && !steps.removed.iter().any(|gone| makes_room(gone, file))
         };
-        let files: Vec<_> = steps.new.iter().filter(is_there).map(|file| shown(file)).collect();
+        let files: Vec<_> = steps.new.iter().filter(is_there).map(|file| lossy_path(file)).collect();
         if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }
     }
 
-    pub(in crate::workspace) async fn go(
+    pub(in crate::workspace) async fn apply_steps(
         &self,
         from: TreeId,
         to: &TreeId,
-        steps: Steps,
-    ) -> Result<Reset, WorkspaceError> {
-        let Steps { removed, new, changed } = steps;
+        steps: FileChanges,
+    ) -> Result<ResetResult, WorkspaceError> {
+        let FileChanges { removed, new, changed } = steps;
         let written = [new, changed].concat();
         let gone = removed.clone();
         self.read("remove files", move |_, place| Ok(remove(&place.root, &gone)?)).await?;
         if !written.is_empty() {
             self.write_files(&self.scratch_of(to).await?, &written).await?;
         }
-        let names = |files: &[RepoPath]| files.iter().map(|file| shown(file)).collect();
-        Ok(Reset { from, removed: names(&removed), written: names(&written) })
+        let names = |files: &[RepoPath]| files.iter().map(|file| lossy_path(file)).collect();
+        Ok(ResetResult { from, removed: names(&removed), written: names(&written) })
     }
 
     /// Writes files with git, so that filters and line endings are those of a checkout.
     async fn write_files(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
         let write = self.git(&["checkout-index", "--force", "-z", "--stdin"]).input(with_zeros(files));
-        write.on(scratch.path()).done().await.map(drop)
+        write.with_index(scratch.path()).output().await.map(drop)
     }
 }
 
@@ -120,12 +120,12 @@ fn makes_room(gone: &[u8], file: &[u8]) -> bool {
     gone == file || is_below(gone, file) || is_below(file, gone)
 }
 
-fn steps(repository: &Repository, from: &TreeId, to: &TreeId) -> Result<Steps, Fault> {
+fn steps(repository: &Repository, from: &TreeId, to: &TreeId) -> Result<FileChanges, Fault> {
     let (from, to) = (tree(repository, from)?, tree(repository, to)?);
     let mut options = DiffOptions::new();
     options.include_typechange(true);
     let diff = repository.diff_tree_to_tree(Some(&from), Some(&to), Some(&mut options))?;
-    let mut steps = Steps::default();
+    let mut steps = FileChanges::default();
     for delta in diff.deltas() {
         let is_submodule = |mode| mode == git2::FileMode::Commit;
         if is_submodule(delta.old_file().mode()) || is_submodule(delta.new_file().mode()) {
@@ -182,7 +182,7 @@ impl Workspace {
             self.move_branch(branch, from, to).await?;
         }
         self.update_index(&before, &after).await?;
-        let mut files: Vec<_> = steps.all().map(|file| shown(file)).collect();
+        let mut files: Vec<_> = steps.all().map(|file| lossy_path(file)).collect();
         files.sort();
         Ok(files)
     }
@@ -224,7 +224,12 @@ impl Workspace {
     }
 
     /// Checks that each file matches one of the two trees, also if git ignores it.
-    async fn ensure_unchanged(&self, before: &TreeId, after: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
+    async fn ensure_unchanged(
+        &self,
+        before: &TreeId,
+        after: &TreeId,
+        steps: &FileChanges,
+    ) -> Result<(), WorkspaceError> {
         let files: BTreeSet<RepoPath> = steps.all().cloned().collect();
         let found = self.run_blocking(move |place| by_state(&place.root, &files)).await?;
         let scratch = self.scratch_of(before).await?;
@@ -233,16 +238,17 @@ impl Workspace {
         let now = self.write_tree(&scratch).await?;
         let trees = [now, before.clone(), after.clone()];
         let checked = [found.missing, found.there].concat();
-        let changed = self.objects("compare files", move |repository, _| changed(repository, trees, checked)).await?;
-        let mut files: Vec<_> = found.blocked.iter().chain(&changed).map(|file| shown(file)).collect();
+        let changed =
+            self.objects("compare files", move |repository, _| unmatched_files(repository, trees, checked)).await?;
+        let mut files: Vec<_> = found.blocked.iter().chain(&changed).map(|file| lossy_path(file)).collect();
         files.sort();
         if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }
     }
 
     /// Updates the files: `.gitattributes` first, because they affect how others are written.
-    async fn update_files(&self, to: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
+    async fn update_files(&self, to: &TreeId, steps: &FileChanges) -> Result<(), WorkspaceError> {
         let gone = steps.removed.clone();
-        self.run_blocking(move |place| remove(&place.root, &removable(&place.root, gone))).await??;
+        self.run_blocking(move |place| remove(&place.root, &removable_files(&place.root, gone))).await??;
         let written = steps.new.iter().chain(&steps.changed).cloned();
         let (attributes, others): (Vec<_>, Vec<_>) = written.partition(|file| file.ends_with(b".gitattributes"));
         self.replace_files(to, attributes).await?;
@@ -261,7 +267,7 @@ impl Workspace {
         let mut option = std::ffi::OsString::from("--prefix=");
         option.push(prefix);
         let write = self.git(&["checkout-index", "--force", "-z", "--stdin"]).arg(option).input(with_zeros(&files));
-        write.on(scratch.path()).done().await?;
+        write.with_index(scratch.path()).output().await?;
         self.run_blocking(move |place| {
             let moved = files.iter().try_for_each(|file| move_in(&folder, &place.root, file));
             // Leftovers are removed next time.
@@ -274,7 +280,7 @@ impl Workspace {
     async fn move_branch(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<(), WorkspaceError> {
         let (reference, from, to) = (format!("refs/heads/{branch}"), from.clone(), to.clone());
         self.read("move the branch", move |repository, place| {
-            taking(place, &[&reference], || {
+            with_locks(place, &[&reference], || {
                 repository.reference_matching(&reference, to.oid()?, true, from.oid()?, "superstep: advance")?;
                 Ok(())
             })
@@ -286,7 +292,7 @@ impl Workspace {
     async fn update_index(&self, before: &TreeId, after: &TreeId) -> Result<(), WorkspaceError> {
         let (before, after) = (before.clone(), after.clone());
         let files = self.objects("compare two trees", move |repository, _| {
-            differing(repository, &tree(repository, &before)?, &tree(repository, &after)?)
+            differing_files(repository, &tree(repository, &before)?, &tree(repository, &after)?)
         });
         let (files, scratch) = (files.await?, self.scratch().await?);
         self.as_in_head(&scratch, files).await?;
@@ -334,7 +340,7 @@ fn holds_only(folder: &Path, is_such: &impl Fn(&Path) -> bool) -> bool {
 }
 
 /// Returns the files that match neither tree.
-fn changed(
+fn unmatched_files(
     repository: &Repository,
     [now, before, after]: [TreeId; 3],
     files: Vec<RepoPath>,
@@ -354,7 +360,7 @@ fn entry(tree: &Tree<'_>, file: &RepoPath) -> Option<(i32, git2::Oid)> {
 }
 
 /// Returns all files that differ between two trees.
-pub(in crate::workspace) fn differing(
+pub(in crate::workspace) fn differing_files(
     repository: &Repository,
     from: &Tree<'_>,
     to: &Tree<'_>,
@@ -379,7 +385,7 @@ fn staging_folder(root: &Path) -> Result<PathBuf, WorkspaceError> {
 }
 
 /// Leaves out files whose path is taken by a file of the later commit.
-fn removable(root: &Path, files: Vec<RepoPath>) -> Vec<RepoPath> {
+fn removable_files(root: &Path, files: Vec<RepoPath>) -> Vec<RepoPath> {
     let is_removable = |file: &RepoPath| match root.join(as_path(file)).symlink_metadata() {
         Ok(about) => !about.is_dir(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,

@@ -14,7 +14,7 @@ use super::index::{NOT_ALLOWED, Scratch};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::guard::renew_trust;
 use crate::workspace::id::TreeId;
-use crate::workspace::place::{Fault, Place, RepoPath, Workspace, as_path, components, shown};
+use crate::workspace::place::{Fault, Place, RepoPath, Workspace, as_path, components, lossy_path};
 use crate::workspace::program::CallOutput;
 
 /// Folder of stores, which git never sees.
@@ -24,27 +24,27 @@ const SNIFFED_BYTES: u64 = 64 * 1024;
 
 /// All files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct WorktreeSnapshot {
     /// The files, as a commit would contain them.
     pub tree: TreeId,
     /// Changed or new files that are not in it, in the order of names: the tree has their version in HEAD, if any.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedFile>,
 }
 
 /// A file that is left out, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct OmittedFile {
     /// File, relative to the top of the work tree.
     pub path: String,
     /// Reason.
-    pub reason: Reason,
+    pub reason: OmissionReason,
 }
 
 /// Reason why a file is left out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Reason {
+pub enum OmissionReason {
     /// `.env` and names that start with it: they hold keys and passwords.
     Environment,
     /// Its name or its first bytes indicate a private key.
@@ -103,43 +103,46 @@ pub enum Reason {
     },
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for OmittedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is left out: ", self.path)?;
         match &self.reason {
-            Reason::Environment => f.write_str("files of this name hold secrets"),
-            Reason::PrivateKey => f.write_str("it looks like a private key"),
-            Reason::TooLarge { bytes } => write!(f, "it is too large ({} MB)", bytes.div_ceil(1_000_000)),
-            Reason::Repository => f.write_str("it is a git repository of its own"),
-            Reason::Submodule { of } => write!(f, "it is inside the submodule `{of}`, which has commits of its own"),
-            Reason::Ignored => f.write_str("git ignores it"),
-            Reason::Hidden { flag } => write!(f, "its flag `{flag}` in the index hides changes from git"),
-            Reason::OutsideLink { to } => write!(f, "it is a link to `{to}`, and git has the link alone"),
-            Reason::Mode => {
+            OmissionReason::Environment => f.write_str("files of this name hold secrets"),
+            OmissionReason::PrivateKey => f.write_str("it looks like a private key"),
+            OmissionReason::TooLarge { bytes } => write!(f, "it is too large ({} MB)", bytes.div_ceil(1_000_000)),
+            OmissionReason::Repository => f.write_str("it is a git repository of its own"),
+            OmissionReason::Submodule { of } => {
+                write!(f, "it is inside the submodule `{of}`, which has commits of its own")
+            }
+            OmissionReason::Ignored => f.write_str("git ignores it"),
+            OmissionReason::Hidden { flag } => write!(f, "its flag `{flag}` in the index hides changes from git"),
+            OmissionReason::OutsideLink { to } => write!(f, "it is a link to `{to}`, and git has the link alone"),
+            OmissionReason::Mode => {
                 f.write_str("whether it is executable was changed, which `core.fileMode=false` hides from git")
             }
-            Reason::Case { of } => {
+            OmissionReason::Case { of } => {
                 write!(f, "git knows it as `{of}`, and `core.ignoreCase` hides the other spelling")
             }
-            Reason::Stash => f.write_str("`git stash` put it there during the work"),
-            Reason::Branch { commits } => {
+            OmissionReason::Stash => f.write_str("`git stash` put it there during the work"),
+            OmissionReason::Branch { commits } => {
                 write!(f, "it is a branch that the work made and left again, with {commits} commit(s)")
             }
-            Reason::Detached => f.write_str("it is a commit on no branch, made during the work and left again"),
-            Reason::Apart => {
+            OmissionReason::Detached => f.write_str("it is a commit on no branch, made during the work and left again"),
+            OmissionReason::Apart => {
                 f.write_str("it is the plan of the run or a file that the profile brings, no part of the work")
             }
-            Reason::Unreadable { why } => write!(f, "git cannot read it: {why}"),
-            Reason::Refused { why } => write!(f, "git refuses it: {why}"),
+            OmissionReason::Unreadable { why } => write!(f, "git cannot read it: {why}"),
+            OmissionReason::Refused { why } => write!(f, "git refuses it: {why}"),
         }
     }
 }
 
-impl LeftOut {
+impl OmittedFile {
     /// Returns a line for each file, for people; ignored files, of which there may be many, share one.
     pub fn lines(all: &[Self]) -> Vec<String> {
         const SHOWN: usize = 20;
-        let (ignored, others): (Vec<&Self>, Vec<&Self>) = all.iter().partition(|one| one.reason == Reason::Ignored);
+        let (ignored, others): (Vec<&Self>, Vec<&Self>) =
+            all.iter().partition(|one| one.reason == OmissionReason::Ignored);
         let mut lines: Vec<String> = others.iter().take(SHOWN).map(ToString::to_string).collect();
         if others.len() > SHOWN {
             lines.push(format!("{} more files are left out", others.len() - SHOWN));
@@ -156,7 +159,7 @@ impl LeftOut {
 
 /// Changed files, by kind.
 #[derive(Debug, Default)]
-struct Changes {
+struct ChangedFiles {
     /// New or changed files.
     written: Vec<RepoPath>,
     /// Deleted files.
@@ -165,7 +168,7 @@ struct Changes {
     staged: Vec<RepoPath>,
     /// Files that must stay as in HEAD.
     as_in_head: Vec<RepoPath>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<OmittedFile>,
 }
 
 impl Workspace {
@@ -175,7 +178,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if git fails. A file that git refuses is left out.
-    pub async fn snapshot(&self) -> Result<Snapshot, WorkspaceError> {
+    pub async fn snapshot(&self) -> Result<WorktreeSnapshot, WorkspaceError> {
         self.after_collection().await;
         let mut taken = self.snapshot_from(self.scratch().await?).await;
         let is_whole = match &taken {
@@ -208,7 +211,7 @@ impl Workspace {
         .await
     }
 
-    async fn snapshot_from(&self, scratch: Scratch) -> Result<Snapshot, WorkspaceError> {
+    async fn snapshot_from(&self, scratch: Scratch) -> Result<WorktreeSnapshot, WorkspaceError> {
         let mut changes = self.changes(Some(&scratch)).await?;
         self.unstage(&scratch, &changes.removed).await?;
         let refused = self.stage_allowed(&scratch, std::mem::take(&mut changes.written)).await?;
@@ -216,14 +219,14 @@ impl Workspace {
             if why != NOT_ALLOWED {
                 changes.as_in_head.push(path.clone());
             }
-            changes.left_out.push(LeftOut { path: shown(&path), reason: Reason::Refused { why } });
+            changes.left_out.push(OmittedFile { path: lossy_path(&path), reason: OmissionReason::Refused { why } });
         }
         changes.as_in_head.retain(|path| !path.ends_with(b"/"));
         self.as_in_head(&scratch, changes.as_in_head).await?;
         changes.left_out.sort();
         changes.left_out.dedup();
         let tree = self.write_tree(&scratch).await?;
-        Ok(Snapshot { tree, left_out: changes.left_out })
+        Ok(WorktreeSnapshot { tree, left_out: changes.left_out })
     }
 
     /// Returns the changed and new files, in the order of names. Ignored files, excluded and left-out files and
@@ -234,7 +237,7 @@ impl Workspace {
     pub async fn dirt(&self) -> Result<Vec<String>, WorkspaceError> {
         let changes = self.changes(None).await?;
         let files = changes.written.iter().chain(&changes.removed).chain(&changes.staged);
-        let mut files: Vec<_> = files.map(|file| shown(file)).collect();
+        let mut files: Vec<_> = files.map(|file| lossy_path(file)).collect();
         files.sort();
         files.dedup();
         Ok(files)
@@ -277,11 +280,11 @@ impl Workspace {
     }
 
     /// Reads the changes relative to the user's index or another one.
-    async fn changes(&self, scratch: Option<&Scratch>) -> Result<Changes, WorkspaceError> {
+    async fn changes(&self, scratch: Option<&Scratch>) -> Result<ChangedFiles, WorkspaceError> {
         let status =
             ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
         let status = self.git(&status);
-        let status = if let Some(scratch) = scratch { status.on(scratch.path()) } else { status };
+        let status = if let Some(scratch) = scratch { status.with_index(scratch.path()) } else { status };
         let answer = status.run().await?;
         if answer.code != Some(0) {
             let (command, output) = ("status".to_owned(), answer.stderr.trim().to_owned());
@@ -290,7 +293,7 @@ impl Workspace {
         let CallOutput { stdout, stderr, .. } = answer;
         self.read("sort the changes", move |_, place| {
             let mut changes = parse_status(place, &stdout);
-            changes.left_out.extend(stderr.lines().filter_map(unreadable));
+            changes.left_out.extend(stderr.lines().filter_map(unreadable_folder));
             Ok(changes)
         })
         .await
@@ -298,21 +301,21 @@ impl Workspace {
 }
 
 /// Parses git's warning about a folder: `warning: could not open directory 'PATH/': REASON`.
-fn unreadable(line: &str) -> Option<LeftOut> {
+fn unreadable_folder(line: &str) -> Option<OmittedFile> {
     let (path, why) = line.strip_prefix("warning: could not open directory '")?.rsplit_once("': ")?;
-    Some(LeftOut { path: path.to_owned(), reason: Reason::Unreadable { why: why.to_owned() } })
+    Some(OmittedFile { path: path.to_owned(), reason: OmissionReason::Unreadable { why: why.to_owned() } })
 }
 
 /// Parses lines of `XY path`: X compares the index with HEAD, Y the file with the index.
-fn parse_status(place: &Place, output: &[u8]) -> Changes {
-    let mut changes = Changes::default();
+fn parse_status(place: &Place, output: &[u8]) -> ChangedFiles {
+    let mut changes = ChangedFiles::default();
     for line in output.split(|byte| *byte == 0).filter(|line| line.len() > 3) {
         changes.add(place, (line[0], line[1]), &line[3..]);
     }
     changes
 }
 
-impl Changes {
+impl ChangedFiles {
     fn add(&mut self, place: &Place, (x, y): (u8, u8), path: &[u8]) {
         let file = place.root.join(as_path(path));
         if components(path).any(|part| part == STORE) || place.is_apart(path) {
@@ -320,7 +323,7 @@ impl Changes {
         }
         let is_gone = y == b'D' || file.symlink_metadata().is_err();
         if !is_gone && let Some(reason) = reason_to_leave_out(path, &file, place.options.largest) {
-            self.left_out.push(LeftOut { path: shown(path), reason });
+            self.left_out.push(OmittedFile { path: lossy_path(path), reason });
             return self.as_in_head.push(path.to_vec());
         }
         match (x, y) {
@@ -348,23 +351,23 @@ fn exclude(file: &Path, pattern: &str) -> io::Result<()> {
 }
 
 /// Returns the reason to leave out a changed or new file; `path` is its name in the repository, `file` its location.
-fn reason_to_leave_out(path: &[u8], file: &Path, largest: u64) -> Option<Reason> {
+fn reason_to_leave_out(path: &[u8], file: &Path, largest: u64) -> Option<OmissionReason> {
     if path.ends_with(b"/") {
-        return Some(Reason::Repository);
+        return Some(OmissionReason::Repository);
     }
     let parts: Vec<_> = components(path).collect();
     let (name, folders) = parts.split_last()?;
     if name.starts_with(b".env") || folders.contains(&&b".env"[..]) {
-        return Some(Reason::Environment);
+        return Some(OmissionReason::Environment);
     }
     if is_name_of_key(name) {
-        return Some(Reason::PrivateKey);
+        return Some(OmissionReason::PrivateKey);
     }
     let about = file.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     if about.len() > largest {
-        return Some(Reason::TooLarge { bytes: about.len() });
+        return Some(OmissionReason::TooLarge { bytes: about.len() });
     }
-    holds_key(name, file).then_some(Reason::PrivateKey)
+    holds_key(name, file).then_some(OmissionReason::PrivateKey)
 }
 
 fn is_name_of_key(name: &[u8]) -> bool {

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 
 use git2::{Oid, Repository};
 
-use super::snapshot::{LeftOut, Reason};
-use crate::workspace::branches::{HeadLog, Standing, descends, head_of};
+use super::snapshot::{OmissionReason, OmittedFile};
+use crate::workspace::branches::{BranchPositions, HeadLog, descends, head_of};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::guard::runs;
-use crate::workspace::place::{Fault, Place, RepoPath, Workspace, as_path, changed_at, components, lexical, shown};
+use crate::workspace::place::{
+    Fault, Place, RepoPath, Workspace, as_path, changed_at, components, lexical, lossy_path,
+};
 
 /// Flag of an index entry that git does not compare with its file.
 const ASSUME_UNCHANGED: u16 = 0x8000;
@@ -34,16 +36,16 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
-    pub async fn unseen(&self, since: u64) -> Result<Vec<LeftOut>, WorkspaceError> {
+    pub async fn unseen_files(&self, since: u64) -> Result<Vec<OmittedFile>, WorkspaceError> {
         let status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames"];
-        let output = self.git(&status).arg("--ignore-submodules=all").done().await?;
+        let output = self.git(&status).arg("--ignore-submodules=all").output().await?;
         self.read("look for files that git does not commit", move |repository, place| {
-            let mut found = ignored(place, &output, since);
+            let mut found = ignored_files(place, &output, since);
             found.extend(outside_links(place, &output, since));
-            found.extend(hidden(repository, place, since)?);
+            found.extend(hidden_files(repository, place, since)?);
             found.extend(other_names(repository, place, since)?);
-            found.extend(stashed(place, since));
-            found.extend(apart(place, since));
+            found.extend(stash_entries(place, since));
+            found.extend(excluded_files(place, since));
             found.sort();
             found.dedup();
             Ok(found)
@@ -57,11 +59,11 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the branches cannot be read.
-    pub async fn unseen_commits(&self, standing: &Standing) -> Result<Vec<LeftOut>, WorkspaceError> {
+    pub async fn unseen_commits(&self, standing: &BranchPositions) -> Result<Vec<OmittedFile>, WorkspaceError> {
         let standing = standing.clone();
         self.read("look for commits", move |repository, place| {
             let head = head_of(repository)?;
-            let log = HeadLog::inside(place, &standing.turns, head.branch());
+            let log = HeadLog::read_parts(place, &standing.turns, head.branch());
             let mut found = vec![];
             for branch in repository.branches(Some(git2::BranchType::Local))? {
                 let (branch, _) = branch?;
@@ -70,12 +72,13 @@ impl Workspace {
                 let Some(Some(origin)) = log.origin(name, None, Some(tip)).filter(|_| !is_known) else { continue };
                 let (commits, _) = repository.graph_ahead_behind(tip, origin)?;
                 found.extend(
-                    (commits > 0).then(|| LeftOut { path: name.to_owned(), reason: Reason::Branch { commits } }),
+                    (commits > 0)
+                        .then(|| OmittedFile { path: name.to_owned(), reason: OmissionReason::Branch { commits } }),
                 );
             }
             for &commit in log.left_detached().iter().rev() {
                 if !is_reachable(repository, commit)? {
-                    found.push(LeftOut { path: commit.to_string(), reason: Reason::Detached });
+                    found.push(OmittedFile { path: commit.to_string(), reason: OmissionReason::Detached });
                 }
             }
             Ok(found)
@@ -101,7 +104,7 @@ fn is_reachable(repository: &Repository, commit: Oid) -> Result<bool, Fault> {
 
 /// Returns the entries of the stash from since a time. A line of its reflog is `OLD NEW NAME <MAIL> SECONDS ZONE`, a tab,
 /// and the message.
-fn stashed(place: &Place, since: u64) -> Vec<LeftOut> {
+fn stash_entries(place: &Place, since: u64) -> Vec<OmittedFile> {
     let log = fs::read(place.common_dir.join("logs/refs/stash")).unwrap_or_default();
     let log = String::from_utf8_lossy(&log).into_owned();
     let is_new = |line: &str| {
@@ -110,25 +113,30 @@ fn stashed(place: &Place, since: u64) -> Vec<LeftOut> {
         seconds.is_some_and(|seconds| seconds >= since / 1_000_000_000)
     };
     let newest_first = log.lines().rev().enumerate().filter(|(_, line)| is_new(line));
-    newest_first.map(|(nth, _)| LeftOut { path: format!("stash@{{{nth}}}"), reason: Reason::Stash }).collect()
+    newest_first
+        .map(|(nth, _)| OmittedFile { path: format!("stash@{{{nth}}}"), reason: OmissionReason::Stash })
+        .collect()
 }
 
 /// Returns links that lead out of the repository, if they are new.
-fn outside_links(place: &Place, status: &[u8], since: u64) -> Vec<LeftOut> {
+fn outside_links(place: &Place, status: &[u8], since: u64) -> Vec<OmittedFile> {
     let lines =
         status.split(|byte| *byte == 0).filter(|line| !line.starts_with(b"!! ")).filter_map(|line| line.get(3..));
     let of_line = |path: &[u8]| {
         let file = place.root.join(as_path(path));
-        if !is_changed(&file, since) || place.is_apart(trimmed(path)) {
+        if !is_changed(&file, since) || place.is_apart(trim_slash(path)) {
             return None;
         }
-        Some(LeftOut { path: shown(path), reason: Reason::OutsideLink { to: outside(place, &file)? } })
+        Some(OmittedFile {
+            path: lossy_path(path),
+            reason: OmissionReason::OutsideLink { to: outside_target(place, &file)? },
+        })
     };
     lines.filter_map(of_line).collect()
 }
 
 /// Returns where a link leads, if that is outside of the repository.
-fn outside(place: &Place, file: &Path) -> Option<String> {
+fn outside_target(place: &Place, file: &Path) -> Option<String> {
     let to = fs::read_link(file).ok()?;
     let full = lexical(&file.parent().unwrap_or(file).join(&to));
     let full = full.canonicalize().unwrap_or(full);
@@ -136,7 +144,7 @@ fn outside(place: &Place, file: &Path) -> Option<String> {
 }
 
 /// Returns files whose names differ from those of the index in upper and lower case only, where git ignores the case.
-fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec<LeftOut>, Fault> {
+fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec<OmittedFile>, Fault> {
     if !repository.config()?.get_bool("core.ignoreCase").unwrap_or(false) {
         return Ok(vec![]);
     }
@@ -158,7 +166,9 @@ fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec
         };
         let other = names.iter().find(is_other).map(|other| folder.join(other).display().to_string());
         let other = other.filter(|other| !known.contains(other.as_bytes()));
-        found.extend(other.map(|path_now| LeftOut { path: path_now, reason: Reason::Case { of: shown(path) } }));
+        found.extend(
+            other.map(|path_now| OmittedFile { path: path_now, reason: OmissionReason::Case { of: lossy_path(path) } }),
+        );
     }
     Ok(found)
 }
@@ -168,20 +178,24 @@ fn names_in(folder: &Path) -> BTreeSet<OsString> {
 }
 
 /// Returns ignored files, and ignored folders in which something was changed.
-fn ignored(place: &Place, status: &[u8], since: u64) -> Vec<LeftOut> {
+fn ignored_files(place: &Place, status: &[u8], since: u64) -> Vec<OmittedFile> {
     let lines = status.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"!! "));
-    let is_of_run = |path: &[u8]| components(path).any(|part| part == b".superstep") || place.is_apart(trimmed(path));
+    let is_of_run =
+        |path: &[u8]| components(path).any(|part| part == b".superstep") || place.is_apart(trim_slash(path));
     let paths = lines.filter(|path| !is_of_run(path));
     let is_changed = |path: &&[u8]| first_changed(&place.root.join(as_path(path)), since).is_some();
-    paths.filter(is_changed).map(|path| LeftOut { path: shown(path), reason: Reason::Ignored }).collect()
+    paths
+        .filter(is_changed)
+        .map(|path| OmittedFile { path: lossy_path(path), reason: OmissionReason::Ignored })
+        .collect()
 }
 
-fn trimmed(path: &[u8]) -> &[u8] {
+fn trim_slash(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
 /// Returns files that the index hides, and files of submodules.
-fn hidden(repository: &Repository, place: &Place, since: u64) -> Result<Vec<LeftOut>, Fault> {
+fn hidden_files(repository: &Repository, place: &Place, since: u64) -> Result<Vec<OmittedFile>, Fault> {
     // With sparse checkouts git itself looks at files that are there nevertheless.
     let config = repository.config()?;
     let is_sparse = config.get_bool("core.sparseCheckout").unwrap_or(false);
@@ -195,14 +209,17 @@ fn hidden(repository: &Repository, place: &Place, since: u64) -> Result<Vec<Left
         } else if let Some(flag) = flag(&entry, is_sparse)
             && is_changed(&file, since)
         {
-            found.push(LeftOut { path: shown(&entry.path), reason: Reason::Hidden { flag: flag.into() } });
+            found.push(OmittedFile {
+                path: lossy_path(&entry.path),
+                reason: OmissionReason::Hidden { flag: flag.into() },
+            });
         } else if ignores_modes && is_other_mode(&file, entry.mode) && is_changed(&file, since) {
-            found.push(LeftOut { path: shown(&entry.path), reason: Reason::Mode });
+            found.push(OmittedFile { path: lossy_path(&entry.path), reason: OmissionReason::Mode });
         } else if entry.mode == LINK
             && is_changed(&file.canonicalize().unwrap_or_default(), since)
-            && let Some(to) = outside(place, &file).filter(|_| file.is_file())
+            && let Some(to) = outside_target(place, &file).filter(|_| file.is_file())
         {
-            found.push(LeftOut { path: shown(&entry.path), reason: Reason::OutsideLink { to } });
+            found.push(OmittedFile { path: lossy_path(&entry.path), reason: OmissionReason::OutsideLink { to } });
         }
     }
     Ok(found)
@@ -221,18 +238,18 @@ fn flag(entry: &git2::IndexEntry, is_sparse: bool) -> Option<&'static str> {
     (entry.flags_extended & SKIP_WORKTREE != 0 && !is_sparse).then_some("skip-worktree")
 }
 
-fn in_submodule(place: &Place, submodule: &RepoPath, changed: &Path) -> LeftOut {
+fn in_submodule(place: &Place, submodule: &RepoPath, changed: &Path) -> OmittedFile {
     let path = changed.strip_prefix(&place.root).unwrap_or(changed).display().to_string();
-    LeftOut { path, reason: Reason::Submodule { of: shown(submodule) } }
+    OmittedFile { path, reason: OmissionReason::Submodule { of: lossy_path(submodule) } }
 }
 
 /// Returns excluded files; what is in excluded folders belongs to the run.
-fn apart(place: &Place, since: u64) -> Vec<LeftOut> {
+fn excluded_files(place: &Place, since: u64) -> Vec<OmittedFile> {
     let changed = place.apart.iter().filter(|path| {
         let file = place.root.join(as_path(path));
         file.symlink_metadata().is_ok_and(|about| about.is_file()) && is_changed(&file, since)
     });
-    changed.map(|path| LeftOut { path: shown(path), reason: Reason::Apart }).collect()
+    changed.map(|path| OmittedFile { path: lossy_path(path), reason: OmissionReason::Apart }).collect()
 }
 
 fn is_changed(file: &Path, since: u64) -> bool {

@@ -185,7 +185,7 @@ impl Kind {
         self.row().0
     }
 
-    pub(super) fn stored(self) -> Stored {
+    pub(super) fn storage(self) -> Stored {
         self.row().1
     }
 
@@ -224,7 +224,7 @@ impl Kind {
     pub(super) fn normalize(self, value: Value) -> Result<Value, String> {
         self.check(&value)?;
         if self == Self::Union {
-            return reduce::sorted(value);
+            return reduce::into_set(value);
         }
         if self == Self::Messages { reduce::normalize_messages(value) } else { Ok(value) }
     }

@@ -112,7 +112,7 @@ pub(crate) fn union(set: &mut Value, write: Value) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn sorted(list: Value) -> Result<Value, String> {
+pub(crate) fn into_set(list: Value) -> Result<Value, String> {
     let mut set = Value::Array(vec![]);
     union(&mut set, list)?;
     Ok(set)

@@ -111,7 +111,7 @@ impl DataSchema {
     /// [`SchemaError::Unknown`] if no channel has this name, [`SchemaError::Twice`] if one has the old name.
     pub fn was(mut self, name: &str, old: &str) -> Result<Self, SchemaError> {
         let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
-        self.is_free(old)?;
+        self.check_free(old)?;
         self.table().channels[at] = self.0.channels[at].clone().formerly(old);
         Ok(self)
     }
@@ -120,7 +120,7 @@ impl DataSchema {
     ///
     /// # Errors
     /// [`SchemaError::Unknown`] if no channel has this name.
-    pub fn added(mut self, name: &str) -> Result<Self, SchemaError> {
+    pub fn mark_added(mut self, name: &str) -> Result<Self, SchemaError> {
         let at = self.channel(name).ok_or_else(|| SchemaError::Unknown { channel: name.to_owned() })?;
         self.table().channels[at] = self.0.channels[at].clone().added();
         Ok(self)
@@ -130,8 +130,8 @@ impl DataSchema {
     ///
     /// # Errors
     /// [`SchemaError::Twice`] if a channel has this name.
-    pub fn removed(mut self, old: &str) -> Result<Self, SchemaError> {
-        self.is_free(old)?;
+    pub fn with_removed(mut self, old: &str) -> Result<Self, SchemaError> {
+        self.check_free(old)?;
         self.table().removed.push(old.to_owned());
         Ok(self)
     }
@@ -140,7 +140,7 @@ impl DataSchema {
     ///
     /// # Errors
     /// [`SchemaError::Unknown`] if no channel has this name.
-    pub fn upgraded(
+    pub fn with_upgrade(
         mut self,
         name: &str,
         version: u32,
@@ -152,7 +152,7 @@ impl DataSchema {
         Ok(self)
     }
 
-    fn is_free(&self, old: &str) -> Result<(), SchemaError> {
+    fn check_free(&self, old: &str) -> Result<(), SchemaError> {
         match self.channel(old) {
             Some(_) => Err(SchemaError::Twice { channel: old.to_owned() }),
             None => Ok(()),
@@ -189,7 +189,7 @@ impl DataSchema {
     pub fn write(&self, name: &str, value: Value) -> Option<DataWrite> {
         let channel = self.channel(name)?;
         Some(match unwrap_overwrite(value) {
-            Ok(whole) => DataWrite::replacing(self.kind(channel), channel, whole),
+            Ok(whole) => DataWrite::overwrite_with(self.kind(channel), channel, whole),
             Err(plain) => DataWrite { channel, put: Put::Reduce(plain) },
         })
     }
@@ -197,7 +197,7 @@ impl DataSchema {
     /// Returns a write that replaces the value of the channel with this name; `None` if there is no such channel.
     pub fn overwrite(&self, name: &str, value: Value) -> Option<DataWrite> {
         let channel = self.channel(name)?;
-        Some(DataWrite::replacing(self.kind(channel), channel, value))
+        Some(DataWrite::overwrite_with(self.kind(channel), channel, value))
     }
 
     pub(super) fn channels(&self) -> &[Channel] {
@@ -205,7 +205,7 @@ impl DataSchema {
     }
 
     /// Returns the channels whose values live for one superstep.
-    pub(super) fn passing(&self) -> &[usize] {
+    pub(super) fn ephemeral_channels(&self) -> &[usize] {
         &self.0.passing
     }
 
@@ -219,7 +219,7 @@ impl Table {
         if self.by_name.insert(name.clone(), self.kinds.len()).is_some() {
             return Err(SchemaError::Twice { channel: name });
         }
-        self.channels.push(Channel::named(name, kind.name(), kind.stored()).rule(kind.name()));
+        self.channels.push(Channel::from_name(name, kind.name(), kind.storage()).rule(kind.name()));
         if kind.lives_one_step() {
             self.passing.push(self.kinds.len());
         }
@@ -243,7 +243,7 @@ impl DataWrite {
     }
 
     /// Returns the write that sets a channel to a value, whatever its present one.
-    pub(super) fn replacing(kind: Kind, channel: usize, value: Value) -> Self {
+    pub(super) fn overwrite_with(kind: Kind, channel: usize, value: Value) -> Self {
         let put = if kind.takes_overwrites() { Put::Overwrite(value) } else { Put::Reduce(value) };
         Self { channel, put }
     }

@@ -80,7 +80,7 @@ impl DataState {
     }
 
     /// Returns the object that the node before a router returned, unknown keys included; `None` outside routers.
-    pub fn returned(&self) -> Option<&Map<String, Value>> {
+    pub fn returned_object(&self) -> Option<&Map<String, Value>> {
         self.returned.as_deref()
     }
 
@@ -146,7 +146,7 @@ impl State for DataState {
             }
             Rule::Topic { accumulate } => return apply_topic(channel, slot, put, accumulate, merge),
             Rule::Reduced(reduce) => {
-                let put = validated(kind, channel, put)?;
+                let put = validate_put(kind, channel, put)?;
                 return merge.try_reduce(channel, slot, put, |slot, write| reduce(slot.get_or_insert_default(), write));
             }
         }
@@ -154,7 +154,7 @@ impl State for DataState {
     }
 
     fn end_step(&mut self, schema: &DataSchema, written: &Mask, changed: &mut Mask) {
-        for &channel in schema.passing() {
+        for &channel in schema.ephemeral_channels() {
             if !written.contains(channel) && self.values[channel].take().is_some() {
                 changed.insert(channel);
             }
@@ -196,7 +196,7 @@ impl State for DataState {
     }
 
     fn can_undo(schema: &DataSchema) -> bool {
-        schema.passing().is_empty() && schema.kinds().all(|kind| !matches!(kind.rule(), Rule::AfterFinish))
+        schema.ephemeral_channels().is_empty() && schema.kinds().all(|kind| !matches!(kind.rule(), Rule::AfterFinish))
     }
 
     fn exchange(&mut self, channel: usize, with: &mut Self) {
@@ -240,7 +240,7 @@ impl State for DataState {
 
     fn write_of(&self, schema: &DataSchema, channel: usize) -> Option<DataWrite> {
         let value = self.get(channel)?.clone();
-        Some(DataWrite::replacing(schema.kind(channel), channel, value))
+        Some(DataWrite::overwrite_with(schema.kind(channel), channel, value))
     }
 
     fn encode_write<E: Serializer>(_: &DataSchema, write: &DataWrite, out: E) -> Result<E::Ok, E::Error> {
@@ -322,7 +322,7 @@ fn into_value(put: Put<Value, Value>) -> Value {
     value
 }
 
-fn validated(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Option<Value>, Value>, ApplyError> {
+fn validate_put(kind: Kind, channel: usize, put: Put<Value, Value>) -> Result<Put<Option<Value>, Value>, ApplyError> {
     let refused = |reason| ApplyError::Refused { channel, reason };
     Ok(match put {
         Put::Reduce(write) => Put::Reduce(write),
@@ -338,7 +338,7 @@ fn apply_topic(
     accumulate: bool,
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
-    let put = validated(Kind::Topic { accumulate }, channel, put)?;
+    let put = validate_put(Kind::Topic { accumulate }, channel, put)?;
     if matches!(&put, Put::Reduce(Value::Array(items)) if items.is_empty()) {
         return Ok(());
     }

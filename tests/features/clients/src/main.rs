@@ -1,7 +1,7 @@
 //! A user's program with clients of its own beside superstep: they work as they would without it, whoever comes first.
 
 use superstep::drivers::SessionStore;
-use superstep::drivers::api::{Api, ApiConfig};
+use superstep::drivers::api::{ApiConfig, ApiDriver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     answer.await??;
     assert_eq!(text, "tides");
 
-    Api::new(ApiConfig::new("https://models.example/v1"), SessionStore::new("sessions"))?;
+    ApiDriver::new(ApiConfig::new("https://models.example/v1"), SessionStore::new("sessions"))?;
     println!("{text}");
     Ok(())
 }

@@ -72,7 +72,7 @@ pub(super) struct Place<'a> {
 }
 
 /// Joins the lines of a message.
-pub(super) fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn join_lines<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 

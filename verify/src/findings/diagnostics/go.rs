@@ -1,7 +1,7 @@
 //! Failures of `go test`, and panics of Go programs.
 
-use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
-use super::place::{located, place};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, join_lines};
+use super::place::{leading_place, place};
 
 /// The maximum number of lines read of a failed test.
 const LENGTH: usize = 30;
@@ -46,12 +46,12 @@ fn is_message(line: &str) -> bool {
 }
 
 fn test<'a>(name: &'a str, messages: &[&'a str]) -> Diagnostic<'a> {
-    let first = messages.first().and_then(|line| located(line.trim_start()));
-    let texts = messages.iter().map(|line| match located(line.trim_start()) {
+    let first = messages.first().and_then(|line| leading_place(line.trim_start()));
+    let texts = messages.iter().map(|line| match leading_place(line.trim_start()) {
         Some(located) => located.rest.trim_start_matches(':'),
         None => line,
     });
-    let text = joined(texts);
+    let text = join_lines(texts);
     let text = if text.is_empty() { FAILED.to_owned() } else { text };
     Diagnostic::test(name, text).at(first.map(|located| located.place))
 }

@@ -1,7 +1,7 @@
 //! JavaScript: failed tests of jest, vitest and node, and the default format of eslint.
 
-use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
-use super::place::{located, place, severity};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, join_lines};
+use super::place::{leading_place, place, severity};
 use super::throwable;
 
 /// The maximum number of lines read of a failed test.
@@ -28,7 +28,7 @@ pub(super) fn read_tests<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'
 fn jest<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let is_over = |line: &str| line.trim_start().starts_with("● ") || line.starts_with("Test Suites:");
     let length = block.while_after(LENGTH, |line| !is_over(line));
-    let message = joined(block.after(length).take_while(|line| !is_code(line) && throwable::frame(line).is_none()));
+    let message = join_lines(block.after(length).take_while(|line| !is_code(line) && throwable::frame(line).is_none()));
     if message.is_empty() {
         return 0;
     }
@@ -49,7 +49,7 @@ fn vitest<'a>(block: &Block<'a, '_>, id: &'a str, found: &mut Vec<Diagnostic<'a>
     let Some((file, name)) = id.split_once(" > ") else { return 0 };
     let file = file.rsplit(' ').next().unwrap_or(file);
     let length = block.while_after(LENGTH, |line| !line.starts_with('⎯') && !line.trim_start().starts_with("FAIL "));
-    let message = joined(block.after(length).take_while(|line| !line.trim().is_empty() && arrow(line).is_none()));
+    let message = join_lines(block.after(length).take_while(|line| !line.trim().is_empty() && arrow(line).is_none()));
     let place = block.own(block.after(length).filter_map(arrow)).unwrap_or(Place { file, line: 0 });
     found.push(Diagnostic::test(name, message).at(Some(place)));
     1 + length
@@ -83,7 +83,7 @@ fn yaml_error(block: &Block<'_, '_>, length: usize) -> String {
     let head = block.from(at + 1);
     match value(head.first(), "error: ") {
         Some(text) if !text.starts_with('|') => text.to_owned(),
-        _ => joined(head.after(length).take_while(|line| line.starts_with("    ") || line.trim().is_empty())),
+        _ => join_lines(head.after(length).take_while(|line| line.starts_with("    ") || line.trim().is_empty())),
     }
 }
 
@@ -92,14 +92,14 @@ fn spec<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>
     let indent = block.first().len() - block.first().trim_start().len();
     let is_inside = |line: &str| line.trim().is_empty() || line.len() - line.trim_start().len() > indent;
     let length = block.while_after(LENGTH, is_inside);
-    let message = joined(block.after(length).take_while(|line| throwable::frame(line).is_none()));
+    let message = join_lines(block.after(length).take_while(|line| throwable::frame(line).is_none()));
     let has_time = name.ends_with("ms)");
     if message.is_empty() || !has_time {
         return 0;
     }
     let place = block.own(block.after(length).filter_map(throwable::frame));
     let name = name.rsplit_once(" (").map_or(name, |(name, _)| name);
-    found.push(Diagnostic::test(name, message).at(place.or_else(|| located(name).map(|located| located.place))));
+    found.push(Diagnostic::test(name, message).at(place.or_else(|| leading_place(name).map(|located| located.place))));
     1 + length
 }
 

@@ -9,7 +9,7 @@ use super::place::severity;
 use super::{go, javascript, messages, native, numbered, python, rust_tests, rustc, test_runners, throwable};
 use crate::findings::finding::FindingKind;
 use crate::findings::normalizer::Normalizer;
-use crate::findings::volatile::moment;
+use crate::findings::volatile::time_length;
 
 /// Returns the diagnostics that the lines show, in order, each once. The paths of files stay as they were printed; `normalizer`
 /// tells those of the repository from others.
@@ -77,13 +77,13 @@ const KINDS: [u8; 256] = kinds();
 fn shapes_of(line: &str) -> impl Iterator<Item = Shape> {
     let first = line.bytes().find(|byte| *byte != b' ' && *byte != b'\t');
     let begins = first.map_or(0, |first| BEGINNINGS[usize::from(first)]);
-    let has = if begins == 0 { 0 } else { glance(line) };
+    let has = if begins == 0 { 0 } else { properties_of(line) };
     let fits = move |nth: &usize| begins & (1 << nth) != 0 && SHAPES[*nth].2 & !has == 0;
     (0..SHAPES.len()).filter(fits).map(|nth| SHAPES[nth].0)
 }
 
 /// Returns the properties of the line.
-fn glance(line: &str) -> u8 {
+fn properties_of(line: &str) -> u8 {
     let (mut has, mut before) = (0, 0);
     for byte in line.bytes() {
         let kind = KINDS[usize::from(byte)];
@@ -134,7 +134,7 @@ const BRACKET: usize = 48;
 fn without_prefixes(line: &str) -> &str {
     let mut rest = line;
     for _ in 0..MOST {
-        let Some(next) = mark(rest).or_else(|| time(rest)).or_else(|| named(rest)) else { break };
+        let Some(next) = mark(rest).or_else(|| time(rest)).or_else(|| strip_name(rest)) else { break };
         rest = next;
     }
     rest
@@ -165,10 +165,10 @@ fn is_number(text: &str) -> bool {
 fn time(line: &str) -> Option<&str> {
     if let Some(inside) = line.strip_prefix('[') {
         let (inside, rest) = inside.split_once(']')?;
-        let is_time = inside.len() <= BRACKET && (moment(inside.trim_start()).is_some() || is_progress(inside));
+        let is_time = inside.len() <= BRACKET && (time_length(inside.trim_start()).is_some() || is_progress(inside));
         return is_time.then(|| rest.strip_prefix(' ').unwrap_or(rest));
     }
-    let rest = line[moment(line)?..].strip_prefix([' ', '\t'])?;
+    let rest = line[time_length(line)?..].strip_prefix([' ', '\t'])?;
     Some(["| ", "- "].iter().find_map(|separator| rest.strip_prefix(separator)).unwrap_or(rest))
 }
 
@@ -178,7 +178,7 @@ fn is_progress(text: &str) -> bool {
 }
 
 /// Reads `web-1  | text` of containers, `web:build: text` and `packages/web build: text` of tasks.
-fn named(line: &str) -> Option<&str> {
+fn strip_name(line: &str) -> Option<&str> {
     if !line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@') {
         return None;
     }

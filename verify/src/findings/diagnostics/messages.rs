@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::diagnostic::{Block, Diagnostic, Place};
-use super::place::{Located, located, severity};
+use super::place::{LeadingPlace, leading_place, severity};
 use crate::findings::finding::Severity;
 
 /// The maximum number of lines below a message that show the code.
@@ -57,7 +57,7 @@ fn is_trail(text: &str) -> bool {
 
 /// Returns the place, or, for one in a file of a library, the place in the repository that led to it: gcc prints it
 /// above, clang below.
-fn own<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
+fn own_place<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
     if block.is_own(place.file) {
         return place;
     }
@@ -73,7 +73,7 @@ fn own<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
 
 /// A place at the beginning of a line, and what follows.
 struct Beginning<'a> {
-    located: Located<'a>,
+    located: LeadingPlace<'a>,
     rest: &'a str,
     /// The severity before the place.
     severity: Option<Severity>,
@@ -114,7 +114,7 @@ fn after_name(line: &str) -> Option<(Option<Severity>, &str)> {
 }
 
 /// Reads a place at the start of the line, and the separator between it and its message.
-fn direct(line: &str) -> Option<(Located<'_>, &str)> {
+fn direct(line: &str) -> Option<(LeadingPlace<'_>, &str)> {
     if let Some(line) = MARKS.iter().find_map(|mark| line.strip_prefix(mark)) {
         return maven_place(line).or_else(|| direct(line));
     }
@@ -122,35 +122,35 @@ fn direct(line: &str) -> Option<(Located<'_>, &str)> {
         return kotlin_place(kotlin.strip_prefix("file://").unwrap_or(kotlin));
     }
     let line = line.strip_prefix("vet: ").unwrap_or(line);
-    let located = located(line.strip_prefix("file://").unwrap_or(line))?;
+    let located = leading_place(line.strip_prefix("file://").unwrap_or(line))?;
     let rest = located.rest.strip_prefix(':').or_else(|| located.rest.strip_prefix(" - "))?;
     (rest.starts_with(' ') || located.rest.starts_with(" - ")).then(|| (located, rest.trim_start()))
 }
 
 /// Reads `/a/Main.kt:3:5 text`, and `/a/Main.kt: (3, 5): text` of older compilers.
-fn kotlin_place(line: &str) -> Option<(Located<'_>, &str)> {
+fn kotlin_place(line: &str) -> Option<(LeadingPlace<'_>, &str)> {
     let (located, rest) = match line.split_once(": (") {
         Some((file, position)) if !file.contains(": ") => {
             let (position, rest) = position.split_once(')')?;
             let line = position.split(',').next()?.trim().parse().ok()?;
-            (Located { place: Place { file, line }, has_column: true, rest }, rest)
+            (LeadingPlace { place: Place { file, line }, has_column: true, rest }, rest)
         }
-        _ => located(line).map(|located| (located, located.rest))?,
+        _ => leading_place(line).map(|located| (located, located.rest))?,
     };
     Some((located, rest.trim_start_matches([':', ' '])))
 }
 
 /// Returns the line without the mark that a build tool prints before each line of a message.
-pub(super) fn unmarked(line: &str) -> &str {
+pub(super) fn strip_mark(line: &str) -> &str {
     MARKS.iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line)
 }
 
 /// Reads `/a/Main.java:[5,9] text`.
-fn maven_place(line: &str) -> Option<(Located<'_>, &str)> {
+fn maven_place(line: &str) -> Option<(LeadingPlace<'_>, &str)> {
     let (file, position) = line.split_once(":[")?;
     let (position, rest) = position.split_once(']')?;
     let line = position.split(',').next()?.parse().ok()?;
-    Some((Located { place: Place { file, line }, has_column: true, rest }, rest.trim_start()))
+    Some((LeadingPlace { place: Place { file, line }, has_column: true, rest }, rest.trim_start()))
 }
 
 /// Returns the message with the text on the line below it, as the Haskell compiler prints it.
@@ -225,8 +225,8 @@ fn rule_severity(code: &str) -> Option<(Severity, Option<&str>)> {
 
 fn diagnostic<'a>(block: &Block<'a, '_>, place: Place<'a>, message: &Message<'a>) -> Diagnostic<'a> {
     // Only compilers with templates print severities and the path to a place.
-    let place = if message.severity.is_some() { own(block, place) } else { place };
-    let shown = block.while_after(SHOWN, |line| unmarked(line).starts_with([' ', '\t', '|']));
+    let place = if message.severity.is_some() { own_place(block, place) } else { place };
+    let shown = block.while_after(SHOWN, |line| strip_mark(line).starts_with([' ', '\t', '|']));
     let details = details(block, shown, message);
     let text = match details.is_empty() {
         true => Cow::Borrowed(message.text),
@@ -256,7 +256,7 @@ fn is_continuation(line: &str) -> bool {
 }
 
 fn detail(line: &str) -> Option<&str> {
-    let line = unmarked(line).trim();
+    let line = strip_mark(line).trim();
     let name = DETAILS.iter().chain(&TYPES).find(|name| line.starts_with(**name))?;
     Some(if *name == "symbol:" { line[name.len()..].trim() } else { line })
 }

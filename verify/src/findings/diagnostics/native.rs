@@ -1,7 +1,7 @@
 //! Builds of native code: errors and warnings of CMake, and symbols that a linker misses.
 
 use super::diagnostic::{Block, Diagnostic, Place};
-use super::place::located;
+use super::place::leading_place;
 use crate::findings::finding::Severity;
 
 /// The maximum number of lines read of a message.
@@ -30,7 +30,7 @@ fn head(line: &str) -> Option<(Severity, Option<Place<'_>>)> {
     };
     let rest = rest.strip_prefix(" (dev)").unwrap_or(rest).strip_suffix(':')?;
     match rest.strip_prefix(" at ") {
-        Some(place) => Some((severity, Some(located(place)?.place))),
+        Some(place) => Some((severity, Some(leading_place(place)?.place))),
         None if rest.is_empty() => Some((severity, None)),
         None => Some((severity, Some(Place { file: rest.strip_prefix(" in ")?, line: 0 }))),
     }
@@ -38,7 +38,7 @@ fn head(line: &str) -> Option<(Severity, Option<Place<'_>>)> {
 
 /// Reads `CMakeLists.txt:12 (check)`.
 fn caller(line: &str) -> Option<Place<'_>> {
-    Some(located(line.trim())?.place)
+    Some(leading_place(line.trim())?.place)
 }
 
 /// Messages of linkers.
@@ -55,7 +55,7 @@ pub(super) fn read_linker<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<
         Some(_) => block.line(1).trim().trim_end_matches(", referenced from:"),
         None => line[at..].split_once("; ").map_or(&line[at..], |(text, _)| text),
     };
-    let place = source(&line[..at]).or_else(|| block.own(block.after(2).filter_map(referenced)));
+    let place = source(&line[..at]).or_else(|| block.own(block.after(2).filter_map(reference_place)));
     found.push(Diagnostic::error(text).at(place));
     1
 }
@@ -70,7 +70,7 @@ fn source(before: &str) -> Option<Place<'_>> {
 }
 
 /// Reads `>>> referenced by main.rs:9 (src/main.rs:9)`.
-fn referenced(line: &str) -> Option<Place<'_>> {
+fn reference_place(line: &str) -> Option<Place<'_>> {
     let (_, rest) = line.split_once("referenced by ")?;
     let place = rest.split_once('(').map_or(rest, |(_, place)| place);
     super::place::place(place)

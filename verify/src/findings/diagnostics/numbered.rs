@@ -1,7 +1,7 @@
 //! Failed tests in numbered lists: mocha, rspec, minitest, PHPUnit and ExUnit.
 
-use super::diagnostic::{Block, Diagnostic, Place, joined};
-use super::place::{located, place};
+use super::diagnostic::{Block, Diagnostic, Place, join_lines};
+use super::place::{leading_place, place};
 use super::throwable;
 
 /// The maximum number of lines read of a failed test.
@@ -12,9 +12,9 @@ const DEPTH: usize = 12;
 const ENDS: [&str; 6] = ["Finished in ", "Failed examples:", "FAILURES!", "ERRORS!", "--", "Tests: "];
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let Some((indent, name)) = numbered(block.first()) else { return 0 };
+    let Some((indent, name)) = read_number(block.first()) else { return 0 };
     let is_over = |line: &str| {
-        let is_next = numbered(line).is_some_and(|(next, _)| next == indent);
+        let is_next = read_number(line).is_some_and(|(next, _)| next == indent);
         is_next || ENDS.iter().any(|end| line.starts_with(end))
     };
     let length = block.while_after(LENGTH, |line| !is_over(line));
@@ -30,7 +30,7 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
 }
 
 /// Reads `  12) text` into its indentation and the text.
-fn numbered(line: &str) -> Option<(usize, &str)> {
+fn read_number(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_start();
     let (number, name) = text.split_once(") ")?;
     let is_number = !number.is_empty() && number.len() <= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -48,7 +48,7 @@ impl<'a> Test<'a, '_, '_> {
         self.block.after(self.length)
     }
 
-    fn failed(&self, name: String, message: String, places: impl Iterator<Item = Place<'a>>) -> Diagnostic<'a> {
+    fn failure(&self, name: String, message: String, places: impl Iterator<Item = Place<'a>>) -> Diagnostic<'a> {
         Diagnostic::test(name, message).at(self.block.own(places))
     }
 
@@ -58,8 +58,8 @@ impl<'a> Test<'a, '_, '_> {
         let is_noise = |line: &str| line.trim() == "(compared using ==)";
         self.lines().find(|line| line.trim_start().starts_with("Failure/Error:"))?;
         let text = self.lines().take_while(|line| frame(line).is_none()).filter(|line| !is_noise(line));
-        let text = joined(text.map(|line| line.trim().strip_prefix("Failure/Error: ").unwrap_or(line)));
-        Some(self.failed(name.to_owned(), text, self.lines().filter_map(frame)))
+        let text = join_lines(text.map(|line| line.trim().strip_prefix("Failure/Error: ").unwrap_or(line)));
+        Some(self.failure(name.to_owned(), text, self.lines().filter_map(frame)))
     }
 
     /// Reads `TidesTest#test_high [test/tides_test.rb:3]:` and the text below it, or an exception and its frames.
@@ -71,22 +71,22 @@ impl<'a> Test<'a, '_, '_> {
         };
         let frame = |line: &'a str| line.starts_with("    ").then(|| place_before_in(line.trim())).flatten();
         let text = self.lines().skip(1).take_while(|line| !line.trim().is_empty() && frame(line).is_none());
-        Some(self.failed(name.to_owned(), joined(text), at.into_iter().chain(self.lines().filter_map(frame))))
+        Some(self.failure(name.to_owned(), join_lines(text), at.into_iter().chain(self.lines().filter_map(frame))))
     }
 
     /// Reads `1) TidesTest::testHigh`, the text below it and, after an empty line, the places.
     fn phpunit(&self, name: &str) -> Option<Diagnostic<'a>> {
         let is_test = name.contains("::");
         let text = self.lines().take_while(|line| place(line).is_none());
-        is_test.then(|| self.failed(name.to_owned(), joined(text), self.lines().filter_map(place)))
+        is_test.then(|| self.failure(name.to_owned(), join_lines(text), self.lines().filter_map(place)))
     }
 
     /// Reads `1) test high (TidesTest)`, its place, the text and the stack below `stacktrace:`.
     fn exunit(&self, name: &str) -> Option<Diagnostic<'a>> {
         let at = place(self.block.line(1)).filter(|_| name.ends_with(')'))?;
         let text = self.lines().skip(1).take_while(|line| line.trim() != "stacktrace:");
-        let stack = self.lines().filter_map(|line| Some(located(line.trim())?.place)).skip(1);
-        Some(self.failed(name.to_owned(), joined(text), stack.chain([at])))
+        let stack = self.lines().filter_map(|line| Some(leading_place(line.trim())?.place)).skip(1);
+        Some(self.failure(name.to_owned(), join_lines(text), stack.chain([at])))
     }
 
     /// Reads `1) Tides`, the rest of the name up to a colon, the error and its frames.
@@ -99,8 +99,8 @@ impl<'a> Test<'a, '_, '_> {
         let is_frame = |line: &&str| line.trim_start().starts_with("at ");
         self.lines().find(is_frame)?;
         let text = self.lines().skip(depth).take_while(|line| !is_frame(line));
-        let text = joined(text.filter(|line| line.trim() != "+ expected - actual"));
-        Some(self.failed(full.to_owned(), text, self.lines().filter_map(throwable::frame)))
+        let text = join_lines(text.filter(|line| line.trim() != "+ expected - actual"));
+        Some(self.failure(full.to_owned(), text, self.lines().filter_map(throwable::frame)))
     }
 }
 

@@ -14,7 +14,7 @@ const HOSTS: [&str; 7] = [".com", ".org", ".net", ".io", ".dev", ".local", ".int
 
 /// A place at the start of a text, and the rest after it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Located<'a> {
+pub(super) struct LeadingPlace<'a> {
     pub(super) place: Place<'a>,
     /// Set if a column follows the line.
     pub(super) has_column: bool,
@@ -22,7 +22,7 @@ pub(super) struct Located<'a> {
 }
 
 /// Reads a path with a line at the start of a text.
-pub(super) fn located(text: &str) -> Option<Located<'_>> {
+pub(super) fn leading_place(text: &str) -> Option<LeadingPlace<'_>> {
     let head = start(text, PATH);
     let mut from = if is_drive(head) { 2 } else { 0 };
     loop {
@@ -40,7 +40,7 @@ pub(super) fn located(text: &str) -> Option<Located<'_>> {
 /// Reads a place at the end of a text or without a message, as in frames: `/a/b.js:3:5`.
 pub(super) fn place(text: &str) -> Option<Place<'_>> {
     let text = text.trim().strip_prefix("file://").unwrap_or(text.trim());
-    let located = located(text)?;
+    let located = leading_place(text)?;
     located.rest.trim_end_matches(')').is_empty().then_some(located.place)
 }
 
@@ -48,7 +48,7 @@ fn is_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
 }
 
-fn at_position(text: &str, at: usize) -> Option<Located<'_>> {
+fn at_position(text: &str, at: usize) -> Option<LeadingPlace<'_>> {
     let (file, position) = (text[..at].trim_start(), &text[at..]);
     let (line, has_column, rest) = match position.strip_prefix('(') {
         Some(inside) => in_brackets(inside)?,
@@ -57,7 +57,7 @@ fn at_position(text: &str, at: usize) -> Option<Located<'_>> {
     let spaces = file.contains(' ');
     let is_file = is_file(file)
         && (!spaces || (severity(rest.trim_start_matches([':', ' '])).is_some() && file.starts_with('/')));
-    is_file.then_some(Located { place: Place { file, line }, has_column, rest })
+    is_file.then_some(LeadingPlace { place: Place { file, line }, has_column, rest })
 }
 
 /// Reads `3,5)` or `3)`.

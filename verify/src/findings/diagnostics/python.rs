@@ -1,8 +1,8 @@
 //! Python: tracebacks, alone and in reports of unittest, and the failures and short summary of pytest.
 
-use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
-use super::place::located;
-use super::throwable::{Thrown, thrown};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, join_lines};
+use super::place::leading_place;
+use super::throwable::{Exception, parse_exception};
 
 /// The maximum number of lines read of a traceback.
 const TRACEBACK: usize = 3000;
@@ -25,9 +25,9 @@ pub(super) fn read_traceback<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnost
 fn traceback<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let indent = indent(block.first());
     let frames = block.while_after(TRACEBACK, |line| !is_end(line, indent));
-    let Some(thrown) = thrown(block.line(1 + frames)) else { return 1 };
+    let Some(thrown) = parse_exception(block.line(1 + frames)) else { return 1 };
     let read = 2 + frames;
-    if let Some(next) = chained(block, read) {
+    if let Some(next) = next_traceback(block, read) {
         return next;
     }
     let places: Vec<Place<'a>> = block.after(frames).filter_map(frame).collect();
@@ -36,7 +36,7 @@ fn traceback<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usiz
     read
 }
 
-fn exception(thrown: Thrown<'_>) -> Diagnostic<'_> {
+fn exception(thrown: Exception<'_>) -> Diagnostic<'_> {
     Diagnostic::error(thrown.text).code(Some(thrown.name))
 }
 
@@ -50,7 +50,7 @@ fn is_end(line: &str, head: usize) -> bool {
 }
 
 /// Returns the start of the next traceback of a chain, counted from the first line.
-fn chained(block: &Block<'_, '_>, read: usize) -> Option<usize> {
+fn next_traceback(block: &Block<'_, '_>, read: usize) -> Option<usize> {
     let is_between =
         |line: &str| line.trim().is_empty() || CHAINED.iter().any(|text| line.trim_start().starts_with(text));
     let between = block.from(read - 1).while_after(4, is_between);
@@ -68,8 +68,8 @@ fn frame(line: &str) -> Option<Place<'_>> {
 
 /// Reads a place followed by code, a caret and an error, as the parser prints it without a traceback.
 fn syntax_error<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let code = block.while_after(4, |line| thrown(line).is_none());
-    let Some(thrown) = thrown(block.line(1 + code)) else { return 1 };
+    let code = block.while_after(4, |line| parse_exception(line).is_none());
+    let Some(thrown) = parse_exception(block.line(1 + code)) else { return 1 };
     found.push(exception(thrown).at(frame(block.first())));
     2 + code
 }
@@ -119,7 +119,7 @@ fn section<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize 
     let Some(title) = title(block.first()) else { return 0 };
     let length = block.while_after(SECTION, |line| title_or_end(line).is_none());
     let lines = || block.after(length);
-    let message = joined(lines().filter_map(error).take(ERROR));
+    let message = join_lines(lines().filter_map(error).take(ERROR));
     if message.is_empty() {
         return 1;
     }
@@ -149,7 +149,7 @@ fn error(line: &str) -> Option<&str> {
 
 /// Reads `test_tides.py:12: AssertionError`, `tides.py:14: in read`.
 fn place(line: &str) -> Option<Place<'_>> {
-    let located = located(line).filter(|_| !line.starts_with([' ', 'E', '>']))?;
+    let located = leading_place(line).filter(|_| !line.starts_with([' ', 'E', '>']))?;
     located.rest.starts_with(':').then_some(located.place)
 }
 

@@ -1,7 +1,7 @@
 //! Panics of Rust programs, failures of `cargo test` and nextest.
 
-use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
-use super::place::{located, place};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, join_lines};
+use super::place::{leading_place, place};
 
 /// The maximum number of lines read of a message.
 const MESSAGE: usize = 12;
@@ -23,19 +23,19 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
 
 /// Reads `thread 'tests::low_tide' (13776) panicked at src/lib.rs:25:23:` and the message below it.
 fn panic<'a>(block: &Block<'a, '_>, line: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let Some((thread, at)) = panicked(line) else { return 0 };
+    let Some((thread, at)) = read_panic(line) else { return 0 };
     let (place, inline) = panic_place(at);
     let length = block.while_after(MESSAGE, |line| !is_after_message(line));
     let message = match inline {
         Some(message) => message.to_owned(),
-        None => joined(block.after(length)),
+        None => join_lines(block.after(length)),
     };
     let shown = block.span(1 + length);
     found.push(Diagnostic { shown, ..Diagnostic::test(thread, message).at(place) });
     1 + if inline.is_some() { 0 } else { length }
 }
 
-fn panicked(line: &str) -> Option<(&str, &str)> {
+fn read_panic(line: &str) -> Option<(&str, &str)> {
     let (thread, rest) = line.strip_prefix("thread '")?.split_once('\'')?;
     let (_, at) = rest.split_once("panicked at ")?;
     Some((thread, at))
@@ -45,7 +45,7 @@ fn panicked(line: &str) -> Option<(&str, &str)> {
 fn panic_place(at: &str) -> (Option<Place<'_>>, Option<&str>) {
     match at.rsplit_once("', ") {
         Some((message, at)) => (place(at), Some(message.trim_start_matches('\''))),
-        None => (located(at).map(|located| located.place), None),
+        None => (leading_place(at).map(|located| located.place), None),
     }
 }
 
@@ -59,18 +59,18 @@ fn is_after_message(line: &str) -> bool {
 fn section<'a>(block: &Block<'a, '_>, line: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let Some(name) = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----")) else { return 0 };
     let is_over =
-        |line: &str| line.starts_with("---- ") || line == "failures:" || panicked(line.trim_start()).is_some();
+        |line: &str| line.starts_with("---- ") || line == "failures:" || read_panic(line.trim_start()).is_some();
     let length = block.while_after(SECTION, |line| !is_over(line));
     let panic = block.from(1 + length);
-    let (name, place) = documented(name);
-    if panicked(panic.first().trim_start()).is_none() {
+    let (name, place) = read_doctest_name(name);
+    if read_panic(panic.first().trim_start()).is_none() {
         found.push(Diagnostic::test(name, outcome(block, length)).at(place));
         return 1 + length;
     }
     if place.is_none() {
         return 1 + length;
     }
-    let message = joined(panic.after(panic.while_after(MESSAGE, |line| !is_after_message(line))));
+    let message = join_lines(panic.after(panic.while_after(MESSAGE, |line| !is_after_message(line))));
     found.push(Diagnostic { shown: panic.span(3), ..Diagnostic::test(name, message).at(place) });
     2 + length
 }
@@ -81,12 +81,12 @@ fn outcome(block: &Block<'_, '_>, length: usize) -> String {
     let error =
         lines.iter().rposition(|line| line.starts_with("Error: ") || line.starts_with("note: test did not panic"));
     let from = error.unwrap_or(lines.len().saturating_sub(3));
-    let message = joined(lines[from..].iter().copied().take(MESSAGE));
+    let message = join_lines(lines[from..].iter().copied().take(MESSAGE));
     if message.is_empty() { FAILED.to_owned() } else { message }
 }
 
 /// Reads the name of a doctest: `src/lib.rs - level (line 5)` is `src/lib.rs - level` in line 5.
-fn documented(name: &str) -> (&str, Option<Place<'_>>) {
+fn read_doctest_name(name: &str) -> (&str, Option<Place<'_>>) {
     let parts = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (line "));
     let Some((short, (line, file))) = parts.and_then(|(short, line)| Some((short, (line, short.split_once(" - ")?.0))))
     else {
@@ -98,7 +98,7 @@ fn documented(name: &str) -> (&str, Option<Place<'_>>) {
 /// Reads `test tests::low_tide ... FAILED`.
 fn status<'a>(line: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let Some((name, _)) = line.strip_prefix("test ").and_then(|line| line.split_once(" ... FAILED")) else { return 0 };
-    let (name, place) = documented(name.trim_end_matches(" - should panic"));
+    let (name, place) = read_doctest_name(name.trim_end_matches(" - should panic"));
     found.push(Diagnostic { file: place.map(|place| place.file.into()), ..Diagnostic::test(name, FAILED) });
     1
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::diagnostic::{Block, Diagnostic, Place};
 use super::messages::{is_code, is_summary};
-use super::place::{located, severity};
+use super::place::{leading_place, severity};
 use crate::findings::evidence::Lines;
 use crate::findings::finding::Severity;
 
@@ -60,7 +60,7 @@ fn is_arrow(line: &str) -> bool {
 
 fn pointed_at(line: &str) -> Option<Place<'_>> {
     let place = line.trim_start().strip_prefix("--> ")?;
-    located(place).map(|located| located.place)
+    leading_place(place).map(|located| located.place)
 }
 
 /// Reads a header of rustc without an arrow, as for linker errors; its code distinguishes it from other tools'.
@@ -187,13 +187,13 @@ fn diagnostic<'a>(block: &Block<'a, '_>, message: Message<'a>, severity: Severit
         Some(label) => Cow::Owned(with_label(&[&text, label])),
         None => text,
     };
-    let span = own(block, primary);
+    let span = own_span(block, primary);
     let lines = Some(Lines { first: span.line_start.max(1), last: span.line_end.max(span.line_start).max(1) });
     Diagnostic { code, file: Some(span.file_name), lines, ..Diagnostic::error(message).of(severity) }
 }
 
 /// Returns the place, or that of the macro call if it is in another crate's macro.
-fn own<'a>(block: &Block<'a, '_>, mut span: Span<'a>) -> Span<'a> {
+fn own_span<'a>(block: &Block<'a, '_>, mut span: Span<'a>) -> Span<'a> {
     while !block.is_own(&span.file_name) {
         match span.expansion.take() {
             Some(expansion) => span = expansion.span,

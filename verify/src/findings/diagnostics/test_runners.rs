@@ -1,8 +1,8 @@
 //! Failed tests of ctest, googletest, Maven's surefire, Gradle and `dotnet test`.
 
-use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
-use super::messages::unmarked;
-use super::place::located;
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, join_lines};
+use super::messages::strip_mark;
+use super::place::leading_place;
 use super::throwable;
 
 /// The maximum number of tests that ctest lists.
@@ -15,7 +15,7 @@ const TEST: usize = 1000;
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let line = block.first().trim();
     match () {
-        () if line == "The following tests FAILED:" => listed(block, found),
+        () if line == "The following tests FAILED:" => read_failed_list(block, found),
         () if line.starts_with("[  FAILED  ] ") => googletest(&line[13..], found),
         () if line.ends_with(": Failure") => expectation(block, found),
         () if line.ends_with("<<< FAILURE!") || line.ends_with("<<< ERROR!") => surefire(block, found),
@@ -27,10 +27,10 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
 }
 
 /// Reads the list `16 - tides_of_a_day (Failed)` of ctest.
-fn listed<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+fn read_failed_list<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let length = block.while_after(LISTED, |line| ctest(line).is_some());
     for (nth, (name, end)) in block.after(length).filter_map(ctest).enumerate() {
-        found.push(Diagnostic { shown: block.from(1 + nth).span(1), ..Diagnostic::test(name, ending(end)) });
+        found.push(Diagnostic { shown: block.from(1 + nth).span(1), ..Diagnostic::test(name, exit_text(end)) });
     }
     1 + length
 }
@@ -43,7 +43,7 @@ fn ctest(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the message for the word with which ctest ends a test.
-fn ending(word: &str) -> String {
+fn exit_text(word: &str) -> String {
     if word == "Failed" { FAILED.to_owned() } else { format!("{FAILED}: {word}") }
 }
 
@@ -52,7 +52,7 @@ fn progress<'a>(line: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let Some((before, end)) = line.split_once("***") else { return 0 };
     let Some((_, name)) = before.split_once("Test ").and_then(|(_, test)| test.split_once(": ")) else { return 0 };
     let Some(end) = ["Failed", "Timeout", "Not Run"].iter().find(|word| end.starts_with(**word)) else { return 0 };
-    found.push(Diagnostic::test(name.trim_end_matches(['.', ' ']), ending(end)));
+    found.push(Diagnostic::test(name.trim_end_matches(['.', ' ']), exit_text(end)));
     1
 }
 
@@ -68,12 +68,12 @@ fn googletest<'a>(rest: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
 
 /// Reads `tides_test.cc:12: Failure` and the values below it.
 fn expectation<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let Some(located) = located(block.first().trim_start()).filter(|located| located.rest == ": Failure") else {
+    let Some(located) = leading_place(block.first().trim_start()).filter(|located| located.rest == ": Failure") else {
         return 0;
     };
     let length = block.while_after(MESSAGE, |line| !line.trim().is_empty() && !line.starts_with('['));
     let test = block.before(TEST).find_map(|line| line.trim_start().strip_prefix("[ RUN      ] "));
-    let message = joined(block.after(length));
+    let message = join_lines(block.after(length));
     let failure = match test {
         Some(test) => Diagnostic::test(test.trim(), message),
         None => Diagnostic::error(message),
@@ -84,13 +84,13 @@ fn expectation<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> us
 
 /// Reads `[ERROR] tides.TidesTest.high -- Time elapsed: 0.01 s <<< FAILURE!` and the exception below it.
 fn surefire<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let line = unmarked(block.first()).trim();
+    let line = strip_mark(block.first()).trim();
     let Some((name, _)) = line.split_once("Time elapsed") else { return 0 };
     let name = name.trim_end_matches([' ', '-']);
     if name.starts_with("Tests run:") {
         return 1;
     }
-    1 + thrown(block, name, found)
+    1 + read_exception(block, name, found)
 }
 
 /// Reads `TidesTest > high() FAILED` and the exception below it.
@@ -100,11 +100,11 @@ fn gradle<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     if line.starts_with([' ', '>']) {
         return 0;
     }
-    1 + thrown(block, name, found)
+    1 + read_exception(block, name, found)
 }
 
 /// Reads the exception of a test, and returns the number of its lines.
-fn thrown<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
+fn read_exception<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let mut exceptions = vec![];
     let length = throwable::read(&block.from(1), &mut exceptions);
     let failure = match exceptions.pop() {
@@ -130,7 +130,7 @@ fn dotnet<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let stack = text.from(1 + length);
     let frames = stack.while_after(MESSAGE, |line| line.trim_start().starts_with("at "));
     let place = block.own(stack.after(frames).filter_map(frame));
-    found.push(Diagnostic::test(name, joined(text.after(length))).at(place));
+    found.push(Diagnostic::test(name, join_lines(text.after(length))).at(place));
     2 + length + frames
 }
 

@@ -14,13 +14,13 @@ const PLATFORM: [&str; 8] = ["java.", "javax.", "jdk.", "sun.", "kotlin.", "org.
 
 /// The type and the text of an exception.
 #[derive(Clone, Copy)]
-pub(super) struct Thrown<'a> {
+pub(super) struct Exception<'a> {
     pub(super) name: &'a str,
     pub(super) text: &'a str,
 }
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let Some(thrown) = thrown(headline(block.first())) else { return 0 };
+    let Some(thrown) = parse_exception(headline(block.first())) else { return 0 };
     let message = block.while_after(MESSAGE, |line| !is_frame(line));
     let frames = block.from(message);
     if !is_frame(frames.line(1)) {
@@ -45,7 +45,7 @@ fn headline(line: &str) -> &str {
 }
 
 /// Reads `TypeError: text`, `java.lang.IllegalStateException`, `AssertionError [ERR_ASSERTION]: text`.
-pub(super) fn thrown(line: &str) -> Option<Thrown<'_>> {
+pub(super) fn parse_exception(line: &str) -> Option<Exception<'_>> {
     let line = line.trim_start();
     let end = line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_' | '$'))).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
@@ -54,7 +54,7 @@ pub(super) fn thrown(line: &str) -> Option<Thrown<'_>> {
         None => rest,
     };
     let text = if rest.trim().is_empty() { Some("") } else { rest.strip_prefix(':') };
-    text.filter(|_| is_type(name)).map(|text| Thrown { name, text: text.trim() })
+    text.filter(|_| is_type(name)).map(|text| Exception { name, text: text.trim() })
 }
 
 /// Returns whether a name is that of an exception: its last part starts with a capital, or it has a usual suffix.
@@ -94,7 +94,7 @@ fn is_platform(function: &str) -> bool {
 
 /// Returns the text of an exception, with its cause.
 fn text<'a>(
-    thrown: Thrown<'a>,
+    thrown: Exception<'a>,
     more: impl Iterator<Item = &'a str>,
     frames: impl Iterator<Item = &'a str>,
 ) -> Cow<'a, str> {
