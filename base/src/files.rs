@@ -26,7 +26,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Returns what a file holds.
 ///
 /// # Errors
-/// As [`open`] and [`bounded`].
+/// As [`open`] and [`read_bounded`].
 pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_bounded(open(path)?)
 }

@@ -68,7 +68,7 @@ pub fn present_path(path: impl AsRef<Path>) -> PathBuf {
     map_path(path.as_ref(), |FolderMove { from, to }| [from, to])
 }
 
-/// Returns the stored path for a present one: the opposite of [`here`].
+/// Returns the stored path for a present one: the opposite of [`present_path`].
 pub fn stored_path(path: impl AsRef<Path>) -> PathBuf {
     map_path(path.as_ref(), |FolderMove { from, to }| [to, from])
 }

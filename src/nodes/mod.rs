@@ -59,9 +59,9 @@ mod step;
 mod verify;
 
 pub use agent::{
-    AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, Answer, BudgetShare, Crew, CutReason, Developed,
-    DeveloperJob, RefusalDecision, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, UnfinishedTurn, Verdict,
-    developer, parse_submission, resolve_texts, reviewer,
+    AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, Answer, BudgetShare, Crew, CutOff, CutReason, Developed,
+    DeveloperJob, GivenUp, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, Verdict, developer, parse_submission,
+    resolve_texts, reviewer,
 };
 pub use ask::{
     AfterBudget, AfterGivingUp, AfterHalt, AfterMissingReview, AfterMove, AfterRefusal, AgentQuestion, AgentReply,

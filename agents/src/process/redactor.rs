@@ -111,7 +111,7 @@ impl Redactor {
         Self(secrets.into())
     }
 
-    /// Returns a redactor for the keys of this process's environment, as returned by [`Key::known`].
+    /// Returns a redactor for the keys of this process's environment, as returned by [`Key::from_environment`].
     pub fn keys() -> Self {
         Self::new(Key::from_environment().into_iter().map(Key::into_value))
     }

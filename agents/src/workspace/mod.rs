@@ -17,7 +17,7 @@
 //! - **Commits.** [`commit`](Workspace::commit) commits exactly one tree, once: [`find_commit`](Workspace::find_commit)
 //!   finds it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
 //!   [`fold`](Workspace::fold) undoes commits that agents made during their turns, which
-//!   [`watch_turn`](Workspace::watch_turn) notes; [`carried`](Workspace::carried) combines
+//!   [`watch_turn`](Workspace::watch_turn) notes; [`apply_change`](Workspace::apply_change) combines
 //!   changes; [`advance`](Workspace::advance) fast-forwards the branch of the user's checkout, with its files.
 //! - **Garbage collection.** A work tree that is opened [for a thread](WorkspaceOptions::thread) keeps the trees and
 //!   commits that are made in it under a reference, until [`keep_only`](Workspace::keep_only)
@@ -27,7 +27,7 @@
 //! - **Trust.** [`fingerprint`](Workspace::fingerprint) detects changes of hooks and configuration. Compare it after an
 //!   agent has worked, before any other call. While a work tree is [locked](Workspace::lock), they are also compared
 //!   right before each call of git with their state at that time. [`leaked_keys`](Workspace::leaked_keys) finds keys.
-//!   [`guarded`](Workspace::guarded) allows storing work after they were changed.
+//!   [`open_guarded`](Workspace::open_guarded) allows storing work after they were changed.
 //!
 //! | file | what it knows |
 //! |---|---|
@@ -44,7 +44,7 @@
 //! | `trees` | snapshots, differences, merges, resets |
 //! | `commit`, `unfinished_commit` | commits of exactly one tree |
 //!
-//! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). Operations on the work
+//! Secrets and large files are left out of snapshots, and so of diffs and commits ([`OmittedFile`]). Operations on the work
 //! tree (ignore rules, filters, line endings, hooks, keys) use the git program, operations on objects and references
 //! use libgit2. Except for commits, no program from the repository's configuration is run, apart from its filters.
 //!

@@ -237,7 +237,7 @@ impl Workspace {
         Ok(Self(Arc::new(place)))
     }
 
-    /// Opens the linked work tree at `path` as [`guarded`](Self::guarded) does. Its own `.git` file is not read,
+    /// Opens the linked work tree at `path` as [`open_guarded`](Self::open_guarded) does. Its own `.git` file is not read,
     /// because it may have been replaced; git's folder for it may be missing. `path` is relative to the top of this
     /// work tree.
     ///

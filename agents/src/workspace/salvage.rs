@@ -32,7 +32,7 @@ pub struct SalvagedWork {
 }
 
 impl Workspace {
-    /// Stores a tree under the [reference](Salvaged::reference) of its key, as a commit on top of `base`, the commit at
+    /// Stores a tree under the [reference](SalvagedWork::reference) of its key, as a commit on top of `base`, the commit at
     /// the start of the task. No hook runs, nothing is signed, no branch and no file changes. Idempotent; another tree
     /// under the same key renames the older reference.
     ///

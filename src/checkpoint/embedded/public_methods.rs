@@ -1,5 +1,6 @@
-//! [`public_methods`]: the methods that every embedded store has under the same name, and its [`Checkpointer`]. Knows the parts
-//! of a store; what each store documents for itself is in its own folder.
+//! [`public_methods`]: the methods that every embedded store has under the same name, and its
+//! [`Checkpointer`](crate::checkpoint::Checkpointer). Knows the parts of a store; what each store documents for itself is in
+//! its own folder.
 
 /// Implements what all embedded stores have in common for a tuple struct around a
 /// [`Store`](super::store::Store): its name, its database and its options.

@@ -280,7 +280,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 
     /// Adds a router that returns node ids, sends or a [`Target`], with the targets it may choose:
     /// `.add_conditional_edges_to(Step::Plan, fan_out, SEARCH)`; see [`Chooser`], and
-    /// [`Declared`] for several kinds of targets. Choosing another target is an error.
+    /// [`DeclaredTargets`] for several kinds of targets. Choosing another target is an error.
     pub fn add_conditional_edges_to<M>(
         self,
         from: impl Into<Edges<N>>,

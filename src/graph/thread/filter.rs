@@ -59,7 +59,7 @@ impl ThreadFilter {
         self
     }
 
-    /// Matches threads with this status, as their records show it: see [`ThreadInfo::standing`].
+    /// Matches threads with this status, as their records show it: see [`ThreadInfo::status`].
     pub fn status(mut self, status: StatusKind) -> Self {
         self.status = Some(status);
         self

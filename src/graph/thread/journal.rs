@@ -23,7 +23,7 @@ use crate::graph::view::{
 };
 
 impl Ledger {
-    /// Returns the ledger of a task that is planned at a position. For a task in a subgraph, [`below`](Self::below)
+    /// Returns the ledger of a task that is planned at a position. For a task in a subgraph, [`place_below`](Self::place_below)
     /// adds the rest.
     pub(crate) fn of(
         table: &Arc<Table>,

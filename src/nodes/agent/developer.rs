@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::turn::{Answer, CutReason, DecidedTurn, NextStep, Turn, Turned, UnfinishedTurn};
+use super::turn::{Answer, CutOff, CutReason, DecidedTurn, NextStep, Turn, Turned};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
@@ -55,7 +55,7 @@ job! {
         /// The group of parallel tasks that it belongs to; none: it works alone.
         together: Option<Siblings>,
         /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
-        from: Option<UnfinishedTurn>,
+        from: Option<CutOff>,
         /// True if the turn ends when the budget of the run is used up; else a person is asked for more.
         ends_with_budget: bool,
         /// A file that gets the events of the agent, a line of JSON each.
@@ -83,7 +83,7 @@ pub struct Developed {
     /// Model that a person chose because the server refused the session; none: no person was asked, or none was chosen.
     pub model: Option<String>,
     /// Set if the server refused the session and a person gave the task up.
-    pub given_up: Option<RefusalDecision>,
+    pub given_up: Option<GivenUp>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
     /// Set if the work was cut short by its group.
@@ -97,14 +97,14 @@ pub struct Developed {
 /// A person's decision on a task whose session the server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RefusalDecision {
+pub enum GivenUp {
     /// The task is put aside.
     Skip,
     /// The run ends.
     Abort,
 }
 
-impl RefusalDecision {
+impl GivenUp {
     pub(in crate::nodes) fn of(then: NextStep) -> Option<Self> {
         match then {
             NextStep::Skip => Some(Self::Skip),
@@ -166,7 +166,7 @@ impl<C: Agents> Job<C> for DeveloperJob {
         // Returned only if people committed meanwhile; otherwise the caller's base is still valid.
         let base = (at != start).then_some(Base { at, tree: base.tree });
         let cut = turned.cut.or_else(|| after.left.clone().map(CutReason::Failed));
-        let (session, given_up) = (turned.session, RefusalDecision::of(then));
+        let (session, given_up) = (turned.session, GivenUp::of(then));
         Ok(Developed {
             report,
             session,
@@ -211,7 +211,7 @@ impl Developed {
             salvaged: None,
             session_lost: false,
             model: None,
-            given_up: Some(RefusalDecision::Abort),
+            given_up: Some(GivenUp::Abort),
             raised: NewLimits::default(),
             cut: None,
             base: None,

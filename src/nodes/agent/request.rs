@@ -16,7 +16,7 @@ use super::journal::{RecordedTexts, Texts};
 use super::outcome::{Progress, RetryContext, outage_message, wait_until};
 use super::outcome::{RequestRecord, record_end, truncate_text};
 use super::submit::Submit;
-use super::turn::{CutReason, NextStep, RequestEnd, RequestState, Turn, UnfinishedTurn};
+use super::turn::{CutOff, CutReason, NextStep, RequestEnd, RequestState, Turn};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
@@ -93,7 +93,7 @@ impl Turn {
                     if self.together.is_some() || self.ends_with_budget =>
                 {
                     used += self.counted_usage();
-                    around.cut_short(CutReason::Spent(UnfinishedTurn { turn, session, used }))
+                    around.cut_short(CutReason::Spent(CutOff { turn, session, used }))
                 }
                 RequestRecord::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);

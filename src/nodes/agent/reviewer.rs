@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::developer::RefusalDecision;
+use super::developer::GivenUp;
 use super::turn::{Answer, CutReason, DecidedTurn, Turn};
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
@@ -158,9 +158,9 @@ async fn request_review<C: Agents>(
         if let Some(cut) = turned.cut {
             return Ok(Verdict::Cut(cut));
         }
-        match RefusalDecision::of(then) {
-            Some(RefusalDecision::Skip) => return Ok(Verdict::Skipped),
-            Some(RefusalDecision::Abort) => return Ok(Verdict::Aborted),
+        match GivenUp::of(then) {
+            Some(GivenUp::Skip) => return Ok(Verdict::Skipped),
+            Some(GivenUp::Abort) => return Ok(Verdict::Aborted),
             None => {}
         }
         let reason = match turned.answer {

@@ -49,11 +49,11 @@ pub struct Turn {
     /// True if a failure is an answer that cannot be used. Unlike in an optional turn, a busy service, an outage and
     /// the budget are waited for.
     pub failure_is_answer: bool,
-    /// The group of parallel tasks of its task: it is stopped with them, and what cuts it short is a [`Cut`] instead of
+    /// The group of parallel tasks of its task: it is stopped with them, and what cuts it short is a [`CutReason`] instead of
     /// a failure or a question of the task. None: it works alone.
     pub together: Option<Siblings>,
     /// The end of an earlier task's turn that continues in this one; none: it is a new one.
-    pub from: Option<UnfinishedTurn>,
+    pub from: Option<CutOff>,
     /// True if the turn is cut short when the budget of the run is used up, also outside of a group: nobody is asked
     /// then.
     pub ends_with_budget: bool,
@@ -135,14 +135,14 @@ pub enum CutReason {
     /// Its driver failed.
     Failed(String),
     /// The budget of the run is used up.
-    Spent(UnfinishedTurn),
+    Spent(CutOff),
     /// The group was stopped.
     Stopped(String),
 }
 
 /// The end of a turn that the budget cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnfinishedTurn {
+pub struct CutOff {
     /// Name under which it continues; none: it has ended, and is repeated in a new one.
     pub turn: Option<String>,
     /// Session of an ended turn.

@@ -9,7 +9,7 @@ use crate::task::{OnFail, Policy, Verifiers};
 /// An attempt to decide on: the complete input of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// The outputs of the attempt, after [`History::record`].
+    /// The outputs of the attempt, after [`AttemptHistory::record`].
     pub outputs: &'a [VerifierOutput],
     /// The attempts of the task, this one last.
     pub history: &'a AttemptHistory,
@@ -120,7 +120,7 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     ///
-    /// [`NoSplit`] with the reason.
+    /// [`SplitRefusal`] with the reason.
     pub fn can_split(&self) -> Result<(), SplitRefusal> {
         self.may_be_split()?;
         if self.to_cover().is_empty() { Err(SplitRefusal::NothingToSplit) } else { Ok(()) }
@@ -130,7 +130,7 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     ///
-    /// [`NoSplit`] if it is at the maximum depth, or was split before.
+    /// [`SplitRefusal`] if it is at the maximum depth, or was split before.
     pub fn may_be_split(&self) -> Result<(), SplitRefusal> {
         let (depth, max_depth) = (self.depth, self.policy.max_depth);
         match () {

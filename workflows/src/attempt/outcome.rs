@@ -1,7 +1,7 @@
 //! The outcome of an attempt: after the turns of its agent, after its checks, after its review. Pure.
 
 use serde::{Deserialize, Serialize};
-use superstep::nodes::{Check, CutReason, Developed, RefusalDecision, Verdict, Verified, tampering_message};
+use superstep::nodes::{Check, CutReason, Developed, GivenUp, Verdict, Verified, tampering_message};
 use superstep::plan::{Comment, Review};
 
 /// The number of consecutive attempts without changes after which another one is useless.
@@ -60,8 +60,8 @@ impl AttemptOutcome {
         match (worked.after.tampered.as_slice(), worked.given_up, &worked.cut) {
             (_, _, Some(CutReason::Stopped(why))) => Self::Cancelled(why.clone()),
             ([], None, None) => Self::Unjudged,
-            ([], Some(RefusalDecision::Skip), _) => Self::Skipped,
-            ([], Some(RefusalDecision::Abort), _) => Self::Aborted,
+            ([], Some(GivenUp::Skip), _) => Self::Skipped,
+            ([], Some(GivenUp::Abort), _) => Self::Aborted,
             ([], None, Some(CutReason::Failed(why))) => Self::Halted(why.clone()),
             ([], None, Some(CutReason::Spent(_))) => Self::Spent,
             (changed, _, _) => Self::Tampered(tampering_message("the agent", changed)),

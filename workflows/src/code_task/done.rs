@@ -12,8 +12,8 @@ use superstep::decide::{self, AttemptKind, DecisionRecord, Override};
 use superstep::drivers::Usage;
 use superstep::graph::overwrite;
 use superstep::nodes::{
-    AfterGivingUp, Base, BegunTask, CutReason, Developed, FinishedTask, JoinedChildren, KeptFiles, Moved, Recorded,
-    RefusalDecision, Reply, SplitTask, TakenSnapshot, tampering_message,
+    AfterGivingUp, Base, BegunTask, CutReason, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved,
+    Recorded, Reply, SplitTask, TakenSnapshot, tampering_message,
 };
 use superstep::spec::TaskSpec;
 
@@ -85,8 +85,8 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         past: None,
     };
     let outcome = given_up.map(|decision| match decision {
-        RefusalDecision::Skip => TaskOutcome::GaveUp,
-        RefusalDecision::Abort => TaskOutcome::Cancelled,
+        GivenUp::Skip => TaskOutcome::GaveUp,
+        GivenUp::Abort => TaskOutcome::Cancelled,
     });
     let update = costing(Role::Developer, usage);
     on_top_of(update, state, base)

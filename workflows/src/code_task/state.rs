@@ -12,7 +12,7 @@ use superstep::decide::{AttemptKind, DecisionRecord, Override};
 use superstep::drivers::{NewLimits, SessionRef, Usage};
 use superstep::findings::{Fingerprint, VerifierOutput};
 use superstep::graph::State;
-use superstep::nodes::{Base, Folder, TakenSnapshot, UnfinishedTurn};
+use superstep::nodes::{Base, CutOff, Folder, TakenSnapshot};
 use superstep::spec::{RunSettings, TaskSpec};
 use superstep::workspace::{CommitId, Head, TreeId};
 
@@ -150,7 +150,7 @@ pub struct Attempt {
     /// The agent's session, for the next turn.
     pub session: Option<SessionRef>,
     /// The point at which a turn exceeded the budget.
-    pub cut: Option<UnfinishedTurn>,
+    pub cut: Option<CutOff>,
     /// The reason why the agent's turn had no result.
     pub problem: Option<String>,
     /// The reason why the task could not be split.
@@ -164,7 +164,7 @@ pub struct Attempt {
     /// Set if the budget of the run is exhausted.
     pub is_spent: bool,
     /// A person's decision after a server rejected a session.
-    pub given_up: Option<superstep::nodes::RefusalDecision>,
+    pub given_up: Option<superstep::nodes::GivenUp>,
     /// The commit and files it started from.
     pub base: Option<Base>,
     /// True if people have committed since these files were there.

@@ -11,7 +11,7 @@ use crate::attempt::{AttemptOutcome, SubtaskWords};
 use crate::{Profile, Role};
 use superstep::drivers::{RunLimits, SessionRef, Usage};
 use superstep::graph::State;
-use superstep::nodes::{Base, Brief, Check, Collision, Content, Folder, Lane, UnfinishedTurn};
+use superstep::nodes::{Base, Brief, Check, Collision, Content, CutOff, Folder, Lane};
 use superstep::plan::Comment;
 use superstep::workspace::{BranchPositions, CommitId, TreeId};
 
@@ -299,7 +299,7 @@ pub struct Progress {
     #[serde(default)]
     pub left_out: Vec<String>,
     /// The point at which the last turn exceeded the budget.
-    pub from: Option<UnfinishedTurn>,
+    pub from: Option<CutOff>,
     /// The models that a person chose.
     pub models: BTreeMap<Role, String>,
     /// The outcome of the last attempt.

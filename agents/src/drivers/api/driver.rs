@@ -1,4 +1,4 @@
-//! [`Api`]: the settings of the driver; its turns are in `turn`. Knows no message.
+//! [`ApiDriver`]: the settings of the driver; its turns are in `turn`. Knows no message.
 
 use std::sync::Arc;
 

@@ -61,7 +61,7 @@ impl Workspace {
     /// `refs/superstep/THREAD/branches/NAME-COMMIT`. If HEAD was detached, branches that were created in this work tree
     /// during the turn are removed.
     ///
-    /// A move is an agent's if the reflog of HEAD shows it in one of the [`turns`](Standing::turns), and nobody else has
+    /// A move is an agent's if the reflog of HEAD shows it in one of the [`turns`](BranchPositions::turns), and nobody else has
     /// moved the branch since: commits of people stay as they are, with everything beneath them. Any other branch is left
     /// as it is, HEAD's own too. Without a turn nothing is put back.
     ///

@@ -199,7 +199,7 @@ enum Origin {
 
 impl Workspace {
     /// Ends an operation in progress that was begun after `since`, in nanoseconds since 1970 (see
-    /// [`Standing::started`](super::Standing)), by an agent whose turn has just ended. HEAD goes back to where a rebase
+    /// [`BranchPositions::started`](super::BranchPositions)), by an agent whose turn has just ended. HEAD goes back to where a rebase
     /// began; no file changes, and nothing is staged any more. Returns the operation.
     ///
     /// # Errors

@@ -267,7 +267,7 @@ impl Workspace {
     }
 
     /// Returns the parts of HEAD's reflog that were written during the turns of a task, for
-    /// [`Standing::turns`](super::Standing).
+    /// [`BranchPositions::turns`](super::BranchPositions).
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.

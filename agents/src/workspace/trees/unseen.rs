@@ -31,7 +31,7 @@ const SUBMODULE: u32 = 0o160_000;
 const MOST: usize = 20_000;
 
 impl Workspace {
-    /// Returns files that were changed since a time (see [`Standing::started`]) and that no commit would contain, with
+    /// Returns files that were changed since a time (see [`BranchPositions::started`]) and that no commit would contain, with
     /// the reason. Files that [`snapshot`](Self::snapshot) leaves out are not included.
     ///
     /// # Errors
@@ -53,8 +53,8 @@ impl Workspace {
         .await
     }
 
-    /// Returns branches that were made in this work tree during the [`turns`](Standing::turns) of a standing, got commits
-    /// and were left again, and such commits on no branch. The [watched](Self::watched) branches that existed are put back
+    /// Returns branches that were made in this work tree during the [`turns`](BranchPositions::turns) of a standing, got commits
+    /// and were left again, and such commits on no branch. The [watched](Self::with_all_branches) branches that existed are put back
     /// by [`fold`](Self::fold).
     ///
     /// # Errors
