@@ -13,8 +13,9 @@ use schemars::JsonSchema;
 use superstep::drivers::{Access, Session, SessionRef, Usage};
 use superstep::graph::{HumanQuestion, Reply};
 use superstep::nodes::{
-    AgentSpec, Answer, ApprovePlan, Approved, Base, Check, CommitJob, Crew, Folder, Moved, PrepareJob, Prepared,
-    Prompt, Submit, Turn, Verified, VerifyJob, commit_task, human_approval, prepare_workspace, verify,
+    AgentAnswer, AgentSpec, ApprovalResult, ApprovePlan, Base, Check, CommitJob, CommittedWork, Crew, Folder,
+    PrepareJob, PreparedRepository, Prompt, Submit, Turn, VerifyJob, VerifyResult, commit_task, human_approval,
+    prepare_workspace, verify,
 };
 use superstep::plan::Decision;
 use superstep::prelude::*;
@@ -86,9 +87,9 @@ async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError>
     }
     let done = Post::update().session(turned.session).usage(turned.usage).attempts(post.attempts + 1);
     match turned.answer {
-        Answer::Given(article) => Ok(done.headline(article.headline).wishes(vec![])),
-        Answer::Unusable(why) => Ok(done.wishes(vec![why])),
-        Answer::SessionLost => Ok(done.wishes(vec!["Begin anew.".into()])),
+        AgentAnswer::Given(article) => Ok(done.headline(article.headline).wishes(vec![])),
+        AgentAnswer::Unusable(why) => Ok(done.wishes(vec![why])),
+        AgentAnswer::SessionLost => Ok(done.wishes(vec!["Begin anew.".into()])),
     }
 }
 // </write>
@@ -101,7 +102,7 @@ fn base(post: &Post) -> Result<Base, NodeError> {
 fn what_to_prepare(post: &Post) -> Result<PrepareJob, NodeError> {
     Ok(PrepareJob::new(post.folder.clone()))
 }
-fn prepared(_: &Post, ready: Prepared) -> PostUpdate {
+fn prepared(_: &Post, ready: PreparedRepository) -> PostUpdate {
     Post::update().base(Some(ready.base))
 }
 
@@ -110,7 +111,7 @@ fn what_to_lint(post: &Post) -> Result<VerifyJob, NodeError> {
     let (folder, commands) = (post.folder.clone(), post.lint.clone());
     Ok(VerifyJob::new(folder, base(post)?, commands, limit))
 }
-fn linted(post: &Post, ended: Verified) -> PostUpdate {
+fn linted(post: &Post, ended: VerifyResult) -> PostUpdate {
     let failed = ended.checks.iter().filter(|check| !check.has_passed()).map(Check::report);
     let wishes = post.wishes.iter().cloned().chain(failed).chain(ended.tampered).collect();
     Post::update().wishes(wishes).tree(ended.tree)
@@ -126,7 +127,7 @@ impl HumanQuestion<Post> for ApprovePlan {
         Some(reply.into())
     }
 }
-fn decided(_: &Post, Approved { decision, .. }: Approved) -> PostUpdate {
+fn decided(_: &Post, ApprovalResult { decision, .. }: ApprovalResult) -> PostUpdate {
     let wishes = if let Decision::Revise { feedback } = &decision { vec![feedback.clone()] } else { vec![] };
     Post::update().wishes(wishes).decision(Some(decision))
 }
@@ -135,7 +136,7 @@ fn what_to_commit(post: &Post) -> Result<CommitJob, NodeError> {
     let (folder, tree, message) = (post.folder.clone(), post.tree.clone(), format!("Publish: {}", post.headline));
     Ok(CommitJob::new(folder, base(post)?, tree, message).task("article".into()).attempt(post.attempts))
 }
-fn published(_: &Post, moved: Moved) -> PostUpdate {
+fn published(_: &Post, moved: CommittedWork) -> PostUpdate {
     Post::update().commit(moved.made.map(|commit| commit.to_string()))
 }
 // </nodes>

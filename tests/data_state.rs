@@ -3,7 +3,7 @@
 
 use rstest::{fixture, rstest};
 use serde_json::{Value, json};
-use superstep::graph::{ApplyError, DataSchema, DataState, DataWrite, Kind, Mask, Merge, SchemaError, State, Stored};
+use superstep::graph::{ApplyError, DataSchema, DataState, DataWrite, Kind, Mask, Merge, SchemaError, State, Storage};
 
 const CHANNEL: usize = 0;
 
@@ -296,7 +296,7 @@ fn a_value_and_its_writes_survive_encoding(
 #[case(Kind::AnyValue)]
 fn the_bytes_of_a_write_are_those_of_the_value(#[case] kind: Kind) {
     let mut bench = Bench::new(kind);
-    assert_eq!(DataState::channels(&bench.schema)[CHANNEL].storage(), Stored::Value);
+    assert_eq!(DataState::channels(&bench.schema)[CHANNEL].storage(), Storage::Value);
     let write = bench.schema.write("x", json!({"a": 1})).unwrap();
     let bytes = DataState::encode_write(&bench.schema, &write, serde_json::value::Serializer).unwrap();
     bench.state.decode_channel(&bench.schema, CHANNEL, bytes).unwrap();

@@ -103,7 +103,7 @@ struct Ledger {
 #[test]
 fn a_channel_with_a_reducer_and_delta_is_stored_by_its_writes() {
     let Some(channel) = Ledger::channels(&()).first() else { panic!("there is a channel") };
-    assert_eq!((channel.name(), channel.storage(), channel.rule_name()), ("facts", Stored::Delta, "reduce"));
+    assert_eq!((channel.name(), channel.storage(), channel.rule_name()), ("facts", Storage::Delta, "reduce"));
 }
 
 /// Values before the first write.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::nodes::{
-    ApprovePlan, Approved, CommandError, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
+    ApprovalResult, ApprovePlan, CommandError, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
 };
 use superstep::plan::{Decision, Plan, TaskProgress};
 use superstep::prelude::*;
@@ -35,7 +35,7 @@ impl Job {
         self.plan.as_ref().map(ApprovePlan::of).ok_or("there is no plan")
     }
 
-    fn decided(&self, approved: Approved) -> JobUpdate {
+    fn decided(&self, approved: ApprovalResult) -> JobUpdate {
         Self::update().decision(Some(approved.decision))
     }
 

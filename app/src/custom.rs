@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::{Arg, ArgMatches, Args, Command};
 use superstep::checkpoint::BoxFuture;
 
-use super::custom_output::Said;
+use super::custom_output::CustomOutput;
 use super::failure::Refusal;
 use super::stored::{StoredThread, ThreadSummary};
 
@@ -63,7 +63,7 @@ pub(crate) struct CustomCommand {
 }
 
 /// Function of parsed arguments and a subject.
-pub(crate) type Perform<T> = dyn Fn(&ArgMatches, T) -> BoxFuture<'static, Result<Said, Refusal>> + Send + Sync;
+pub(crate) type Perform<T> = dyn Fn(&ArgMatches, T) -> BoxFuture<'static, Result<CustomOutput, Refusal>> + Send + Sync;
 
 /// Function of a command, by its subject.
 pub(crate) enum Performer {
@@ -95,9 +95,9 @@ where
     A: Args + 'static,
     T: Send + 'static,
     F: Fn(A, T) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+    Fut: Future<Output = Result<CustomOutput, Refusal>> + Send + 'static,
 {
-    Arc::new(move |matches: &ArgMatches, subject: T| -> BoxFuture<'static, Result<Said, Refusal>> {
+    Arc::new(move |matches: &ArgMatches, subject: T| -> BoxFuture<'static, Result<CustomOutput, Refusal>> {
         match A::from_arg_matches(matches) {
             Ok(args) => Box::pin(perform(args, subject)),
             Err(error) => Box::pin(std::future::ready(Err(Refusal::new(error.to_string())))),

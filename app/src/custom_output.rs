@@ -8,7 +8,7 @@ use super::failure::{Exit, Refusal};
 /// The output of a command of a program's own: text for people, JSON for `--json`. Or the next action of its thread,
 /// whose result the app prints, as after `resume` and `run`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct CustomOutput {
     pub(crate) text: String,
     pub(crate) json: Value,
     pub(crate) next: Next,
@@ -27,7 +27,7 @@ pub(crate) enum Next {
     Input(Value),
 }
 
-impl Said {
+impl CustomOutput {
     /// Returns lines for people, in which control characters are escaped, and the same as JSON.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Said {
 /// printed, and nothing is stored. See [`Entry::args`](super::Entry::args).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("there is nothing to run")]
-pub struct Instead(pub Said);
+pub struct Instead(pub CustomOutput);
 
 fn to_json(value: &impl Serialize) -> Result<Value, Refusal> {
     serde_json::to_value(value).map_err(|error| Refusal::new(error.to_string()).exit(Exit::Failed))

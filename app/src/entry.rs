@@ -8,11 +8,11 @@ use std::sync::Arc;
 use clap::{ArgMatches, Args, Command};
 use superstep::checkpoint::BoxFuture;
 use superstep::graph::{
-    AnyState, CompileError, CompiledGraph, DataState, HumanQuestion, Name, NodeId, QuestionForm, SpecError, State,
+    AnyState, CompileError, CompiledGraph, DataState, GraphSpecError, HumanQuestion, Name, NodeId, QuestionForm, State,
     TaskSnapshot, Writes,
 };
 
-use super::custom_output::Said;
+use super::custom_output::CustomOutput;
 use super::failure::{Exit, Refusal};
 use super::settings::{ForkPoint, ForkWrites, GraphSettings, of_fork, of_state};
 use super::threads::AnyInput;
@@ -31,7 +31,7 @@ pub(crate) struct GraphArgs {
 pub(crate) struct CompileProblems(pub Vec<String>);
 
 /// Reads what a policy would change from the last state and the values.
-type PolicyWhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
+type PolicyWhatIf<S> = fn(&S, &[(String, String)]) -> Result<CustomOutput, Refusal>;
 
 /// A graph with its command-line settings. Made from a [`CompiledGraph`] by the methods of [`Register`].
 #[must_use = "give it to `App::graph`"]
@@ -299,13 +299,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
 }
 
 /// A graph that is a document: [`GraphSpec::compile`](superstep::graph::GraphSpec::compile).
-impl<C: Send + Sync + 'static> Register for Result<CompiledGraph<DataState, Name, C>, SpecError> {
+impl<C: Send + Sync + 'static> Register for Result<CompiledGraph<DataState, Name, C>, GraphSpecError> {
     type State = DataState;
     type Node = Name;
     type Context = C;
 
     fn entry(self) -> Entry<DataState, Name, C> {
-        let problems = |error: SpecError| error.problems().iter().map(|it| with_help(it, &it.help())).collect();
+        let problems = |error: GraphSpecError| error.problems().iter().map(|it| with_help(it, &it.help())).collect();
         plain(self.map_err(|error| CompileProblems(problems(error))))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use superstep::checkpoint::{Checkpointer, ThreadId};
 use superstep::graph::{AnyGraph, AnyThread, Graphs, NodeId, RunError, State};
 
-use super::custom_output::{Instead, Said};
+use super::custom_output::{CustomOutput, Instead};
 use super::entry::{CompileProblems, Entry, Registration};
 use super::failure::{Failure, Refusal};
 use super::settings::GraphSettings;
@@ -26,7 +26,7 @@ pub(crate) struct AppGraph {
 pub(crate) enum ParsedInput {
     Input(AnyInput),
     /// Prints this instead of running.
-    Instead(Said),
+    Instead(CustomOutput),
 }
 
 impl AppGraph {

@@ -42,7 +42,7 @@ mod threads;
 mod time;
 mod watch;
 
-pub use custom_output::{Instead, Said};
+pub use custom_output::{CustomOutput, Instead};
 pub use entry::{Entry, Register};
 pub use failure::{Exit, Refusal};
 pub use program::App;

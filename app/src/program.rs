@@ -15,7 +15,7 @@ use super::args::{self, Globals, Invocation};
 use super::commands::Session;
 use super::control::Control;
 use super::custom::{Additions, CustomCommand, Performer, first, with_args};
-use super::custom_output::Said;
+use super::custom_output::CustomOutput;
 use super::entry::{CompileProblems, Entry, Register};
 use super::failure::{Failure, Refusal};
 use super::graphs::{AppGraph, AppGraphs};
@@ -133,7 +133,7 @@ impl App {
     where
         A: clap::Args + 'static,
         F: Fn(A, ThreadSummary) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+        Fut: Future<Output = Result<CustomOutput, Refusal>> + Send + 'static,
     {
         self.add(CustomCommand::new::<A>(name, about, Performer::Found(with_args(perform))));
         self
@@ -144,7 +144,7 @@ impl App {
     where
         A: clap::Args + 'static,
         F: Fn(A) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+        Fut: Future<Output = Result<CustomOutput, Refusal>> + Send + 'static,
     {
         let perform = move |args: A, ()| perform(args);
         self.add(CustomCommand::new::<A>(name, about, Performer::Alone(with_args(perform))));
@@ -157,7 +157,7 @@ impl App {
     where
         A: clap::Args + 'static,
         F: Fn(A, StoredThread) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
+        Fut: Future<Output = Result<CustomOutput, Refusal>> + Send + 'static,
     {
         self.add(CustomCommand::new::<A>(name, about, Performer::Stored(with_args(perform))));
         self

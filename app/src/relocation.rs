@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::settings::WorkRepository;
 use super::threads::AppThread;
 #[cfg(feature = "agents")]
-use superstep::workspace::{Recorded, RepositoryLocation, WorkspaceError, mend_outside, mend_worktrees};
+use superstep::workspace::{RecordedRun, RepositoryLocation, WorkspaceError, mend_outside, mend_worktrees};
 
 /// Finds the repository of a thread, if it is not where it was. Of a thread whose repository is gone, records can be read.
 ///
@@ -40,7 +40,7 @@ async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Fai
     let Some(WorkRepository { folder, commit, origin }) = thread.repository().await else { return Ok(None) };
     let (store, place, is_begun) = (std::path::absolute(store).unwrap_or_default(), folder.clone(), commit.is_some());
     let current = std::env::current_dir().unwrap_or_else(|_| store.clone());
-    let recorded = Recorded { folder, commit, origin, thread: name.to_owned(), store, current };
+    let recorded = RecordedRun { folder, commit, origin, thread: name.to_owned(), store, current };
     let found = tokio::task::spawn_blocking(move || find_and_mend(&recorded)).await;
     let unmended = |error: &dyn std::error::Error| {
         Failure::new(format!("the repository of thread `{name}` was moved, and cannot be used in its new location"))
@@ -85,7 +85,7 @@ enum FoundRepository {
 
 /// Finds the repository, notes where it is, and mends its links.
 #[cfg(feature = "agents")]
-fn find_and_mend(recorded: &Recorded) -> Result<FoundRepository, WorkspaceError> {
+fn find_and_mend(recorded: &RecordedRun) -> Result<FoundRepository, WorkspaceError> {
     mend_outside(recorded)?;
     let found = recorded.find();
     let to = match &found {

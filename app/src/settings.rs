@@ -10,7 +10,7 @@ use serde_json::Value;
 use superstep::checkpoint::BoxFuture;
 use superstep::graph::{AnyState, Event, EventKind, State, StateSnapshot, TaskSnapshot, View};
 
-use super::custom_output::Said;
+use super::custom_output::CustomOutput;
 use super::failure::{Exit, Failure, Refusal};
 
 /// A function of a graph's state; it returns none for a state of another graph, which never happens.
@@ -22,7 +22,8 @@ pub(crate) fn of_state<S: State, T: 'static>(of: impl Fn(&S) -> T + Send + Sync 
 }
 
 /// The decisions that other values of a policy would have given.
-pub(crate) type WhatIf = Arc<dyn Fn(&AnyState, &[(String, String)]) -> Option<Result<Said, Refusal>> + Send + Sync>;
+pub(crate) type WhatIf =
+    Arc<dyn Fn(&AnyState, &[(String, String)]) -> Option<Result<CustomOutput, Refusal>> + Send + Sync>;
 
 #[derive(Default)]
 pub(crate) struct GraphSettings {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::custom_output::Said;
+use super::custom_output::CustomOutput;
 use super::events::{event_json, gap, load_event_texts};
 use super::failure::{Exit, Failure, json, shape};
 use super::settings::{ForkPoint, ForkWrites, GraphSettings, Labels, WorkRepository};
@@ -17,8 +17,8 @@ use super::stops::StopArgs;
 use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, about_thread, foreign};
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
-    Replay, Request, RunError, RunStream, SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Verdict,
-    Writes,
+    Replay, Request, RunError, RunStream, SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status,
+    VerifyVerdict, Writes,
 };
 
 /// Validated writes to a graph's channels.
@@ -301,7 +301,7 @@ impl AppThread {
     }
 
     /// Compares the thread with the present graph.
-    pub(crate) async fn verify(&self, from: Option<CheckpointId>) -> Result<(Value, String, Verdict), Failure> {
+    pub(crate) async fn verify(&self, from: Option<CheckpointId>) -> Result<(Value, String, VerifyVerdict), Failure> {
         let found = self.at(from).verify().await?;
         let mut shown = json(&found)?;
         shown["verdict"] = json(&found.verdict())?;
@@ -315,7 +315,7 @@ impl AppThread {
     }
 
     /// Returns the decisions that other values of a policy would have given; none if the graph decides by no policy.
-    pub(crate) async fn policy_what_if(&self, changes: &[(String, String)]) -> Result<Option<Said>, Failure> {
+    pub(crate) async fn policy_what_if(&self, changes: &[(String, String)]) -> Result<Option<CustomOutput>, Failure> {
         let Some(what_if) = &self.settings.what_if else { return Ok(None) };
         let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
         Ok(what_if(&snapshot.values, changes).transpose()?)

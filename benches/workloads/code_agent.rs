@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use superstep::drivers::{
-    AgentEvents, AgentRequest, Capabilities, Driver, Finished, SessionRef, Status, Usage, events,
+    AgentEvents, AgentRequest, Capabilities, Driver, Finished, SessionRef, TurnStatus, Usage, events,
 };
 use superstep::findings::{Finding, FindingKind, VerifierReport};
 use superstep::verifiers::{Verifier, VerifierError, VerifierJob};
@@ -93,7 +93,7 @@ impl Driver for Agent {
             };
             let session = Some(SessionRef { id: request.place.task, turn: request.turn });
             let (submitted, usage) = (Some(submitted), Usage::default());
-            Ok(Finished { status: Status::Done, text: String::new(), submitted, session, usage })
+            Ok(Finished { status: TurnStatus::Done, text: String::new(), submitted, session, usage })
         })
     }
 }

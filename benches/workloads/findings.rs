@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use superstep::findings::{Exit, Normalizer, ReportReader, ShellOutput};
+use superstep::findings::{Normalizer, ReportReader, ShellExit, ShellOutput};
 
 use super::figure::Figure;
 use super::harness::Bench;
@@ -33,7 +33,7 @@ fn print(bench: &Bench, tool: &str, output: &str) {
     let reader = ReportReader::new("build", "make", &normalizer);
     stamps.mark();
     for _ in 0..bench.pick([9, 3, 1]) {
-        let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: Exit::Code(1) };
+        let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: ShellExit::Code(1) };
         assert!(!reader.read(&output).findings.is_empty());
         stamps.mark();
     }

@@ -14,7 +14,7 @@ use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep_workflows::phased::{PhaseStatus, PhaseStep, graph};
 use superstep_workflows::task_based::{ExecutionState, RunOutcome};
-use superstep_workflows::{Phased, Profile};
+use superstep_workflows::{PhasedSettings, Profile};
 
 use super::bytes::memory_kb;
 use super::child;
@@ -129,7 +129,7 @@ impl Job {
         let repository = self.repository(folder);
         let file = folder.join("agents.yaml");
         std::fs::write(&file, self.scenario()).unwrap();
-        let phased = Phased { max_parallel: AT_ONCE as u32, ..Phased::default() };
+        let phased = PhasedSettings { max_parallel: AT_ONCE as u32, ..PhasedSettings::default() };
         let profile = Profile { driver: DriverName::Scripted(file), final_review: false, phased, ..Profile::default() };
         let input = ExecutionState::update().working_dir(repository).profile(profile).plan_markdown(Some(self.plan()));
         let graph = graph::<Crew>().unwrap().with_shared_checkpointer(store);

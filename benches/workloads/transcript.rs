@@ -9,7 +9,7 @@ use superstep::nodes::{ApprovePlan, Crew};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep_workflows::Profile;
-use superstep_workflows::task_based::{RunOutcome, Start, graph};
+use superstep_workflows::task_based::{RunOutcome, RunStart, graph};
 
 use super::bytes::memory_kb;
 use super::child;
@@ -80,7 +80,7 @@ pub(crate) fn child(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let profile = Profile { working_dir: "repository".into(), ..Profile::read("profile.toml").unwrap() };
-        let start = Start { plan: Some("plan.md".into()), profile, ..Start::default() };
+        let start = RunStart { plan: Some("plan.md".into()), profile, ..RunStart::default() };
         let store = Arc::new(SledCheckpointer::open("store").unwrap());
         let thread = graph::<Crew>().unwrap().with_shared_checkpointer(store).thread_with("t", Crew::new());
         thread.invoke(start.input().await.unwrap()).await.unwrap();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use superstep::decide::Override;
 use superstep::spec::Flags;
-use superstep_app::{Exit, Instead, Refusal, Said};
+use superstep_app::{CustomOutput, Exit, Instead, Refusal};
 use superstep_workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, TaskOutcome, TaskStart, TaskStartError};
 
 use crate::tasks::{AgentArgs, profile};
@@ -72,7 +72,7 @@ pub(crate) fn input(args: CodeTask) -> Result<CodeTaskStateUpdate, Box<dyn Error
     let start = start(args)?;
     if is_dry {
         let dry = start.dry_run_blocking().map_err(|error| of_start(&error))?;
-        return Err(Instead(Said::new(dry.text(), &dry)?).into());
+        return Err(Instead(CustomOutput::new(dry.text(), &dry)?).into());
     }
     start.ensure_programs_blocking().map_err(|error| of_start(&error))?;
     Ok(start.input_blocking().map_err(|error| of_start(&error))?)

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use clap::Args;
 use serde_json::json;
-use superstep_app::{App, Exit, Refusal, Said, shell_word};
+use superstep_app::{App, CustomOutput, Exit, Refusal, shell_word};
 
 const PLAN: &str = include_str!("../../examples/tasks/plan.md");
 const SCENARIO: &str = include_str!("../../examples/tasks/scenario.yaml");
@@ -30,7 +30,7 @@ pub(crate) struct DemoArgs {
 }
 
 /// Runs the demo, and returns where to look next.
-pub(crate) async fn demo(args: DemoArgs, app: fn() -> App) -> Result<Said, Refusal> {
+pub(crate) async fn demo(args: DemoArgs, app: fn() -> App) -> Result<CustomOutput, Refusal> {
     if args.json {
         let help = "`run tasks --json` prints a run as JSON";
         return Err(Refusal::new("`demo` prints only text, not JSON").help(help));
@@ -43,7 +43,7 @@ pub(crate) async fn demo(args: DemoArgs, app: fn() -> App) -> Result<Said, Refus
         say(&place.commits()?);
     }
     let folder = place.folder.display().to_string();
-    Ok(Said::new(place.next(exit), &json!({ "folder": folder, "thread": THREAD }))?.exit(exit))
+    Ok(CustomOutput::new(place.next(exit), &json!({ "folder": folder, "thread": THREAD }))?.exit(exit))
 }
 
 /// A new folder with a plan, a scenario, a repository and a store.

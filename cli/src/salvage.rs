@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use superstep::workspace::{SalvagedWork, Workspace, WorkspaceError};
-use superstep_app::{Exit, Refusal, Said, ThreadSummary};
+use superstep_app::{CustomOutput, Exit, Refusal, ThreadSummary};
 
 /// What `salvage` takes.
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct SalvageArgs {
 }
 
 /// Lists the work that was put aside in a thread, or brings some of it back.
-pub(crate) async fn salvage(args: SalvageArgs, found: ThreadSummary) -> Result<Said, Refusal> {
+pub(crate) async fn salvage(args: SalvageArgs, found: ThreadSummary) -> Result<CustomOutput, Refusal> {
     let folder = found.state["working_dir"].as_str().map(PathBuf::from);
     let folder = folder.ok_or_else(|| {
         Refusal::new(format!("thread `{}` of the graph `{}` has no repository", found.thread, found.graph))
@@ -31,19 +31,19 @@ pub(crate) async fn salvage(args: SalvageArgs, found: ThreadSummary) -> Result<S
         }
         None => {
             let all = workspace.salvaged_work(&found.thread).await.map_err(|error| refusal(&error))?;
-            Said::new(format_list(&all), &all)
+            CustomOutput::new(format_list(&all), &all)
         }
     }
 }
 
-async fn restore(workspace: &Workspace, reference: &str) -> Result<Said, Refusal> {
+async fn restore(workspace: &Workspace, reference: &str) -> Result<CustomOutput, Refusal> {
     let reset = workspace.restore(reference).await.map_err(|error| refusal(&error))?;
     let mut text: String = reset.written.iter().map(|file| format!("wrote {file}\n")).collect();
     text.extend(reset.removed.iter().map(|file| format!("removed {file}\n")));
     if text.is_empty() {
         text.push_str("the files are already the same\n");
     }
-    Said::new(text, &reset)
+    CustomOutput::new(text, &reset)
 }
 
 fn format_list(all: &[SalvagedWork]) -> String {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use superstep::drivers::DriverName;
-use superstep_app::{Exit, Instead, Refusal, Said};
+use superstep_app::{CustomOutput, Exit, Instead, Refusal};
 use superstep_workflows::task_based::{
-    ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError, ensure_programs,
+    ExecutionState, ExecutionStateUpdate, RunOutcome, RunStart, StartError, ensure_programs,
 };
 use superstep_workflows::{Overrides, Profile, ProfileError};
 
@@ -66,10 +66,10 @@ pub(crate) struct Tasks {
 }
 
 /// The error is a refusal, or the text of a dry run.
-type Given = Result<ExecutionStateUpdate, Box<dyn Error + Send + Sync>>;
+type InputResult = Result<ExecutionStateUpdate, Box<dyn Error + Send + Sync>>;
 
 /// Reads everything that can be wrong before anything is stored.
-pub(crate) fn input(args: Tasks, thread: Option<&str>) -> Given {
+pub(crate) fn input(args: Tasks, thread: Option<&str>) -> InputResult {
     start(args, None, (thread, false))
 }
 
@@ -85,19 +85,19 @@ pub(crate) struct PhasesArgs {
 }
 
 /// The same for `run phases`.
-pub(crate) fn phases_input(args: PhasesArgs, thread: Option<&str>) -> Given {
+pub(crate) fn phases_input(args: PhasesArgs, thread: Option<&str>) -> InputResult {
     start(args.tasks, args.max_parallel, (thread, true))
 }
 
-fn start(args: Tasks, max_parallel: Option<u32>, (thread, in_phases): (Option<&str>, bool)) -> Given {
+fn start(args: Tasks, max_parallel: Option<u32>, (thread, in_phases): (Option<&str>, bool)) -> InputResult {
     let Tasks { plan, issue, agents, max_task_reviews, branch, dry_run } = args;
     let allow_dirty = agents.allow_dirty;
     let profile = profile(agents, max_task_reviews, max_parallel)?;
     let thread = thread.map(str::to_owned);
-    let start = Start { plan, issue, profile, allow_dirty, branch, thread, in_phases };
+    let start = RunStart { plan, issue, profile, allow_dirty, branch, thread, in_phases };
     if dry_run {
         let dry = start.dry_run_blocking().map_err(|error| of_start(&error))?;
-        return Err(Instead(Said::new(dry.text(), &dry)?).into());
+        return Err(Instead(CustomOutput::new(dry.text(), &dry)?).into());
     }
     ensure_programs(&start.profile, &start.roles()).map_err(|error| of_start(&error))?;
     Ok(start.input_blocking().map_err(|error| of_start(&error))?)

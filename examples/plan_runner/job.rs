@@ -2,7 +2,7 @@
 //! task. Knows neither the command line nor the terminal.
 
 use superstep::nodes::{
-    ApprovePlan, Approved, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
+    ApprovalResult, ApprovePlan, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
 };
 use superstep::plan::{Decision, Plan, PlanError, TaskProgress};
 use superstep::prelude::*;
@@ -34,7 +34,7 @@ impl Job {
         Ok(ApprovePlan::of(self.plan.as_ref().ok_or("there is no plan to approve")?))
     }
 
-    fn decided(&self, approved: Approved) -> JobUpdate {
+    fn decided(&self, approved: ApprovalResult) -> JobUpdate {
         Self::update().decision(Some(approved.decision))
     }
 

@@ -60,10 +60,12 @@ pub use crate::graph::runner::resume::runner;
 #[doc(hidden)]
 pub use build::TestUtil;
 pub use build::{Child, CompileError, CompiledGraph, Edges, Lint, Persistence, Problem, RECURSION_LIMIT, StateGraph};
-pub use context::{Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, Verdict, Verified, WhatIf};
+pub use context::{
+    Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, VerifyReport, VerifyVerdict, WhatIf,
+};
 pub use diff::{Change, ChannelDiff, Diff, DiffQuestion, Edit, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
 pub use document::{
-    ChannelSpec, EdgeSpec, GraphSpec, GraphSpecProblem, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError,
+    ChannelSpec, EdgeSpec, GraphSpec, GraphSpecError, GraphSpecProblem, NodeSpec, OneOrMany, Registry, RouterSpec,
 };
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use host::{AnyGraph, AnyThread, Graphs, OwnContext};
@@ -88,15 +90,15 @@ pub use state::Prefix;
 pub use state::{
     AnyState, ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError,
     IntoItems, IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, Overwrite, Payload, Put,
-    SchemaError, State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
+    SchemaError, State, Storage, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
 };
 pub use subgraph::{CallError, MappedChild};
 pub use thread::{
     History, Outcome, Questions, Request, Rest, RunStream, STATE_LIMIT, StateUpdate, Status, StatusKind, Thread,
-    ThreadFilter, ThreadInfo, ThreadPage, Updated,
+    ThreadFilter, ThreadInfo, ThreadPage, UpdateReport,
 };
 pub use view::{
     AnyChild, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect, JournalEntry,
-    JournalKind, JournalMessage, JournalQuestion, JournalRun, Mode, Nested, Snapshot, StateSnapshot, TaskJournal,
-    TaskSnapshot, TaskView, View,
+    JournalKind, JournalMessage, JournalQuestion, JournalRun, Mode, NestedSnapshot, Snapshot, StateSnapshot,
+    TaskJournal, TaskSnapshot, TaskView, View,
 };

@@ -28,7 +28,7 @@ use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
-use crate::graph::view::{AnyChild, Face, Inner, Left, NestedRead, Outline, ReplayListener, Seen, Snapshot};
+use crate::graph::view::{AnyChild, ChildOutput, Face, Inner, NestedRead, Outline, ReadMode, ReplayListener, Snapshot};
 
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
     /// Makes the graph a subgraph of a graph over another state: `enter` returns the child's input from the parent's
@@ -62,7 +62,7 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
         Arc::new(SubgraphNode {
             child: self,
             enter: |state: Arc<S>, ctx: &TaskCtx| take_or_copy(AnyState::of(state), ctx),
-            leave: |left: Left| left.delta,
+            leave: |left: ChildOutput| left.delta,
             mode: StateMode::Shared,
             parent: PhantomData::<fn(S)>,
         })
@@ -104,7 +104,7 @@ where
         Arc::new(SubgraphNode {
             child: self.child,
             enter: move |state: Arc<S>, _: &TaskCtx| ChildInput::Input(enter(&state).into().into()),
-            leave: move |left: Left| leave(left.state.of_type()).into().into(),
+            leave: move |left: ChildOutput| leave(left.state.of_type()).into().into(),
             mode: StateMode::Mapped,
             parent: PhantomData::<fn(S)>,
         })
@@ -128,7 +128,7 @@ where
     M: NodeId,
     C: Send + Sync + 'static,
     In: Fn(Arc<S>, &TaskCtx) -> ChildInput + Send + Sync + 'static,
-    Out: Fn(Left) -> AnyWrites + Send + Sync + 'static,
+    Out: Fn(ChildOutput) -> AnyWrites + Send + Sync + 'static,
 {
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, NodeResult<S, N>> {
         let ended = Node::<S, N, C>::begin(self, state, ctx);
@@ -230,7 +230,7 @@ fn run_child<'a>(
     begin: Box<dyn FnOnce() -> ChildInput + Send + 'a>,
     mode: StateMode,
     ctx: &'a Arc<TaskCtx>,
-) -> Boxed<'a, Result<Left, CallError>> {
+) -> Boxed<'a, Result<ChildOutput, CallError>> {
     Box::pin(async move {
         if let Some(scope) = ctx.effect_scope() {
             let (node, key) = (Arc::clone(&ctx.facts.name), scope.key().to_owned());
@@ -304,7 +304,7 @@ fn raise(ctx: &Arc<TaskCtx>, error: RunError) -> CallError {
     CallError::Failed(Box::new(error))
 }
 
-fn leave(child: &GraphCore, run: &mut Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
+fn leave(child: &GraphCore, run: &mut Run, ctx: &Arc<TaskCtx>, call: u32) -> ChildOutput {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
         ctx.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
         recorder.keep_child_end(&run.scope.path);
@@ -322,7 +322,7 @@ fn leave(child: &GraphCore, run: &mut Run, ctx: &Arc<TaskCtx>, call: u32) -> Lef
     let delta = delta.map(|delta| delta.finish(&child.table.schema, &run.pos.state)).unwrap_or_default();
     run.return_state();
     let last = std::mem::replace(&mut run.pos.state, AnyState::nothing());
-    Left { state: run.child.last_shown.take().unwrap_or(last), delta, shown: run.child.has_shown }
+    ChildOutput { state: run.child.last_shown.take().unwrap_or(last), delta, shown: run.child.has_shown }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
@@ -406,7 +406,7 @@ impl Inner for GraphChild {
         reader: &'a Reader,
         at: CheckpointId,
     ) -> BoxFuture<'a, Result<Vec<Incompatibility>, RunError>> {
-        Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
+        Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, ReadMode::Now, false).await?.misfits) })
     }
 
     fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<NestedRead, RunError>> {

@@ -86,22 +86,22 @@ impl Activity<'_> {
 #[serde(rename_all = "snake_case")]
 pub enum PhaseEvent {
     /// The first attempt at a phase starts.
-    PhaseStarted(Place),
+    PhaseStarted(EventPlace),
     /// The work of a phase is on the run's branch.
-    PhaseCompleted(Place),
+    PhaseCompleted(EventPlace),
     /// A further attempt at a phase starts.
-    PhaseRetry(Place),
+    PhaseRetry(EventPlace),
     /// A subtask starts.
-    SubtaskStarted(Place),
+    SubtaskStarted(EventPlace),
     /// A subtask is done.
-    SubtaskCompleted(Place),
+    SubtaskCompleted(EventPlace),
     /// A subtask failed, or was cancelled.
-    SubtaskFailed(Place),
+    SubtaskFailed(EventPlace),
 }
 
 /// Phase, subtask and attempt of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct EventPlace {
     /// The index of the phase, from 0.
     pub phase_index: u32,
     /// The id of the subtask; none: the event is about the phase.
@@ -120,7 +120,7 @@ pub struct Place {
 }
 
 impl PhaseEvent {
-    fn place(&mut self) -> &mut Place {
+    fn place(&mut self) -> &mut EventPlace {
         match self {
             Self::PhaseStarted(place)
             | Self::PhaseCompleted(place)

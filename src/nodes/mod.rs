@@ -59,30 +59,30 @@ mod step;
 mod verify;
 
 pub use agent::{
-    AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, Answer, BudgetShare, Crew, CutOff, CutReason, Developed,
-    DeveloperJob, GivenUp, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, Verdict, developer, parse_submission,
-    resolve_texts, reviewer,
+    AgentAnswer, AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, BudgetShare, Crew, CutOff, CutReason,
+    DevelopResult, DeveloperJob, GivenUp, ReviewResult, ReviewVerdict, ReviewerJob, Submit, Turn, TurnTask, Turned,
+    developer, parse_submission, resolve_texts, reviewer,
 };
 pub use ask::{
     AfterBudget, AfterGivingUp, AfterHalt, AfterMissingReview, AfterMove, AfterRefusal, AgentQuestion, AgentReply,
     ApprovePlan, BranchMoved, BudgetReached, DecideTask, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
     RaisedLimits, ReviewUnavailable, Salvage, SessionRefused, TaskGivenUp, TaskToApprove, WrittenOverride,
 };
-pub use events::{Notes, PhaseEvent, Place};
+pub use events::{EventPlace, Notes, PhaseEvent};
 pub use git::{
-    Advance, Base, CommitJob, CommitTarget, DIFF_LIMIT, FinishJob, FinishedTask, Folder, KeptAttempt, KeptFiles,
-    LeftFiles, Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, Traces, commit_task, keep_objects,
+    Advance, Base, CommitJob, CommitTarget, CommittedWork, DIFF_LIMIT, FinishJob, FinishedTask, Folder, KeptAttempt,
+    KeptFiles, LeftFiles, RecordJob, RecordResult, SnapshotJob, TakenSnapshot, Traces, commit_task, keep_objects,
     release_objects, sweep_objects, tampering_message,
 };
 pub use job::{Context, Job, MakeUpdate, ReadJob, node};
 pub use plan::{
-    AdoptedPlan, ApprovalJob, Approved, ArchitectJob, Architected, AskJob, AskReason, BeginPhaseJob, BeginTaskJob,
-    BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask, EndedSubtask,
-    FinalizeJob, Finalized, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, IntegrationResult,
-    JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases, PrepareJob, Prepared,
-    Reply, RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Worktree,
-    WorktreeJob, WorktreeProblem, architect, finalize, halt, human_approval, plan_validator, prepare_workspace,
-    restore_worktree,
+    AdoptedPlan, ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, AskJob, AskReason, BeginPhaseJob,
+    BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask,
+    EndedSubtask, FinalizeJob, FinalizeResult, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob,
+    IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases,
+    PrepareJob, PreparedRepository, QuestionReply, RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt,
+    SplitTask, Turnstile, Worktree, WorktreeJob, WorktreeProblem, architect, finalize, halt, human_approval,
+    plan_validator, prepare_workspace, restore_worktree,
 };
 pub use prompts::{
     Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Feedback, Prompt, PromptDiff, ReviewedWork, Section,
@@ -91,6 +91,6 @@ pub use prompts::{
 pub use siblings::Siblings;
 pub use step::{CommandError, CommandOutput, ShellCommand, next_task_node, run_command};
 pub use verify::{
-    Check, PlannedVerifier, RunVerifier, Verified, VerifierHost, VerifierRun, VerifyJob, plan_verifier, run_verifier,
-    verify,
+    Check, PlannedVerifier, RunVerifier, VerifierHost, VerifierRun, VerifyJob, VerifyResult, plan_verifier,
+    run_verifier, verify,
 };

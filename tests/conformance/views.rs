@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::Source;
-use superstep::graph::{Nested, StateSnapshot, TaskSnapshot, View};
+use superstep::graph::{NestedSnapshot, StateSnapshot, TaskSnapshot, View};
 
 use crate::build::World;
 use crate::outcome::{Question, Snapshot, TaskView};
@@ -44,7 +44,7 @@ pub(crate) fn snapshot<S: CaseState>(
     })
 }
 
-fn nested(names: CaseNames<'_>, at: &[String], found: Nested) -> Snapshot {
+fn nested(names: CaseNames<'_>, at: &[String], found: NestedSnapshot) -> Snapshot {
     let interrupts = found.questions().cloned().collect::<Vec<_>>();
     Snapshot {
         values: names.state(at, found.values.json()),

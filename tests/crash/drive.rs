@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, Source};
 use superstep::graph::{
-    Answer, DataState, Durability, EventKind, MemoryCache, Mode, Name, Nested, NodeCache, Question, Request, RunError,
-    StateSnapshot, Thread,
+    Answer, DataState, Durability, EventKind, MemoryCache, Mode, Name, NestedSnapshot, NodeCache, Question, Request,
+    RunError, StateSnapshot, Thread,
 };
 
 use crate::bodies::{HANDLED, Journal};
@@ -164,7 +164,7 @@ pub(crate) fn logged(values: &Value) -> BTreeSet<String> {
     log.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn add_nested(inside: &Nested, tasks: &mut BTreeSet<String>) {
+fn add_nested(inside: &NestedSnapshot, tasks: &mut BTreeSet<String>) {
     tasks.extend(logged(&inside.values.json()));
     for deeper in inside.tasks.iter().filter_map(|task| task.state.as_deref()) {
         add_nested(deeper, tasks);

@@ -9,8 +9,8 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{
-    AgentEvent, AgentRequest, CliAgent, Driver, DriverError, DriverExt, ErrorClass, Finished, Session, SessionRef,
-    SessionStore, Shell, Status, SubmitTool,
+    AgentEvent, AgentRequest, CliAgent, Driver, DriverError, DriverErrorClass, DriverExt, Finished, Session,
+    SessionRef, SessionStore, Shell, SubmitTool, TurnStatus,
 };
 use superstep::nodes::Submit;
 use superstep::plan::{FinalReview, PlanProposal, Review, WorkReport};
@@ -377,7 +377,7 @@ async fn a_turn_that_ended_has_ended_even_if_it_cannot_be_stored() {
     fs::write(stage.path().join("kept"), "no folder").unwrap();
     let agent = stage.claude().with_store(SessionStore::new(stage.path().join("kept")));
     let (events, finished) = run(agent, AgentRequest { turn: "t".into(), ..stage.request() }).await;
-    assert_eq!(finished.unwrap().status, Status::Done);
+    assert_eq!(finished.unwrap().status, TurnStatus::Done);
     assert!(events.last().unwrap().contains("should this process be killed now"), "{events:?}");
 }
 
@@ -387,64 +387,72 @@ async fn a_turn_that_ended_has_ended_even_if_it_cannot_be_stored() {
 #[case::codex_lost(
     true,
     "echo 'Error: thread/resume: thread/resume failed: no rollout found for thread id x (code -32600)\n\nStack backtrace:\n   0: <unknown>' >&2; exit 1",
-    ErrorClass::SessionLost
+    DriverErrorClass::SessionLost
 )]
-#[case::claude_lost(false, r#"echo '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"x","total_cost_usd":0,"errors":["No conversation found with session ID: x"]}'; exit 1"#, ErrorClass::SessionLost)]
+#[case::claude_lost(false, r#"echo '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"x","total_cost_usd":0,"errors":["No conversation found with session ID: x"]}'; exit 1"#, DriverErrorClass::SessionLost)]
 #[case::claude_logged_out(false, r#"echo '{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"Not logged in · Please run /login"}]},"parent_tool_use_id":null,"error":"authentication_failed"}
-{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"Not logged in · Please run /login"}'; exit 1"#, ErrorClass::Auth)]
-#[case::claude_limited(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"API Error: slow down"}'"#, ErrorClass::RateLimited)]
-#[case::claude_overloaded(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"API Error: Overloaded"}'"#, ErrorClass::Transient)]
+{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"Not logged in · Please run /login"}'; exit 1"#, DriverErrorClass::Auth)]
+#[case::claude_limited(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"API Error: slow down"}'"#, DriverErrorClass::RateLimited)]
+#[case::claude_overloaded(false, r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"API Error: Overloaded"}'"#, DriverErrorClass::Transient)]
 #[case::claude_shapeless(
     false,
     r#"echo '{"type":"result","subtype":"error_max_structured_output_retries","is_error":true}'"#,
-    ErrorClass::Content
+    DriverErrorClass::Content
 )]
 #[case::codex_failed(
     true,
     r#"echo '{"type":"turn.failed","error":{"message":"stream disconnected before completion"}}'"#,
-    ErrorClass::Transient
+    DriverErrorClass::Transient
 )]
 #[case::codex_limited(
     true,
     r#"echo '{"type":"turn.failed","error":{"message":"Rate limit reached. Please try again in 12s."}}'"#,
-    ErrorClass::RateLimited
+    DriverErrorClass::RateLimited
 )]
 #[case::codex_logged_out(
     true,
     r#"echo '{"type":"error","message":"unexpected status 401 Unauthorized"}'; exit 1"#,
-    ErrorClass::Auth
+    DriverErrorClass::Auth
 )]
-#[case::codex_old(true, "echo \"error: unexpected argument '--output-schema' found\" >&2; exit 2", ErrorClass::Fatal)]
+#[case::codex_old(
+    true,
+    "echo \"error: unexpected argument '--output-schema' found\" >&2; exit 2",
+    DriverErrorClass::Fatal
+)]
 #[case::codex_lacks_a_variable(
     true,
     r#"echo '{"type":"turn.failed","error":{"message":"Missing environment variable: `MY_PROVIDER_KEY`. Check it."}}'"#,
-    ErrorClass::Fatal
+    DriverErrorClass::Fatal
 )]
-#[case::codex_lacks_a_provider(true, "echo 'Error: Model provider `mine` not found' >&2; exit 1", ErrorClass::Fatal)]
+#[case::codex_lacks_a_provider(
+    true,
+    "echo 'Error: Model provider `mine` not found' >&2; exit 1",
+    DriverErrorClass::Fatal
+)]
 #[case::codex_panics(
     true,
     "echo 'thread main panicked\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace' >&2; exit 101",
-    ErrorClass::Transient
+    DriverErrorClass::Transient
 )]
 #[case::claude_with_a_bad_key(
     false,
     r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"Invalid API key · Please run /login"}'; exit 1"#,
-    ErrorClass::Auth
+    DriverErrorClass::Auth
 )]
 #[case::claude_expired(
     false,
     r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"API Error: OAuth token has expired."}'; exit 1"#,
-    ErrorClass::Auth
+    DriverErrorClass::Auth
 )]
 #[case::claude_with_an_unknown_model(
     false,
     r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":404,"result":"There is an issue with the selected model (x). It may not exist or you may not have access to it."}'; exit 1"#,
-    ErrorClass::Fatal
+    DriverErrorClass::Fatal
 )]
-#[case::silent(true, "exit 0", ErrorClass::Transient)]
-#[case::a_signal(false, "kill -KILL $$", ErrorClass::Transient)]
+#[case::silent(true, "exit 0", DriverErrorClass::Transient)]
+#[case::a_signal(false, "kill -KILL $$", DriverErrorClass::Transient)]
 #[tokio::test]
-async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[case] class: ErrorClass) {
+async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[case] class: DriverErrorClass) {
     let stage = Stage::with(body);
     let driver = if codex { stage.codex() } else { stage.claude() };
     let error = run(driver, resume(stage.request(), "x")).await.1.unwrap_err();
@@ -495,7 +503,7 @@ async fn a_session_rejected_by_the_server_is_distinguished_from_other_failures(
         let driver = if codex { stage.codex() } else { stage.claude() };
         let request = if is_resumed { resume(stage.request(), "x") } else { stage.request() };
         let error = run(driver, request).await.1.unwrap_err();
-        assert_eq!((error.refusal, error.class == ErrorClass::Content), (refused, refused), "{error}");
+        assert_eq!((error.refusal, error.class == DriverErrorClass::Content), (refused, refused), "{error}");
     }
 }
 
@@ -512,7 +520,7 @@ exit 1"#;
     codex ended with code 1 and without a result: Error: request with Bearer [redacted] and [redacted] refused
     half of it, [redacted]
     ");
-    assert_eq!(error.class, ErrorClass::Transient);
+    assert_eq!(error.class, DriverErrorClass::Transient);
 }
 
 #[tokio::test]
@@ -520,7 +528,7 @@ async fn a_giant_line_is_skipped() {
     let stage = Stage::with(&format!("head -c 9000000 /dev/zero | tr '\\0' x; echo\n{CLAUDE}"));
     let (events, finished) = run(stage.claude(), stage.request()).await;
     assert_eq!(events[0], r#"{"notice":"a message of 9000000 bytes was left out"}"#);
-    assert_eq!(finished.unwrap().status, Status::Done);
+    assert_eq!(finished.unwrap().status, TurnStatus::Done);
 }
 
 #[tokio::test]
@@ -533,21 +541,24 @@ async fn the_error_for_a_missing_program_tells_how_to_install_it() {
     ");
     let request = AgentRequest { directory: "/no/such/folder".into(), ..stage.request() };
     let nowhere = run(stage.claude(), request).await.1.unwrap_err();
-    assert_eq!((nowhere.class, nowhere.message.as_str()), (ErrorClass::Fatal, "there is no folder /no/such/folder"));
+    assert_eq!(
+        (nowhere.class, nowhere.message.as_str()),
+        (DriverErrorClass::Fatal, "there is no folder /no/such/folder")
+    );
 }
 
 #[rstest]
-#[case::requests(r#"{"type":"result","subtype":"error_max_turns","is_error":true,"session_id":"c","errors":["Reached maximum number of turns (2)"]}"#, Status::TurnLimit)]
+#[case::requests(r#"{"type":"result","subtype":"error_max_turns","is_error":true,"session_id":"c","errors":["Reached maximum number of turns (2)"]}"#, TurnStatus::TurnLimit)]
 #[case::cost(
     r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"session_id":"c"}"#,
-    Status::CostLimit
+    TurnStatus::CostLimit
 )]
 #[case::tokens(
     r#"{"type":"assistant","message":{"id":"1","content":[],"usage":{"input_tokens":101}}}"#,
-    Status::TokenLimit
+    TurnStatus::TokenLimit
 )]
 #[tokio::test]
-async fn limits_end_a_turn(#[case] line: &str, #[case] status: Status) {
+async fn limits_end_a_turn(#[case] line: &str, #[case] status: TurnStatus) {
     let stage = Stage::with(&format!("echo '{line}'; sleep 600"));
     let mut request = stage.request();
     request.limits.tokens = Some(100);
@@ -555,11 +566,11 @@ async fn limits_end_a_turn(#[case] line: &str, #[case] status: Status) {
 }
 
 #[rstest]
-#[case::cancelled(ErrorClass::Cancelled, "codex: cancelled")]
-#[case::out_of_time(ErrorClass::Budget, "codex: its time is up")]
-#[case::silent(ErrorClass::Budget, "codex: it wrote nothing for 200ms")]
+#[case::cancelled(DriverErrorClass::Cancelled, "codex: cancelled")]
+#[case::out_of_time(DriverErrorClass::Budget, "codex: its time is up")]
+#[case::silent(DriverErrorClass::Budget, "codex: it wrote nothing for 200ms")]
 #[tokio::test]
-async fn a_hanging_turn_is_killed_with_its_children(#[case] class: ErrorClass, #[case] message: &str) {
+async fn a_hanging_turn_is_killed_with_its_children(#[case] class: DriverErrorClass, #[case] message: &str) {
     let hangs = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) &
 echo '{\"type\":\"item.completed\",\"item\":{\"id\":\"1\",\"type\":\"agent_message\",\"text\":\"I begin.\"}}'
 wait; sleep 600";
@@ -574,7 +585,7 @@ wait; sleep 600";
     let cancel = request.cancel.clone();
     let turn = tokio::spawn(run(stage.codex(), request));
     let pipe = alive.opened().await;
-    if class == ErrorClass::Cancelled {
+    if class == DriverErrorClass::Cancelled {
         cancel.cancel();
     }
     let error = turn.await.unwrap().1.unwrap_err();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverExt, ErrorClass, Finished, Ledger,
-    LimitsAnswer, Metered, Price, RunLimits, Session, SessionRef, Status, Usage, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, DriverExt, Finished,
+    Ledger, LimitsAnswer, Metered, Price, RunLimits, Session, SessionRef, TurnStatus, Usage, events,
 };
 
 /// An agent that calls its model for ever, 100 tokens each time, and ignores its limits.
@@ -35,7 +35,7 @@ impl Driver for Greedy {
                 tell.send(AgentEvent::Usage(usage)).await;
                 tell.send(AgentEvent::Text("so".into())).await;
             }
-            Ok(Finished { status: Status::Done, text: "done".into(), submitted: None, session: None, usage })
+            Ok(Finished { status: TurnStatus::Done, text: "done".into(), submitted: None, session: None, usage })
         })
     }
 }
@@ -50,14 +50,14 @@ async fn run(driver: &impl Driver, turn: &str, limit: Option<u64>) -> Result<Fin
 async fn a_token_limit_holds_for_a_driver_that_ignores_limits() {
     let driver = Metered::new(Greedy { requests: u64::MAX }, Ledger::new());
     let finished = run(&driver, "t", Some(250)).await.unwrap();
-    assert_eq!((finished.status, finished.usage.tokens()), (Status::TokenLimit, 300));
+    assert_eq!((finished.status, finished.usage.tokens()), (TurnStatus::TokenLimit, 300));
     assert_eq!(finished.session.unwrap().id, "s", "it can be gone on with");
 }
 
 #[tokio::test]
 async fn a_turn_that_ends_at_its_limit_is_done() {
     let driver = Metered::new(Greedy { requests: 3 }, Ledger::new());
-    assert_eq!(run(&driver, "t", Some(300)).await.unwrap().status, Status::Done);
+    assert_eq!(run(&driver, "t", Some(300)).await.unwrap().status, TurnStatus::Done);
 }
 
 #[rstest]
@@ -84,7 +84,7 @@ async fn a_ledger_in_a_file_counts_earlier_spending() {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{text}{{\"turn\":{{\"turn\":\"on")).unwrap(); // a power cut in a line
     let cut = run(&metered(u64::MAX), "two", None).await.unwrap_err();
-    assert_eq!(cut.class, ErrorClass::Budget);
+    assert_eq!(cut.class, DriverErrorClass::Budget);
     let ledger = Ledger::open(&file).unwrap().limits(limits);
     assert_eq!((ledger.account().spent.tokens(), ledger.account().reached_limits()), (600, vec!["tokens"]));
     let refused = run(&metered(1), "two", None).await.unwrap_err();
@@ -154,7 +154,7 @@ async fn the_time_limit_of_a_run_ends_a_turn() {
     let limits = RunLimits { wall: Some(Duration::from_secs(60)), ..RunLimits::default() };
     let ledger = Ledger::new().limits(limits);
     let error = run(&Metered::new(Silent, ledger.clone()), "t", None).await.unwrap_err();
-    assert_eq!((error.class, ledger.account().reached_limits()), (ErrorClass::Budget, vec!["wall"]));
+    assert_eq!((error.class, ledger.account().reached_limits()), (DriverErrorClass::Budget, vec!["wall"]));
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("ledger");
     run(&Metered::new(Silent, Ledger::open(&file).unwrap().limits(limits)), "t", None).await.unwrap_err();

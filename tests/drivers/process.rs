@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::process::{Environment, Output, OutputItem, Program, Redactor, Running, Stopped, Watch};
+use superstep::process::{Environment, Output, OutputItem, Program, Redactor, Running, StopReason, Watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -92,7 +92,7 @@ async fn a_stopped_program_is_killed_with_its_children(#[case] limit: fn(&mut Wa
 
     let mut watch = watch();
     limit(&mut watch);
-    let stopped: Stopped = running.next(&watch).await.unwrap_err();
+    let stopped: StopReason = running.next(&watch).await.unwrap_err();
     assert_eq!(stopped.to_string(), message);
     let exit = running.end(Duration::ZERO, SHORT).await.unwrap();
     assert_eq!(exit.code, None);

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde_json::json;
 use superstep::drivers::{
-    AgentRequest, CliAgent, DriverError, DriverExt, ErrorClass, Finished, Session, SessionRef, Shell, SubmitTool,
+    AgentRequest, CliAgent, DriverError, DriverErrorClass, DriverExt, Finished, Session, SessionRef, Shell, SubmitTool,
 };
 
 fn server() -> String {
@@ -58,7 +58,7 @@ async fn works(agent: CliAgent, name: &str) {
 
     let unknown = SessionRef { id: "11111111-2222-4333-8444-555555555555".into(), turn: String::new() };
     request.session = Session::Resume(unknown);
-    assert_eq!(finish(&agent, request).await.unwrap_err().class, ErrorClass::SessionLost);
+    assert_eq!(finish(&agent, request).await.unwrap_err().class, DriverErrorClass::SessionLost);
 }
 
 #[tokio::test]

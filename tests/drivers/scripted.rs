@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::{
-    AgentEvent, AgentRequest, Driver, DriverError, DriverExt, ErrorClass, Finished, Scripted, Session, Status,
-    SubmitTool,
+    AgentEvent, AgentRequest, Driver, DriverError, DriverErrorClass, DriverExt, Finished, Scripted, Session,
+    SubmitTool, TurnStatus,
 };
 
 fn request(role: &str, folder: &Path) -> AgentRequest {
@@ -65,7 +65,7 @@ async fn the_documented_example_plays() {
     assert_eq!(second.session.unwrap().id, first.session.unwrap().id);
 
     let limited = finish(&driver, at(request("developer", folder), "2", 1)).await.unwrap_err();
-    assert_eq!((limited.class, limited.retry_after), (ErrorClass::RateLimited, Some(Duration::from_secs(2))));
+    assert_eq!((limited.class, limited.retry_after), (DriverErrorClass::RateLimited, Some(Duration::from_secs(2))));
     finish(&driver, at(request("developer", folder), "2", 1)).await.unwrap();
     assert_eq!(fs::read_to_string(folder.join("data/tides.txt")).unwrap(), "high 06:12\nlow 12:25\n");
     assert!(!folder.join("src/tides.txt").exists());
@@ -115,7 +115,7 @@ turns:
 - {role: developer, steps: [say: turn 4]}
 ";
 
-async fn run(driver: &Scripted, key: &str) -> Result<String, ErrorClass> {
+async fn run(driver: &Scripted, key: &str) -> Result<String, DriverErrorClass> {
     let mut request = request("developer", Path::new("."));
     (request.turn, request.place.run) = (key.into(), "run".into());
     finish(driver, request).await.map(|finished| finished.text).map_err(|error| error.class)
@@ -132,9 +132,9 @@ async fn turns_are_chosen_in_order_and_as_often_as_they_declare(#[case] logged: 
     for (key, text) in [("a", 1), ("b", 2), ("c", 2)] {
         assert_eq!(run(&driver, key).await, Ok(turn(text)));
     }
-    assert_eq!(run(&driver, "d").await, Err(ErrorClass::Transient));
+    assert_eq!(run(&driver, "d").await, Err(DriverErrorClass::Transient));
     assert_eq!(run(&driver, "d").await, Ok(turn(4)), "a turn that failed has ended");
-    assert_eq!(run(&driver, "e").await, Err(ErrorClass::Fatal));
+    assert_eq!(run(&driver, "e").await, Err(DriverErrorClass::Fatal));
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn another_process_continues_the_count_and_finds_ended_turns() {
     let open = || Scripted::parse("s.yaml", NUMBERED).unwrap().logged_in(place.path());
     assert_eq!(run(&open(), "a").await, Ok(turn(1)));
     let ended = open().finished_turn(None, "a").await.unwrap().unwrap();
-    assert_eq!((ended.text, ended.status), (turn(1), Status::Done));
+    assert_eq!((ended.text, ended.status), (turn(1), TurnStatus::Done));
     assert_eq!(open().finished_turn(None, "b").await, Ok(None));
     assert_eq!(run(&open(), "b").await, Ok(turn(2)));
 
@@ -186,7 +186,7 @@ turns:
         assert_eq!(fs::read_to_string(place.path().join("b.txt")).unwrap(), "one and two\n");
         if cancelled {
             cancel.cancel();
-            assert_eq!(events.next().await.unwrap().unwrap_err().class, ErrorClass::Cancelled);
+            assert_eq!(events.next().await.unwrap().unwrap_err().class, DriverErrorClass::Cancelled);
         }
     }
     let other = at(request("developer", place.path()), "1", 2);
@@ -217,7 +217,7 @@ turns:
 async fn a_hanging_turn_ends_at_its_time_limit() {
     let driver = Scripted::parse("s.yaml", "turns: [{steps: [say: begun, hang]}]").unwrap();
     let error = finish(&driver, request("developer", Path::new("."))).await.unwrap_err();
-    assert_eq!((error.class, error.transcript.as_str()), (ErrorClass::Budget, "begun\n"));
+    assert_eq!((error.class, error.transcript.as_str()), (DriverErrorClass::Budget, "begun\n"));
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn a_turn_ends_at_its_limit_of_tokens() {
     let mut request = request("developer", Path::new("."));
     request.limits.tokens = Some(10);
     let finished = finish(&driver, request).await.unwrap();
-    assert_eq!((finished.status, finished.submitted, finished.text.as_str()), (Status::TokenLimit, None, ""));
+    assert_eq!((finished.status, finished.submitted, finished.text.as_str()), (TurnStatus::TokenLimit, None, ""));
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn a_session_of_another_driver_is_lost() {
     let driver = Scripted::parse("s.yaml", "turns: [{steps: []}]").unwrap();
     let mut request = request("developer", Path::new("."));
     request.session = Session::Resume(superstep::drivers::SessionRef { id: "x".into(), turn: String::new() });
-    assert_eq!(finish(&driver, request).await.unwrap_err().class, ErrorClass::SessionLost);
+    assert_eq!(finish(&driver, request).await.unwrap_err().class, DriverErrorClass::SessionLost);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use rstest::rstest;
 use superstep::drivers::{
-    AgentEvent, AgentRequest, Budget, Driver, DriverError, DriverExt, ErrorClass, Finished, Ledger, Recording,
-    Redacted, Replaying, Retry, Scripted, Session, Status, Usage,
+    AgentEvent, AgentRequest, BudgetedDriver, Driver, DriverError, DriverErrorClass, DriverExt, Finished, Ledger,
+    Recording, Redacted, Replaying, Retry, Scripted, Session, TurnStatus, Usage,
 };
 use superstep::process::Redactor;
 use tokio::time::Instant;
@@ -65,7 +65,7 @@ async fn a_turn_requested_again_under_its_key_is_replayed_again() {
     assert_eq!(run(&replaying, keyed()).await, recorded);
     assert_eq!(run(&replaying, keyed()).await, recorded);
     assert_eq!(replaying.finished_turn(None, "key").await.unwrap().unwrap(), recorded.1.unwrap());
-    assert_eq!(run(&replaying, request("one")).await.1.unwrap_err().class, ErrorClass::Fatal);
+    assert_eq!(run(&replaying, request("one")).await.1.unwrap_err().class, DriverErrorClass::Fatal);
 }
 
 #[tokio::test]
@@ -128,34 +128,34 @@ async fn transient_errors_are_retried() {
 }
 
 #[rstest]
-#[case::always_transient("- {times: always, steps: [fail: {class: transient}]}", ErrorClass::Transient, 4)]
+#[case::always_transient("- {times: always, steps: [fail: {class: transient}]}", DriverErrorClass::Transient, 4)]
 #[case::too_long(
     "- {times: always, steps: [fail: {class: rate_limited, retry_after: 61s}]}",
-    ErrorClass::RateLimited,
+    DriverErrorClass::RateLimited,
     1
 )]
 #[case::too_often(
     "- {times: always, steps: [fail: {class: rate_limited, retry_after: 25s}]}",
-    ErrorClass::RateLimited,
+    DriverErrorClass::RateLimited,
     3
 )]
 #[case::busy_too_long(
     "- {times: always, steps: [fail: {class: transient, retry_after: 61s}]}",
-    ErrorClass::Transient,
+    DriverErrorClass::Transient,
     1
 )]
 #[case::busy_too_often(
     "- {times: always, steps: [fail: {class: transient, retry_after: 25s}]}",
-    ErrorClass::Transient,
+    DriverErrorClass::Transient,
     3
 )]
-#[case::content("- {times: always, steps: [fail: {class: content}]}", ErrorClass::Content, 1)]
-#[case::auth("- {times: always, steps: [fail: {class: auth}]}", ErrorClass::Auth, 1)]
-#[case::budget("- {times: always, steps: [fail: {class: budget}]}", ErrorClass::Budget, 1)]
-#[case::lost("- {times: always, steps: [fail: {class: session_lost}]}", ErrorClass::SessionLost, 1)]
-#[case::fatal("- {times: always, steps: [fail: {class: fatal}]}", ErrorClass::Fatal, 1)]
+#[case::content("- {times: always, steps: [fail: {class: content}]}", DriverErrorClass::Content, 1)]
+#[case::auth("- {times: always, steps: [fail: {class: auth}]}", DriverErrorClass::Auth, 1)]
+#[case::budget("- {times: always, steps: [fail: {class: budget}]}", DriverErrorClass::Budget, 1)]
+#[case::lost("- {times: always, steps: [fail: {class: session_lost}]}", DriverErrorClass::SessionLost, 1)]
+#[case::fatal("- {times: always, steps: [fail: {class: fatal}]}", DriverErrorClass::Fatal, 1)]
 #[tokio::test(start_paused = true)]
-async fn persistent_errors_are_returned(#[case] turns: &str, #[case] class: ErrorClass, #[case] times: usize) {
+async fn persistent_errors_are_returned(#[case] turns: &str, #[case] class: DriverErrorClass, #[case] times: usize) {
     let (events, finished) = run(&Retry::new(scripted(turns)), request("do")).await;
     let error = finished.unwrap_err();
     let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
@@ -178,7 +178,7 @@ async fn a_rate_limit_without_a_time_backs_off_up_to_a_minute() {
     let start = Instant::now();
     let limited = "- {times: always, steps: [fail: {class: rate_limited}]}";
     let (events, finished) = run(&Retry::new(scripted(limited)), request("do")).await;
-    assert_eq!(finished.unwrap_err().class, ErrorClass::RateLimited);
+    assert_eq!(finished.unwrap_err().class, DriverErrorClass::RateLimited);
     assert_eq!(start.elapsed().as_secs(), 60);
     let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
     assert!((7..=10).contains(&tries), "{tries}");
@@ -225,7 +225,7 @@ async fn a_wait_ends_when_it_is_cancelled() {
             cancel.cancel();
         }
     });
-    assert_eq!(finished.await.unwrap_err().class, ErrorClass::Cancelled);
+    assert_eq!(finished.await.unwrap_err().class, DriverErrorClass::Cancelled);
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
@@ -236,13 +236,14 @@ const COSTLY: &str = "- {times: always, steps: [usage: {input: 40, cost: 0.5}, s
 #[tokio::test]
 async fn turns_share_a_budget() {
     let ledger = Ledger::new().tokens(150);
-    let (one, other) = (Budget::new(scripted(COSTLY), ledger.clone()), Budget::new(scripted(COSTLY), ledger.clone()));
+    let (one, other) =
+        (BudgetedDriver::new(scripted(COSTLY), ledger.clone()), BudgetedDriver::new(scripted(COSTLY), ledger.clone()));
     run(&one, request("do")).await.1.unwrap();
     run(&other, request("do")).await.1.unwrap();
     assert_eq!((ledger.finished_usage().tokens(), ledger.remaining().tokens), (120, Some(30)));
 
     let last = run(&one, request("do")).await.1.unwrap_err();
-    assert_eq!((last.class, ledger.finished_usage().tokens()), (ErrorClass::Budget, 160));
+    assert_eq!((last.class, ledger.finished_usage().tokens()), (DriverErrorClass::Budget, 160));
     let (events, refused) = run(&other, request("do")).await;
     assert_eq!(events, []);
     assert_snapshot!(refused.unwrap_err(), @"the budget of 150 tokens is used up: 160 tokens and $1.500000 spent");
@@ -251,7 +252,7 @@ async fn turns_share_a_budget() {
 #[tokio::test]
 async fn a_reserved_budget_is_not_given_to_another_turn() {
     let ledger = Ledger::new().cost(1_000_000);
-    let driver = Budget::new(scripted("- {times: always, steps: [say: a, hang]}"), ledger.clone());
+    let driver = BudgetedDriver::new(scripted("- {times: always, steps: [say: a, hang]}"), ledger.clone());
     let costs = |cost| {
         let mut request = request("do");
         request.limits.cost = Some(cost);
@@ -274,15 +275,15 @@ async fn a_reserved_budget_is_not_given_to_another_turn() {
 async fn a_turn_ends_at_its_own_limit_within_a_budget() {
     let mut request = request("do");
     request.limits.tokens = Some(30);
-    let finished = run(&Budget::new(scripted(COSTLY), Ledger::new().tokens(1_000)), request).await.1.unwrap();
-    assert_eq!(finished.status, Status::TokenLimit);
+    let finished = run(&BudgetedDriver::new(scripted(COSTLY), Ledger::new().tokens(1_000)), request).await.1.unwrap();
+    assert_eq!(finished.status, TurnStatus::TokenLimit);
 }
 
 #[tokio::test]
 async fn concurrent_turns_end_when_the_budget_is_used_up() {
     let ledger = Ledger::new().tokens(70);
     let turns = format!("- steps: [usage: {{input: 40}}, hang]\n{COSTLY}");
-    let driver = Budget::new(scripted(&turns), ledger.clone());
+    let driver = BudgetedDriver::new(scripted(&turns), ledger.clone());
     let (mut first, second) = (driver.run(request("do")), driver.run(request("do")));
     while !matches!(first.next().await.unwrap().unwrap(), AgentEvent::Usage(_)) {}
     let mut second = second;
@@ -293,15 +294,15 @@ async fn concurrent_turns_end_when_the_budget_is_used_up() {
             Err(error) => break error,
         }
     };
-    assert_eq!(failed.class, ErrorClass::Budget);
+    assert_eq!(failed.class, DriverErrorClass::Budget);
     assert_eq!(ledger.finished_usage().tokens(), 40, "what the second used is spent, the first is under way");
 }
 
 #[tokio::test]
 async fn earlier_spending_counts() {
     let ledger = Ledger::new().cost(10).spent_before(&Usage { cost: 10, ..Usage::default() });
-    let error = run(&Budget::new(scripted(COSTLY), ledger), request("do")).await.1.unwrap_err();
-    assert_eq!((error.class, error.help.as_str()), (ErrorClass::Budget, "raise the budget, then resume"));
+    let error = run(&BudgetedDriver::new(scripted(COSTLY), ledger), request("do")).await.1.unwrap_err();
+    assert_eq!((error.class, error.help.as_str()), (DriverErrorClass::Budget, "raise the budget, then resume"));
 }
 
 // --- secrets ---
@@ -327,7 +328,8 @@ async fn wrappers_stack() {
     let place = tempfile::tempdir().unwrap();
     let ledger = Ledger::new().tokens(1_000);
     let inner = Redacted::new(scripted(COSTLY), Redactor::default());
-    let driver = Retry::new(Budget::new(Recording::new(inner, place.path().join("t")).unwrap(), ledger.clone()));
+    let driver =
+        Retry::new(BudgetedDriver::new(Recording::new(inner, place.path().join("t")).unwrap(), ledger.clone()));
     let first = run(&driver, request("do")).await.1.unwrap();
     let resumed = AgentRequest { session: Session::Resume(first.session.unwrap()), ..request("go on") };
     run(&driver, resumed).await.1.unwrap();

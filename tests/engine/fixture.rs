@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{ExportOptions, export_thread};
-use superstep::graph::Verdict;
+use superstep::graph::VerifyVerdict;
 use superstep::graph::kit::{Fixture, FixtureError};
 use superstep::prelude::*;
 
@@ -61,7 +61,7 @@ async fn a_recorded_thread_verifies_its_graph_without_effects() {
     let fixture = Fixture::load(exported.path()).unwrap();
     let report = fixture.verify(&graph(&world)).await.unwrap();
     assert!(report.agrees(), "{report}");
-    assert_eq!((report.verdict(), report.bodies, world.happened().len()), (Verdict::Same, 2, 1));
+    assert_eq!((report.verdict(), report.bodies, world.happened().len()), (VerifyVerdict::Same, 2, 1));
     assert_eq!((fixture.about().graph.as_deref(), fixture.about().thread.as_str()), (Some("order"), "t"));
     let again = fixture.verify(&graph(&world)).await.unwrap();
     assert_eq!(again.bodies, 2);
@@ -197,14 +197,18 @@ async fn a_fixture_contains_no_secrets() {
     let store = Store::memory();
     let thread = graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     thread.invoke(Vault::update().key("open sesame")).await.unwrap();
-    assert_eq!(thread.verify().await.unwrap().verdict(), Verdict::Same);
+    assert_eq!(thread.verify().await.unwrap().verdict(), VerifyVerdict::Same);
     let exported = ExportedThread::thread(&store).await;
     let text = String::from_utf8_lossy(&fs::read(exported.path()).unwrap()).into_owned();
     assert!(!text.contains("sesame") && !text.contains("barley") && !text.contains("wheat"));
     let fixture = Fixture::load(exported.path()).unwrap();
     assert_eq!(fixture.about().redacted, ["key"]);
     let report = fixture.verify(&graph).await.unwrap();
-    assert_eq!((report.verdict(), report.bodies, report.not_verified.len()), (Verdict::SameInPart, 1, 1), "{report}");
+    assert_eq!(
+        (report.verdict(), report.bodies, report.not_verified.len()),
+        (VerifyVerdict::SameInPart, 1, 1),
+        "{report}"
+    );
     assert!(report.to_string().contains("may have read `key`, left out of the export"), "{report}");
     let other = |_: Arc<Vault>, _: Ctx| async { Ok::<_, NodeError>(Vault::update().door("ajar").key("open wheat")) };
     let changed = vault(opens().add_node(Step::Close, other.replayable().reads(["door"])));

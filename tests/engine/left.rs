@@ -11,7 +11,7 @@ use superstep::checkpoint::{
     Checkpointer, ExportOptions, ImportOptions, Retention, export_thread, import_thread, trust,
 };
 use superstep::graph::{
-    Answer, CompiledGraph, Outcome, Persistence, Question, Request, StateUpdate, Target, Thread, Updated, Worker,
+    Answer, CompiledGraph, Outcome, Persistence, Question, Request, StateUpdate, Target, Thread, UpdateReport, Worker,
     worker,
 };
 use superstep::prelude::*;
@@ -248,7 +248,7 @@ async fn updated(thread: &Talking, by: Update, update: impl Fn() -> TalkUpdate) 
         Update::Copy => vec![vec![StateUpdate::copy()]],
     };
     match thread.bulk_update(supersteps).await {
-        Ok(Updated { checkpoint, dropped }) => format!("{checkpoint} {dropped:?}"),
+        Ok(UpdateReport { checkpoint, dropped }) => format!("{checkpoint} {dropped:?}"),
         Err(error) => error.to_string(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Name, Verdict};
+use superstep::graph::{Name, VerifyVerdict};
 use superstep::prelude::*;
 
 use crate::pad::id;
@@ -44,7 +44,7 @@ async fn a_list_that_differs_is_shown_if_it_is_short(#[case] length: usize, #[ca
     let thread = |last| graph(length, last).with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     thread(1).invoke(Heap::update()).await.unwrap();
     let same = thread(1).verify().await.unwrap();
-    assert_eq!((same.verdict(), same.bodies), (Verdict::Same, 2), "{same}");
+    assert_eq!((same.verdict(), same.bodies), (VerifyVerdict::Same, 2), "{same}");
     let changed = thread(2).verify().await.unwrap();
     let difference = changed.divergence.unwrap();
     let text = |value: &serde_json::Value| value.to_string();

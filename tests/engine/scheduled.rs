@@ -7,7 +7,7 @@ use superstep::checkpoint::{
     CheckpointRecord, Claim, Commit, ExportOptions, ImportOptions, Key, Order, decode_record, encode_record,
     export_thread, import_thread, trust,
 };
-use superstep::graph::{Boxed, CancellationToken, Durability, Lint, Name, StateUpdate, Updated};
+use superstep::graph::{Boxed, CancellationToken, Durability, Lint, Name, StateUpdate, UpdateReport};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -283,7 +283,7 @@ async fn an_update_of_another_node_keeps_it_or_reports_it(
     #[case] dropped: &[&str],
 ) {
     let thread = stopped(Store::memory().thread(&chained()), "a").await;
-    let Updated { dropped: found, .. } = thread.update_state_as(id(node), edit()).await.unwrap();
+    let UpdateReport { dropped: found, .. } = thread.update_state_as(id(node), edit()).await.unwrap();
     assert_eq!((found, rest(&thread).await.0), (dropped.iter().map(|&name| name.into()).collect(), next.into()));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, ReplayResult, Verdict, Verified};
+use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, ReplayResult, VerifyReport, VerifyVerdict};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -366,7 +366,7 @@ impl Two {
     }
 
     /// Runs it, changes it, verifies it.
-    async fn verified(self, changed: bool) -> Verified {
+    async fn verified(self, changed: bool) -> VerifyReport {
         let store = Store::memory();
         let thread = |two: Self| two.graph().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
         thread(self).invoke(unsaved::Margin::update()).await.unwrap();
@@ -396,7 +396,7 @@ async fn an_unsaved_channel_does_not_prevent_running_a_body(
 #[tokio::test]
 async fn a_body_reads_an_unsaved_channel_that_another_one_wrote(#[case] waits: bool) {
     let verified = Two { known: true, reads: true, waits, ..Two::default() }.verified(false).await;
-    assert_eq!((verified.verdict(), verified.bodies), (Verdict::Same, 2), "{verified}");
+    assert_eq!((verified.verdict(), verified.bodies), (VerifyVerdict::Same, 2), "{verified}");
 }
 
 #[rstest]
@@ -416,7 +416,7 @@ async fn a_result_that_depends_on_an_unknown_value_is_accepted(#[case] reads: bo
     let verified = Two { reads, ..Two::default() }.verified(changed).await;
     let why = "it came out otherwise, but may have read `word`, never saved: declare what it reads with `.reads(..)`";
     assert_eq!((verified.agrees(), verified.bodies, &*verified.not_verified[1].why), (true, 0, why), "{verified}");
-    assert_eq!(verified.verdict(), Verdict::NothingCompared);
+    assert_eq!(verified.verdict(), VerifyVerdict::NothingCompared);
 }
 
 #[rstest]
@@ -453,7 +453,7 @@ async fn a_report_starts_with_the_amount_compared() {
     nothing compared in 2 supersteps: 0 bodies and 0 routers run, 1 result taken over
     not compared: superstep 1, `a`: it is not marked `.replayable()`
     ");
-    assert_eq!(verified.verdict(), Verdict::NothingCompared);
+    assert_eq!(verified.verdict(), VerifyVerdict::NothingCompared);
     let other = Store::memory();
     ran(&other, &tally).await;
     let changed = self::graph(Write, &tally);

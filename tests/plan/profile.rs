@@ -6,7 +6,7 @@ use std::time::Duration;
 use rstest::rstest;
 use superstep::drivers::{DriverName, Limits, RetrySettings};
 use superstep_workflows::{
-    OnExhausted, Overrides, Phased, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
+    OnExhausted, Overrides, PhasedSettings, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
 };
 
 const PAGE: &str = include_str!("../../docs/profile.md");
@@ -58,10 +58,10 @@ fn the_documented_profile_is_read_and_names_every_key() {
         budget: read.budget,
         prices: read.prices.clone(),
         stay_on_branch: Some(false),
-        phased: Phased {
+        phased: PhasedSettings {
             plan_context: PlanContext::Section,
             worktree: read.phased.worktree.clone(),
-            ..Phased::default()
+            ..PhasedSettings::default()
         },
         limits,
         ..Profile::default()

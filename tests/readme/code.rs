@@ -3,8 +3,8 @@
 mod driver {
     // <driver>
     use superstep::drivers::{
-        AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Status, Usage,
-        events,
+        AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished,
+        TurnStatus, Usage, events,
     };
 
     struct Loud;
@@ -18,12 +18,12 @@ mod driver {
         fn run(&self, request: AgentRequest) -> AgentEvents {
             events(|told| async move {
                 if request.prompt.is_empty() {
-                    return Err(DriverError::new(ErrorClass::Fatal, "there is nothing to do"));
+                    return Err(DriverError::new(DriverErrorClass::Fatal, "there is nothing to do"));
                 }
                 told.send(AgentEvent::Text("I shout it".into())).await;
                 let text = serde_json::json!({"headline": request.prompt.to_uppercase()}).to_string();
                 let usage = Usage { requests: 1, ..Usage::default() };
-                Ok(Finished { status: Status::Done, text, submitted: None, session: None, usage })
+                Ok(Finished { status: TurnStatus::Done, text, submitted: None, session: None, usage })
             })
         }
     }

@@ -1,6 +1,6 @@
 //! Outputs of verifiers, and sequences of attempts with their decisions.
 
-use superstep::decide::{Attempt, AttemptHistory, AttemptKind, Case, Decision, Kind, Rules};
+use superstep::decide::{AttemptDecision, AttemptHistory, AttemptKind, Case, DecisionKind, PastAttempt, Rules};
 use superstep::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, SkipReason, Verdict, VerifierOutput};
 use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
 
@@ -86,11 +86,11 @@ pub(crate) fn decisions(
     rules: &Rules,
     steps: &[Step],
     change: impl for<'c> Fn(Case<'c>) -> Case<'c>,
-) -> Vec<Decision> {
+) -> Vec<AttemptDecision> {
     let mut history = AttemptHistory::of(Some("base".to_owned()));
     let mut decide = |(at, step): (usize, &Step)| {
         let mut outputs = outputs(&step.says);
-        let attempt = Attempt::new(at as u32 + 1, step.kind, Some(step.tree.clone()));
+        let attempt = PastAttempt::new(at as u32 + 1, step.kind, Some(step.tree.clone()));
         history.record(attempt, &mut outputs, &settings.verifiers);
         rules.decide(&change(Case::new(&outputs, &history, &settings.verifiers, &settings.policy)))
     };
@@ -98,7 +98,7 @@ pub(crate) fn decisions(
 }
 
 /// Formats the decisions with their rules: `RETRY/retry`.
-pub(crate) fn sequence(decisions: &[Decision]) -> String {
+pub(crate) fn sequence(decisions: &[AttemptDecision]) -> String {
     decisions.iter().map(|decision| format!("{}/{}", decision.kind, decision.rule)).collect::<Vec<_>>().join(" ")
 }
 
@@ -108,8 +108,15 @@ pub(crate) fn decided(settings: &RunSettings, attempts: &[&str]) -> String {
 }
 
 /// Returns the last decision of the standard rules.
-pub(crate) fn last(settings: &RunSettings, attempts: &[&str]) -> Decision {
+pub(crate) fn last(settings: &RunSettings, attempts: &[&str]) -> AttemptDecision {
     decisions(settings, &Rules::standard(), &steps(attempts), |case| case).pop().unwrap()
 }
 
-pub(crate) const KINDS: [Kind; 6] = [Kind::Done, Kind::Retry, Kind::Split, Kind::GiveUp, Kind::Fail, Kind::Ask];
+pub(crate) const KINDS: [DecisionKind; 6] = [
+    DecisionKind::Done,
+    DecisionKind::Retry,
+    DecisionKind::Split,
+    DecisionKind::GiveUp,
+    DecisionKind::Fail,
+    DecisionKind::Ask,
+];

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
 use superstep::decide::{
-    Attempt, AttemptHistory, AttemptId, AttemptKind, Case, Decision, DecisionRecord, Kind, Override, Rules, Ruling,
-    excuse_errors, may_run, rule, severity, table,
+    AttemptDecision, AttemptHistory, AttemptId, AttemptKind, Case, DecisionKind, DecisionRecord, Override, PastAttempt,
+    Rules, Ruling, excuse_errors, may_run, rule, severity, table,
 };
 use superstep::findings::{Counts, FindingKind, Fingerprint, Severity, Verdict, VerifierOutput};
 use superstep::spec::{RunSettings, Stage, Verifiers};
@@ -90,7 +90,7 @@ fn an_attempt_that_was_only_overridden_does_not_count() {
     let (settings, mut history) = (RunSettings::default(), AttemptHistory::default());
     let mut record = |number: u32, kind: AttemptKind| {
         let mut outputs = outputs("build=E:a");
-        history.record(Attempt::new(number, kind, None), &mut outputs, &settings.verifiers);
+        history.record(PastAttempt::new(number, kind, None), &mut outputs, &settings.verifiers);
         (history.turns(), history.repeated_errors(2).len())
     };
     assert_eq!(record(1, AttemptKind::Turn), (1, 0));
@@ -110,7 +110,7 @@ fn with_strict_warnings_count_as_errors() {
 fn thirty_findings_of_one_kind_in_one_attempt_are_not_repeated() {
     let says = "build=E:a ".repeat(30);
     let decision = last(&RunSettings::default(), &[&says]);
-    assert_eq!((decision.kind, decision.repeated), (Kind::Retry, vec![]));
+    assert_eq!((decision.kind, decision.repeated), (DecisionKind::Retry, vec![]));
 }
 
 #[test]
@@ -121,14 +121,14 @@ fn errors_that_no_smaller_task_can_remove_cause_no_split() {
     let mut kinds = Vec::new();
     for number in 1..=2 {
         let mut outputs = vec![crashed.clone()];
-        history.record(Attempt::new(number, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
+        history.record(PastAttempt::new(number, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
         let decision = Rules::standard().decide(&Case::new(&outputs, &history, &settings.verifiers, &settings.policy));
         kinds.push((decision.kind, decision.reason));
     }
-    assert_eq!(kinds[0].0, Kind::Retry);
+    assert_eq!(kinds[0].0, DecisionKind::Retry);
     let reason =
         "repeated: aaaaaaaa (a) was seen in attempts 1 and 2; there is no error that a smaller task could remove";
-    assert_eq!(kinds[1], (Kind::GiveUp, reason.to_owned()));
+    assert_eq!(kinds[1], (DecisionKind::GiveUp, reason.to_owned()));
 }
 
 #[rstest]
@@ -170,7 +170,7 @@ fn overrides_and_budgets_come_first(
     let over = over.map(|decision| Override::new(decision, "looked at it", "ada", "2026-11-23T17:00:00Z").unwrap());
     let policy = with("policy: { max_attempts: 1 }");
     let (settings, mut history, mut outputs) = (policy, AttemptHistory::default(), outputs("build=E:a"));
-    history.record(Attempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
+    history.record(PastAttempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
     let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
     let decision = Rules::standard().decide(&Case { spent, granted, over: over.as_ref(), ..case });
     assert_eq!(sequence(&[decision]), expected);
@@ -181,7 +181,7 @@ fn an_override_is_on_record_with_what_it_replaced() {
     let over = Override::new("DONE", " verified it myself ", "ada", "2026-11-23T17:00:00Z").unwrap();
     let (settings, mut history, mut outputs) =
         (RunSettings::default(), AttemptHistory::default(), outputs("build=E:a test=W:b"));
-    history.record(Attempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
+    history.record(PastAttempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
     let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
     let decision = Rules::standard().decide(&Case { over: Some(&over), ..case });
     let about = AttemptId { task_id: "task-1".to_owned(), run_id: "run-1".to_owned(), attempt: 1, depth: 0 };
@@ -222,12 +222,12 @@ fn no_task_splits_beyond_the_depth(#[case] depth: u32, #[case] expected: &str) {
     let over = Override::new("SPLIT", "too large", "ada", "now").unwrap();
     let settings = with("policy: { max_attempts: 1 }");
     let (mut history, mut outputs) = (AttemptHistory::default(), outputs("build=E:a"));
-    history.record(Attempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
+    history.record(PastAttempt::new(1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
     let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
     let decision = Rules::standard().decide(&Case { over: Some(&over), depth, ..case });
     assert_eq!(sequence(std::slice::from_ref(&decision)), expected);
     let covers = vec![Fingerprint::from("a".repeat(32))];
-    assert_eq!(decision.repeated, if decision.kind == Kind::Split { covers } else { vec![] });
+    assert_eq!(decision.repeated, if decision.kind == DecisionKind::Split { covers } else { vec![] });
 }
 
 // --- progress ---
@@ -242,7 +242,7 @@ fn progress(attempts: &[(&str, &str)]) -> Vec<String> {
     let (settings, mut history) = (RunSettings::default(), AttemptHistory::of(Some("base".to_owned())));
     let messages = |(at, step): (usize, Step)| {
         let mut outputs = outputs(&step.says);
-        history.record(Attempt::new(at as u32 + 1, step.kind, Some(step.tree)), &mut outputs, &settings.verifiers);
+        history.record(PastAttempt::new(at as u32 + 1, step.kind, Some(step.tree)), &mut outputs, &settings.verifiers);
         let progress = outputs.into_iter().find(|output| output.verifier == "progress");
         progress.map_or(String::new(), |progress| {
             progress.findings.iter().map(|finding| finding.message.clone()).collect::<Vec<_>>().join("; ")
@@ -293,7 +293,7 @@ fn an_attempt_that_is_recorded_again_replaces_itself_and_later_ones() {
     let (settings, mut history) = (RunSettings::default(), AttemptHistory::default());
     let mut record = |number: u32, says: &str| {
         let mut outputs = outputs(says);
-        history.record(Attempt::new(number, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
+        history.record(PastAttempt::new(number, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
         (history.turns(), history.repeated_errors(2).len())
     };
     assert_eq!(record(1, "build=E:a"), (1, 0));
@@ -336,19 +336,19 @@ fn an_error_that_another_child_removes_counts_as_info() {
 
 // --- custom rules ---
 
-fn always(kind: Kind) -> Rules {
+fn always(kind: DecisionKind) -> Rules {
     Rules::standard().before("override", rule("mine", move |_: &Case<'_>| Some(Ruling::new(kind, "so be it")))).unwrap()
 }
 
 #[rstest]
-#[case::done(Kind::Done, "", "DONE/mine")]
-#[case::done_in_spite_of_an_error(Kind::Done, "bigpicture=E:a", "DONE/mine")]
-#[case::not_of_a_required_one(Kind::Done, "build=E:a", "RETRY/retry")]
-#[case::not_without_a_required_one(Kind::Done, "build=missing", "GIVE_UP/unverified")]
-#[case::no_split_of_nothing(Kind::Split, "", "DONE/done")]
-#[case::split(Kind::Split, "build=E:a", "SPLIT/mine")]
-#[case::retry(Kind::Retry, "", "RETRY/mine")]
-fn custom_rules_decide_within_bounds(#[case] kind: Kind, #[case] says: &str, #[case] expected: &str) {
+#[case::done(DecisionKind::Done, "", "DONE/mine")]
+#[case::done_in_spite_of_an_error(DecisionKind::Done, "bigpicture=E:a", "DONE/mine")]
+#[case::not_of_a_required_one(DecisionKind::Done, "build=E:a", "RETRY/retry")]
+#[case::not_without_a_required_one(DecisionKind::Done, "build=missing", "GIVE_UP/unverified")]
+#[case::no_split_of_nothing(DecisionKind::Split, "", "DONE/done")]
+#[case::split(DecisionKind::Split, "build=E:a", "SPLIT/mine")]
+#[case::retry(DecisionKind::Retry, "", "RETRY/mine")]
+fn custom_rules_decide_within_bounds(#[case] kind: DecisionKind, #[case] says: &str, #[case] expected: &str) {
     let decisions = decisions(&RunSettings::default(), &always(kind), &steps(&[says]), |case| case);
     assert_eq!(sequence(&decisions), expected);
 }
@@ -409,11 +409,11 @@ fn run_of(
     outputs: &[Vec<VerifierOutput>],
     settings: &RunSettings,
     rules: &Rules,
-) -> Vec<(Decision, Vec<VerifierOutput>)> {
+) -> Vec<(AttemptDecision, Vec<VerifierOutput>)> {
     let mut history = AttemptHistory::default();
     let mut decide = |(at, outputs): (usize, &Vec<VerifierOutput>)| {
         let mut outputs = outputs.clone();
-        history.record(Attempt::new(at as u32 + 1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
+        history.record(PastAttempt::new(at as u32 + 1, AttemptKind::Turn, None), &mut outputs, &settings.verifiers);
         let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
         (rules.decide(&case), outputs)
     };
@@ -435,7 +435,7 @@ proptest! {
         settings.verifiers.strict = strict;
         let rules = KINDS.get(mine).map_or(Rules::standard(), |kind| always(*kind));
         for (decision, outputs) in run_of(&attempts, &settings, &rules) {
-            prop_assert!(decision.kind != Kind::Done || is_verified(&outputs, strict), "{:?}\n{:?}", decision, outputs);
+            prop_assert!(decision.kind != DecisionKind::Done || is_verified(&outputs, strict), "{:?}\n{:?}", decision, outputs);
         }
     }
 
@@ -457,6 +457,6 @@ proptest! {
     fn every_task_ends(attempts in prop::collection::vec(any_outputs(), 12)) {
         let settings = with("policy: { max_attempts: 10, warn_triggers_retry: true }");
         let run = run_of(&attempts, &settings, &Rules::standard());
-        prop_assert!(run.iter().take(10).any(|(decision, _)| decision.kind != Kind::Retry));
+        prop_assert!(run.iter().take(10).any(|(decision, _)| decision.kind != DecisionKind::Retry));
     }
 }

@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 use superstep::spec::{
-    Criticality, Flags, Mode, OnFail, Policy, Requirement, RunSettings, Stage, TaskSpec, VerifierConfig, VerifierEntry,
-    Verifiers,
+    Criticality, Flags, OnFail, Policy, Requirement, RunSettings, Stage, TaskSpec, VerifierConfig, VerifierEntry,
+    VerifierMode, Verifiers,
 };
 
 fn config(text: &str) -> Result<VerifierConfig, String> {
@@ -142,7 +142,7 @@ fn a_built_in_verifier_can_be_dropped() {
 #[test]
 fn an_entry_with_a_command_is_a_shell_verifier() {
     let style = get(&verifiers("verifiers: [{ id: style, config: { command: cargo clippy } }]", ""), "style");
-    assert_eq!((style.mode, style.gate.criticality), (Mode::Shell, Criticality::Advisory));
+    assert_eq!((style.mode, style.gate.criticality), (VerifierMode::Shell, Criticality::Advisory));
 }
 
 #[rstest]

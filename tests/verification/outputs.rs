@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rstest::rstest;
-use superstep::findings::{Exit, Finding, Normalizer, ReportReader, Severity, ShellOutput};
+use superstep::findings::{Finding, Normalizer, ReportReader, Severity, ShellExit, ShellOutput};
 
 fn read(root: &str, stdout: &[u8]) -> Vec<Finding> {
     let normalizer = Normalizer::new([root]);
-    let output = ShellOutput { stdout, stderr: b"", exit: Exit::Code(1) };
+    let output = ShellOutput { stdout, stderr: b"", exit: ShellExit::Code(1) };
     ReportReader::new("build", "make", &normalizer).read(&output).findings
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rstest::rstest;
 use superstep::findings::{
-    Exit, Finding, FindingKind, Normalizer, ReportReader, Severity, ShellOutput, Verdict, VerifierReport,
+    Finding, FindingKind, Normalizer, ReportReader, Severity, ShellExit, ShellOutput, Verdict, VerifierReport,
 };
 
-fn report(stdout: &str, stderr: &str, exit: Exit) -> VerifierReport {
+fn report(stdout: &str, stderr: &str, exit: ShellExit) -> VerifierReport {
     let normalizer = Normalizer::new(["/home/ada/tides"]);
     let output = ShellOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit };
     ReportReader::new("licences", "./licences.sh", &normalizer).read(&output)
@@ -25,64 +25,64 @@ fn shown(report: &VerifierReport) -> String {
 }
 
 #[rstest]
-#[case::success("fine", "", Exit::Code(0), "info pass")]
-#[case::silent_failure("", "", Exit::Code(3), "error fail\nerror LICENCES: `./licences.sh` ended with 3")]
+#[case::success("fine", "", ShellExit::Code(0), "info pass")]
+#[case::silent_failure("", "", ShellExit::Code(3), "error fail\nerror LICENCES: `./licences.sh` ended with 3")]
 #[case::unreadable(
     "checking\n",
     "three files\nhave no licence\n-----\n",
-    Exit::Code(1),
+    ShellExit::Code(1),
     "error fail\nerror LICENCES: `./licences.sh` ended with 1: have no licence"
 )]
 #[case::only_output(
     "no licence\n",
     "\n",
-    Exit::Code(1),
+    ShellExit::Code(1),
     "error fail\nerror LICENCES: `./licences.sh` ended with 1: no licence"
 )]
 #[case::warnings_do_not_explain_a_failure(
     "a.c:3:1: warning: old\n",
     "",
-    Exit::Code(1),
+    ShellExit::Code(1),
     "error fail\nerror LICENCES: `./licences.sh` ended with 1: a.c:3:1: warning: old\nwarning BUILD_FAIL: old"
 )]
 #[case::errors_of_a_success_are_warnings(
     "a.c:3:1: error: old\n",
     "",
-    Exit::Code(0),
+    ShellExit::Code(0),
     "warning pass\nwarning BUILD_FAIL: old"
 )]
 #[case::both_streams(
     "a.c:3:1: error: old\n",
     "b.c:3:1: error: new\n",
-    Exit::Code(1),
+    ShellExit::Code(1),
     "error fail\nerror BUILD_FAIL: old\nerror BUILD_FAIL: new"
 )]
 #[case::missing(
     "",
     "sh: 1: ./licences.sh: not found\n",
-    Exit::Code(127),
+    ShellExit::Code(127),
     "error fail\nerror VERIFIER_FAIL: `./licences.sh` ended with 127: sh: 1: ./licences.sh: not found"
 )]
 #[case::killed(
     "",
     "",
-    Exit::Signal(Some(9)),
+    ShellExit::Signal(Some(9)),
     "error none\nerror VERIFIER_FAIL: `./licences.sh` was killed by signal 9"
 )]
 #[case::timed_out(
     "a.c:3:1: error: old\n",
     "",
-    Exit::TimedOut(Duration::from_secs(120)),
+    ShellExit::TimedOut(Duration::from_secs(120)),
     "error none\nerror VERIFIER_FAIL: `./licences.sh` took longer than 120 s and was killed: a.c:3:1: error: old\nerror BUILD_FAIL: old"
 )]
 #[case::colours(
     "\u{1b}[31ma.c:3:1: \u{1b}]8;;http://x\u{7}error\u{1b}[0m: old\r\n",
     "",
-    Exit::Code(1),
+    ShellExit::Code(1),
     "error fail\nerror BUILD_FAIL: old"
 )]
-#[case::written_over("10%\r20%\ra.c:3:1: error: old\r\n", "", Exit::Code(1), "error fail\nerror BUILD_FAIL: old")]
-fn an_exit_is_judged(#[case] stdout: &str, #[case] stderr: &str, #[case] exit: Exit, #[case] expected: &str) {
+#[case::written_over("10%\r20%\ra.c:3:1: error: old\r\n", "", ShellExit::Code(1), "error fail\nerror BUILD_FAIL: old")]
+fn an_exit_is_judged(#[case] stdout: &str, #[case] stderr: &str, #[case] exit: ShellExit, #[case] expected: &str) {
     assert_eq!(shown(&report(stdout, stderr, exit)), expected);
 }
 
@@ -139,12 +139,12 @@ fn an_exit_is_judged(#[case] stdout: &str, #[case] stderr: &str, #[case] exit: E
 #[case::no_object("[1, 2]", 0, "info pass")]
 #[case::two_objects("{\"severity\": \"error\"}\n{\"severity\": \"error\"}", 0, "info pass")]
 fn an_object_is_the_report(#[case] stdout: &str, #[case] code: i32, #[case] expected: &str) {
-    assert_eq!(shown(&report(stdout, "", Exit::Code(code))), expected);
+    assert_eq!(shown(&report(stdout, "", ShellExit::Code(code))), expected);
 }
 
 #[test]
 fn beside_a_json_report_nothing_else_is_read() {
-    let report = report(r#"{"severity": "info", "findings": []}"#, "a.c:3:1: error: old\n", Exit::Code(0));
+    let report = report(r#"{"severity": "info", "findings": []}"#, "a.c:3:1: error: old\n", ShellExit::Code(0));
     assert_eq!(report.findings, []);
 }
 
@@ -154,7 +154,7 @@ fn a_report_is_completed() {
         {"message": "no licence", "evidence": {"file": "/home/ada/tides/src/a.c", "lines": 3}},
         {"message": "no licence", "evidence": {"lines": "3-5", "command": "grep"}, "fingerprint": "mine"}
     ]}"#;
-    insta::assert_snapshot!(serde_json::to_string_pretty(&report(stdout, "", Exit::Code(1)).findings).unwrap(), @r#"
+    insta::assert_snapshot!(serde_json::to_string_pretty(&report(stdout, "", ShellExit::Code(1)).findings).unwrap(), @r#"
     [
       {
         "type": "LICENCES",
@@ -187,7 +187,7 @@ fn a_report_is_completed() {
 #[test]
 fn a_report_has_the_command_and_the_end_of_the_output() {
     let lines: String = (0..100).map(|nth| format!("line {nth}\n")).collect();
-    let evidence = report(&lines, "the end\n", Exit::Code(0)).evidence;
+    let evidence = report(&lines, "the end\n", ShellExit::Code(0)).evidence;
     assert_eq!(evidence.command.as_deref(), Some("./licences.sh"));
     let log = evidence.log.unwrap();
     assert!(log.ends_with("line 99\n\nthe end") && !log.contains("line 50\n"), "{log}");
@@ -195,7 +195,7 @@ fn a_report_has_the_command_and_the_end_of_the_output() {
 
 #[test]
 fn an_end_without_a_cause_has_the_same_fingerprint_in_the_next_run() {
-    let end = |text: &str| report("", text, Exit::Code(1)).findings[0].fingerprint.clone();
+    let end = |text: &str| report("", text, ShellExit::Code(1)).findings[0].fingerprint.clone();
     let first = end("checked 3 files in 0.2s\n/home/ada/tides/src/a.c has no licence\n");
     assert_eq!(first, end("checked 12 files in 31ms\nsrc/a.c has no licence\n"));
     assert_ne!(first, end("checked 3 files in 0.2s\nsrc/b.c has no licence\n"));
@@ -205,11 +205,16 @@ fn an_end_without_a_cause_has_the_same_fingerprint_in_the_next_run() {
 fn kinds_of_exit_are_distinguished() {
     let seconds = Duration::from_secs;
     let fingerprint = |exit| report("", "", exit).findings[0].fingerprint.clone();
-    let exits =
-        [Exit::Code(1), Exit::Signal(Some(9)), Exit::Signal(Some(11)), Exit::Signal(None), Exit::TimedOut(seconds(9))];
+    let exits = [
+        ShellExit::Code(1),
+        ShellExit::Signal(Some(9)),
+        ShellExit::Signal(Some(11)),
+        ShellExit::Signal(None),
+        ShellExit::TimedOut(seconds(9)),
+    ];
     let fingerprints: HashSet<_> = exits.map(fingerprint).into();
     assert_eq!(fingerprints.len(), exits.len());
-    assert_eq!(fingerprint(Exit::TimedOut(seconds(9))), fingerprint(Exit::TimedOut(seconds(60))));
+    assert_eq!(fingerprint(ShellExit::TimedOut(seconds(9))), fingerprint(ShellExit::TimedOut(seconds(60))));
 }
 
 #[test]
@@ -217,7 +222,7 @@ fn the_most_severe_and_distinct_findings_are_kept() {
     let warnings: String = (1..=90).map(|line| format!("a.c:{line}:1: warning: old {line}\n")).collect();
     let errors: String = (1..=60).map(|line| format!("a.c:{line}:1: error: new {line}\n")).collect();
     let last = "b.c:1:1: error: another\n";
-    let findings = report(&(warnings + &errors + last), "", Exit::Code(1)).findings;
+    let findings = report(&(warnings + &errors + last), "", ShellExit::Code(1)).findings;
     assert_eq!(findings.len(), 101);
     assert!(findings.iter().any(|finding| finding.message == "another"));
     assert_eq!(findings.iter().filter(|finding| finding.severity == Severity::Error).count(), 61);
@@ -231,7 +236,7 @@ fn the_most_severe_and_distinct_findings_are_kept() {
 fn the_number_of_findings_has_a_limit(#[case] most: usize, #[case] expected: usize) {
     let errors: String = (1..=1500).map(|line| format!("a.c:{line}:1: error: new\n")).collect();
     let normalizer = Normalizer::default();
-    let output = ShellOutput { stdout: errors.as_bytes(), stderr: b"", exit: Exit::Code(1) };
+    let output = ShellOutput { stdout: errors.as_bytes(), stderr: b"", exit: ShellExit::Code(1) };
     let findings = ReportReader::new("build", "make", &normalizer).max_findings(most).read(&output).findings;
     assert_eq!(findings.len(), expected);
 }
@@ -254,7 +259,7 @@ fn a_report_is_limited_once(#[case] most: usize, #[case] expected: &str) {
 
 #[test]
 fn bytes_that_are_not_text_are_read() {
-    let output = ShellOutput { stdout: b"a.c:3:1: error: \xff\xfe\n", stderr: b"\x1b[", exit: Exit::Code(1) };
+    let output = ShellOutput { stdout: b"a.c:3:1: error: \xff\xfe\n", stderr: b"\x1b[", exit: ShellExit::Code(1) };
     let findings = ReportReader::new("build", "make", &Normalizer::default()).read(&output).findings;
     assert_eq!(findings[0].message, "\u{fffd}\u{fffd}");
 }
@@ -280,7 +285,7 @@ fn output() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_output_becomes_a_report(stdout in output(), stderr in output(), code in 0..3) {
-        let report = report(&stdout, &stderr, Exit::Code(code));
+        let report = report(&stdout, &stderr, ShellExit::Code(code));
         let gravest = report.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
         prop_assert_eq!(report.severity, gravest);
         prop_assert_eq!(report.severity == Severity::Error, code != 0);

@@ -1,12 +1,12 @@
 //! Shapes of diagnostics without a recorded output, and lines that only look like diagnostics.
 
 use rstest::rstest;
-use superstep::findings::{Exit, Normalizer, ReportReader, Severity, ShellOutput};
+use superstep::findings::{Normalizer, ReportReader, Severity, ShellExit, ShellOutput};
 
 /// Reads an output into findings, one a line; the finding for the exit code is left out.
 fn read(output: &str) -> String {
     let normalizer = Normalizer::new(["/home/ada/tides"]);
-    let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: Exit::Code(1) };
+    let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: ShellExit::Code(1) };
     let findings = ReportReader::new("build", "make", &normalizer).read(&output).findings;
     let lines =
         findings.into_iter().filter(|finding| !finding.message.starts_with("`make` ended with 1")).map(|finding| {
@@ -266,7 +266,7 @@ fn another_symbol_is_another_error(#[case] output: &str) {
     let fingerprints = |name: &str, line: &str| -> Vec<_> {
         let text = output.replace("NAME", name).replace("LINE", line);
         let normalizer = Normalizer::new(["/home/ada/tides"]);
-        let output = ShellOutput { stdout: text.as_bytes(), stderr: b"", exit: Exit::Code(1) };
+        let output = ShellOutput { stdout: text.as_bytes(), stderr: b"", exit: ShellExit::Code(1) };
         let findings = ReportReader::new("build", "make", &normalizer).read(&output).findings;
         findings.into_iter().map(|finding| (finding.fingerprint, finding.message.contains(name))).collect()
     };
@@ -280,7 +280,7 @@ fn another_symbol_is_another_error(#[case] output: &str) {
 fn thirty_errors_of_one_kind_stay_thirty_findings_with_one_fingerprint() {
     let output: String = (1..=30).map(|line| format!("a.c:{line}:5: error: ‘x’ undeclared\n")).collect();
     let normalizer = Normalizer::default();
-    let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: Exit::Code(1) };
+    let output = ShellOutput { stdout: output.as_bytes(), stderr: b"", exit: ShellExit::Code(1) };
     let mut findings = ReportReader::new("build", "make", &normalizer).read(&output).findings;
     assert_eq!(findings.len(), 30);
     findings.dedup_by(|one, other| one.fingerprint == other.fingerprint);

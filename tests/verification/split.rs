@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rstest::rstest;
 use superstep::findings::{Finding, Fingerprint, Severity};
-use superstep::spec::{Policy, ProposedChild, Split, SplitProblem, SplitProposal, TaskSpec};
+use superstep::spec::{Policy, ProposedChild, SplitContext, SplitProblem, SplitProposal, TaskSpec};
 
 use crate::attempts::finding;
 
@@ -39,9 +39,9 @@ fn split(
     parent: &TaskSpec,
     lineage: &[String],
     repeated: &[Fingerprint],
-    make: impl Fn(Split<'_>) -> Result<Vec<TaskSpec>, Vec<SplitProblem>>,
+    make: impl Fn(SplitContext<'_>) -> Result<Vec<TaskSpec>, Vec<SplitProblem>>,
 ) -> Result<Vec<TaskSpec>, String> {
-    let split = Split { parent, lineage, repeated, attempt: 2, reason: "seen twice" };
+    let split = SplitContext { parent, lineage, repeated, attempt: 2, reason: "seen twice" };
     make(split).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 

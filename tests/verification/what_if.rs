@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 use superstep::decide::{
-    Attempt, AttemptHistory, AttemptId, AttemptKind, Case, Decision, DecisionRecord, Override, Recorded, Rules,
-    SettingChanges, what_if,
+    AttemptDecision, AttemptHistory, AttemptId, AttemptKind, Case, DecisionRecord, Override, PastAttempt,
+    RecordedDecision, Rules, SettingChanges, what_if,
 };
 use superstep::findings::Counts;
 use superstep::spec::RunSettings;
@@ -11,7 +11,7 @@ use superstep::spec::RunSettings;
 use crate::attempts::{outputs, settings};
 
 /// A recorded run; an attempt after a `!` was overridden with DONE.
-fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Vec<Recorded> {
+fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Vec<RecordedDecision> {
     let mut history = AttemptHistory::of(Some("tree 0".to_owned()));
     let mut was_split = false;
     let mut recorded = Vec::new();
@@ -20,20 +20,20 @@ fn run(settings: &RunSettings, attempts: &[&str], spent_at: Option<usize>) -> Ve
         let kind = if was_split { AttemptKind::Children } else { AttemptKind::Turn };
         let tree = Some(format!("tree {at}"));
         let mut outputs = outputs(changes.trim_start_matches('!'));
-        history.record(Attempt::new(at as u32 + 1, kind, tree.clone()), &mut outputs, &settings.verifiers);
+        history.record(PastAttempt::new(at as u32 + 1, kind, tree.clone()), &mut outputs, &settings.verifiers);
         let spent = spent_at.filter(|spent| *spent == at).map(|_| "4h");
         let case = Case::new(&outputs, &history, &settings.verifiers, &settings.policy);
         let decision = Rules::standard().decide(&Case { over: over.as_ref(), spent, ..case });
-        was_split = decision.kind == superstep::decide::Kind::Split;
+        was_split = decision.kind == superstep::decide::DecisionKind::Split;
         let about = AttemptId { task_id: "a".to_owned(), run_id: "r".to_owned(), attempt: at as u32 + 1, depth: 0 };
         let counts = Counts::of(&outputs);
         let record = DecisionRecord { tree, ..DecisionRecord::new(about, decision, over.as_ref(), counts, "now") };
-        recorded.push(Recorded { outputs, record });
+        recorded.push(RecordedDecision { outputs, record });
     }
     recorded
 }
 
-fn decided(settings: &RunSettings, recorded: &[Recorded], changes: &[&str]) -> String {
+fn decided(settings: &RunSettings, recorded: &[RecordedDecision], changes: &[&str]) -> String {
     let changes = SettingChanges::parse(changes, settings).unwrap();
     let found = what_if(recorded, &changes, &Rules::standard());
     found.iter().map(|found| format!("{}>{}/{}", found.recorded, found.now, found.rule)).collect::<Vec<_>>().join(" ")
@@ -82,7 +82,7 @@ fn an_attempt_after_a_split_is_the_childrens() {
 fn a_refused_split_stays_refused() {
     let settings = RunSettings::default();
     let mut recorded = run(&settings, &["build=E:a", "build=E:a", "build=E:a", "build=E:b"], None);
-    recorded[2].record.decision = Decision::split_rejected("no child is smaller than its parent");
+    recorded[2].record.decision = AttemptDecision::split_rejected("no child is smaller than its parent");
     let found = decided(&settings, &recorded[..3], &[]);
     assert_eq!(found, "RETRY>RETRY/retry SPLIT>SPLIT/repeated GIVE_UP>GIVE_UP/split");
     let found = decided(&settings, &recorded[..3], &["split_on_repeat_errors=3"]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::{DriverError, ErrorClass};
+use superstep::drivers::{DriverError, DriverErrorClass};
 use superstep::findings::VerifierOutput;
 use superstep::spec::VerifierEntry;
 use superstep::verifiers::{Neighbour, VerifierTask};
@@ -230,11 +230,11 @@ async fn an_unreadable_answer_is_requested_again_and_then_a_finding() {
 }
 
 #[rstest]
-#[case::fatal(ErrorClass::Fatal)]
-#[case::auth(ErrorClass::Auth)]
-#[case::transient(ErrorClass::Transient)]
+#[case::fatal(DriverErrorClass::Fatal)]
+#[case::auth(DriverErrorClass::Auth)]
+#[case::transient(DriverErrorClass::Transient)]
 #[tokio::test]
-async fn a_turn_that_fails_is_a_finding(#[case] class: ErrorClass) {
+async fn a_turn_that_fails_is_a_finding(#[case] class: DriverErrorClass) {
     let agent = Agent::new(move |_, _, _| Err(DriverError::new(class, "the line is dead")));
     let output = Scene::new(model("style")).await.ask(&agent).await.0.output;
     let why = "the verifier handed over nothing that can be used: the line is dead";

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::drivers::{DriverError, ErrorClass};
+use superstep::drivers::{DriverError, DriverErrorClass};
 use superstep::graph::{Outcome, Replay, ReplayResult};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
@@ -17,7 +17,7 @@ use crate::scene::{Scene, done, plan, profile};
 
 const HOOK: &str = ".git/hooks/pre-commit";
 
-fn failure(class: ErrorClass, after: Option<u64>) -> DriverError {
+fn failure(class: DriverErrorClass, after: Option<u64>) -> DriverError {
     let error = DriverError::new(class, "the line is cut");
     match after {
         Some(seconds) => error.retry_after(Duration::from_secs(seconds)),
@@ -39,7 +39,7 @@ fn failing(times: usize, error: impl Fn() -> DriverError + Send + Sync + 'static
 
 #[tokio::test]
 async fn a_failed_turn_resumes_under_its_name_and_a_person_may_change_hooks_before() {
-    let scene = Scene::new(failing(2, || failure(ErrorClass::Transient, None)));
+    let scene = Scene::new(failing(2, || failure(DriverErrorClass::Transient, None)));
     scene.thread.invoke(scene.input(&plan(1), profile())).await.unwrap();
     let error = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
     assert!(format!("{error:?}").contains("the line is cut"), "{error:?}");
@@ -63,17 +63,17 @@ async fn an_agent_that_fails_after_it_changed_a_hook_halts_the_task() {
             return Ok(approved());
         }
         crate::repository::write(folder, HOOK, "#!/bin/sh\nexit 0\n");
-        Err(failure(ErrorClass::Transient, None))
+        Err(failure(DriverErrorClass::Transient, None))
     });
     let outcome = Scene::new(agent).run(&plan(1), profile()).await;
     assert_eq!(crate::scene::asks(&outcome), "halted");
 }
 
 #[rstest]
-#[case::rate(ErrorClass::RateLimited)]
-#[case::overload(ErrorClass::Transient)]
+#[case::rate(DriverErrorClass::RateLimited)]
+#[case::overload(DriverErrorClass::Transient)]
 #[tokio::test]
-async fn a_busy_service_is_waited_for_and_the_turn_resumes_under_its_name(#[case] class: ErrorClass) {
+async fn a_busy_service_is_waited_for_and_the_turn_resumes_under_its_name(#[case] class: DriverErrorClass) {
     let scene = Scene::new(failing(60, move || failure(class, Some(0))));
     let outcome = scene.run(&plan(1), profile()).await;
     assert_eq!(outcome.finished().unwrap().result.outcome, Some(RunOutcome::Completed));
@@ -89,17 +89,17 @@ async fn a_busy_service_is_waited_for_and_the_turn_resumes_under_its_name(#[case
 #[case::for_a_century(100 * 365 * 86_400)]
 #[tokio::test]
 async fn a_service_that_is_busy_for_ever_is_called_again_in_a_month(#[case] seconds: u64) {
-    let scene = Scene::new(failing(1, move || failure(ErrorClass::Transient, Some(seconds))));
+    let scene = Scene::new(failing(1, move || failure(DriverErrorClass::Transient, Some(seconds))));
     let Outcome::Waiting { until, .. } = scene.run(&plan(1), profile()).await else { panic!("it waits") };
     let month = Duration::from_secs(31 * 86_400);
     assert!(until < std::time::SystemTime::now() + month, "{until:?}");
 }
 
 #[rstest]
-#[case::failed(ErrorClass::Fatal, None)]
-#[case::busy(ErrorClass::RateLimited, Some(3600))]
+#[case::failed(DriverErrorClass::Fatal, None)]
+#[case::busy(DriverErrorClass::RateLimited, Some(3600))]
 #[tokio::test]
-async fn a_run_ends_without_the_review_of_everything(#[case] class: ErrorClass, #[case] after: Option<u64>) {
+async fn a_run_ends_without_the_review_of_everything(#[case] class: DriverErrorClass, #[case] after: Option<u64>) {
     let agent = Agent::new(move |call, folder, _| match call.tool.as_str() {
         "submit_final_review" => Err(failure(class, after)),
         "submit_work" => Ok(part(folder, &call.task)),

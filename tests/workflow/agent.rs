@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Session, SessionRef, Status,
-    Usage, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Session, SessionRef,
+    TurnStatus, Usage, events,
 };
 
 use crate::repository::write;
@@ -126,7 +126,7 @@ impl Driver for Agent {
             let submitted = acted?;
             let session = Some(SessionRef { id, turn: request.turn.clone() });
             let submitted = Some(submitted).filter(|value| !value.is_null());
-            let finished = Finished { status: Status::Done, text: String::new(), submitted, session, usage };
+            let finished = Finished { status: TurnStatus::Done, text: String::new(), submitted, session, usage };
             ended.lock().unwrap().insert(request.turn, finished.clone());
             Ok(finished)
         })

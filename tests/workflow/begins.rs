@@ -3,7 +3,7 @@
 use rstest::rstest;
 use superstep::workspace::WorkspaceError;
 use superstep_workflows::Profile;
-use superstep_workflows::task_based::{Start, StartError};
+use superstep_workflows::task_based::{RunStart, StartError};
 
 use crate::repository::Repository;
 
@@ -14,7 +14,7 @@ async fn start(repository: &Repository, branch: Option<&str>) -> Result<(), Star
     let driver = "cli:codex".parse().unwrap();
     let profile = Profile { working_dir: repository.path(), driver, ..crate::scene::profile() };
     let branch = branch.map(str::to_owned);
-    let start = Start { issue: Some(issue.path().to_owned()), profile, branch, ..Start::default() };
+    let start = RunStart { issue: Some(issue.path().to_owned()), profile, branch, ..RunStart::default() };
     start.input().await.map(drop)
 }
 

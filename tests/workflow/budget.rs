@@ -233,7 +233,7 @@ impl Driver for OverBudget {
             let usage = Usage { cost: 400, ..finished.usage };
             if ends {
                 return Ok(Finished {
-                    status: superstep::drivers::Status::CostLimit,
+                    status: superstep::drivers::TurnStatus::CostLimit,
                     submitted: None,
                     usage,
                     ..finished

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::drivers::{DriverError, ErrorClass};
+use superstep::drivers::{DriverError, DriverErrorClass};
 use superstep::nodes::{
     AfterGivingUp, AfterMissingReview, AfterRefusal, AgentQuestion, AgentReply, ApprovePlan, Halted, ReviewUnavailable,
     SessionRefused, TaskGivenUp,
@@ -36,7 +36,7 @@ async fn troubled(call: Call) -> Result<Value, DriverError> {
     match (call.is_developer(), call.task.as_str(), call.nth) {
         (true, "1", 0) => Ok(json!({"status": "blocked", "summary": "half", "question": "Which colour?"})),
         (true, "1", 1) => {
-            Err(DriverError { refusal: true, ..DriverError::new(ErrorClass::Content, "the prompt is too long") })
+            Err(DriverError { refusal: true, ..DriverError::new(DriverErrorClass::Content, "the prompt is too long") })
         }
         (true, _, _) => Ok(call.part()),
         (false, _, nth) if nth < 4 => Ok(Value::Null),

@@ -1,6 +1,6 @@
 //! The turns of agents in the journal of a task, without recorded events.
 
-use superstep::drivers::Status;
+use superstep::drivers::TurnStatus;
 use superstep::nodes::AgentTurn;
 
 use crate::agent::{Agent, approved, rejected, work};
@@ -31,5 +31,5 @@ async fn a_task_has_the_prompts_and_answers_of_its_agents() {
     assert_eq!(turns.iter().map(|turn| turn.asked.prompt.clone()).collect::<Vec<_>>(), prompts);
     assert!(prompts[0].len() > 2048 && turns[0].asked.system.is_some());
     let finished = turns[1].finished.as_ref().unwrap();
-    assert_eq!((finished.status, finished.submitted.as_ref().unwrap()), (Status::Done, &rejected("it is red")));
+    assert_eq!((finished.status, finished.submitted.as_ref().unwrap()), (TurnStatus::Done, &rejected("it is red")));
 }

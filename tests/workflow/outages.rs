@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use superstep::drivers::{DriverError, ErrorClass, RetrySettings};
+use superstep::drivers::{DriverError, DriverErrorClass, RetrySettings};
 use superstep::graph::{Answer, EventKind, Mode, Replay, ReplayResult, Request};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
@@ -21,7 +21,7 @@ fn outage(times: usize) -> Arc<Agent> {
         "developer" => match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
             Ok(_) => Err(DriverError {
                 outage: true,
-                ..DriverError::new(ErrorClass::Transient, "http://models cannot be reached")
+                ..DriverError::new(DriverErrorClass::Transient, "http://models cannot be reached")
             }),
             Err(_) => Ok(part(folder, &call.task)),
         },

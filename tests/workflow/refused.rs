@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::Value;
-use superstep::drivers::{DriverError, ErrorClass, Session};
+use superstep::drivers::{DriverError, DriverErrorClass, Session};
 use superstep::graph::{Replay, ReplayResult};
 use superstep::nodes::{AfterRefusal, SessionRefused};
 use superstep::plan::Issue;
@@ -16,7 +16,7 @@ use crate::repository::write;
 use crate::scene::{RunResult, Scene, asks, done, marks, plan, profile};
 
 fn refusal() -> DriverError {
-    let error = DriverError::new(ErrorClass::Content, "the prompt is too long");
+    let error = DriverError::new(DriverErrorClass::Content, "the prompt is too long");
     DriverError { refusal: true, ..error }
 }
 

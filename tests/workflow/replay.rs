@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::graph::{Replay, ReplayResult, Verdict};
+use superstep::graph::{Replay, ReplayResult, VerifyVerdict};
 use superstep::prelude::*;
 use superstep_workflows::Profile;
 use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};
@@ -102,7 +102,7 @@ async fn a_replay_calls_no_agent_and_changes_nothing(
     let (thread, supersteps) = if from_the_middle { (thread.at(world.middle().await), 15) } else { (thread, 26) };
     match thread.replay(mode).await.unwrap() {
         ReplayResult::Verified(verified) => {
-            assert_eq!((verified.verified, verified.verdict()), (supersteps, Verdict::Same), "{verified}");
+            assert_eq!((verified.verified, verified.verdict()), (supersteps, VerifyVerdict::Same), "{verified}");
         }
         ReplayResult::Recorded { supersteps: count } => assert_eq!(count, supersteps),
         ReplayResult::WhatIf(what_if) => {

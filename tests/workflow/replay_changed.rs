@@ -9,8 +9,8 @@ use superstep::checkpoint::Checkpointer;
 use superstep::drivers::Access;
 use superstep::graph::CompiledGraph;
 use superstep::nodes::{
-    AgentSpec, Answer, Base, Brief, CommitJob, Feedback, Folder, Moved, PrepareJob, Prepared, Prompt, Turn,
-    commit_task, prepare_workspace,
+    AgentAnswer, AgentSpec, Base, Brief, CommitJob, CommittedWork, Feedback, Folder, PrepareJob, PreparedRepository,
+    Prompt, Turn, commit_task, prepare_workspace,
 };
 use superstep::plan::{Review, WorkReport};
 use superstep::prelude::*;
@@ -88,7 +88,7 @@ async fn judged(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> No
     let brief = Brief { id: "1".into(), position: 1, total: 1, goal, section: section.into(), ..Brief::default() };
     let prompt = Prompt::developer(&brief, &Feedback::default(), None);
     let turned = Turn::new::<Review>("judge", spec("reviewer", change), prompt, &letter.folder).take(&ctx).await?;
-    let Answer::Given(review) = turned.answer else { return Err("no review".into()) };
+    let AgentAnswer::Given(review) = turned.answer else { return Err("no review".into()) };
     let review: Review = review;
     Ok(Letter::update().approved(review.passes()))
 }
@@ -110,8 +110,9 @@ fn graph(change: Change) -> Mail {
         true => Post::Send,
         false => Post::Write,
     };
-    let prepared = |_: &Letter, ready: Prepared| Letter::update().base(Some(ready.base));
-    let finished_run = |_: &Letter, moved: Moved| Letter::update().commit(moved.made.map(|made| made.to_string()));
+    let prepared = |_: &Letter, ready: PreparedRepository| Letter::update().base(Some(ready.base));
+    let finished_run =
+        |_: &Letter, moved: CommittedWork| Letter::update().commit(moved.made.map(|made| made.to_string()));
     let write = move |letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>| written(letter, ctx, change);
     let judge = move |letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>| judged(letter, ctx, change);
     let commit = move |letter: &Letter| to_commit(letter, change);

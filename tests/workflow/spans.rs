@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::drivers::{DriverError, ErrorClass};
+use superstep::drivers::{DriverError, DriverErrorClass};
 use superstep::nodes::{AfterMove, ApprovePlan, BranchMoved};
 use superstep::plan::Decision;
 use superstep::prelude::*;
@@ -296,7 +296,7 @@ async fn a_commit_made_after_a_turn_failed_is_a_persons_and_those_of_the_turn_ar
         Ok(match (call.tool.as_str(), nth) {
             ("submit_work", 0) => {
                 commits("first.txt");
-                return Err(DriverError::new(ErrorClass::Fatal, "it crashed"));
+                return Err(DriverError::new(DriverErrorClass::Fatal, "it crashed"));
             }
             ("submit_work", _) => {
                 commits("second.txt");

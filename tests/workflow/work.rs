@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::{DriverError, ErrorClass, Session};
+use superstep::drivers::{DriverError, DriverErrorClass, Session};
 use superstep::nodes::{AfterHalt, AgentQuestion, AgentReply, Halted};
 use superstep_workflows::task_based::{Mark, RunOutcome};
 use superstep_workflows::{Profile, RetrySession};
@@ -198,7 +198,7 @@ async fn a_question_of_the_developer_is_answered_in_the_same_session() {
 async fn an_answer_is_repeated_in_a_new_session_if_the_old_one_is_lost() {
     let agent = Agent::new(|call, folder, nth| match (call.role.as_str(), nth) {
         ("developer", 0) => Ok(json!({"status": "blocked", "summary": "", "question": "Roman?"})),
-        ("developer", 1) => Err(DriverError::new(ErrorClass::SessionLost, "gone")),
+        ("developer", 1) => Err(DriverError::new(DriverErrorClass::SessionLost, "gone")),
         ("developer", _) => Ok(part(folder, &call.task)),
         _ => Ok(approved()),
     });

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use superstep::process::Key;
-use superstep::workspace::Fingerprint;
+use superstep::workspace::GitFingerprint;
 
 use crate::repo::{Repo, executable, request};
 
@@ -56,7 +56,7 @@ async fn everything_that_names_programs_of_git_is_compared(#[case] agent: fn(&Re
     let changes: Vec<_> = before.changes(&now).iter().map(|one| one.to_string().replace(&home, "HOME")).collect();
     assert_eq!(changes, expected);
     assert_eq!(before.digest() == now.digest(), expected.is_empty());
-    let stored: Fingerprint = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
+    let stored: GitFingerprint = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
     assert_eq!(stored, before);
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rstest::rstest;
-use superstep::workspace::{Recorded, RepositoryLocation, RepositoryOrigin};
+use superstep::workspace::{RecordedRun, RepositoryLocation, RepositoryOrigin};
 
 use crate::repo::Repo;
 
@@ -38,7 +38,7 @@ impl Run {
         let store = self.at(store).join(".superstep/store");
         let (commit, current) = (self.commit.clone(), self.at(current));
         let origin = self.origin.clone();
-        Recorded { folder: self.at("repo"), commit, origin, thread: "t".into(), store, current }.find()
+        RecordedRun { folder: self.at("repo"), commit, origin, thread: "t".into(), store, current }.find()
     }
 
     fn copies(&self, to: &str) {
@@ -185,6 +185,6 @@ fn a_fork_is_found_with_the_repository_around_its_work_tree() {
     run.moves("new");
     let (commit, store) = (run.commit.clone(), run.at("new").join(".superstep/store"));
     let current = run.at("new").join(inside);
-    let found = Recorded { folder, commit, origin: None, thread: "t".into(), current, store }.find();
+    let found = RecordedRun { folder, commit, origin: None, thread: "t".into(), current, store }.find();
     assert!(run.is_at(&found, "new"), "{found:?}");
 }

@@ -26,8 +26,8 @@ pub(crate) mod texts;
 pub use attempt::AttemptOutcome;
 pub use fork::ForkPlace;
 pub use profile::{
-    AgentProfile, AgentSettings, Api, CommitTemplate, Endpoint, OnExhausted, OnSubtaskFailure, Overrides, Phased,
-    PlanContext, Profile, ProfileError, ProfileProblem, RetrySession, Role, Tools, Tracker, TurnLimits,
+    AgentProfile, AgentSettings, Api, CommitTemplate, Endpoint, OnExhausted, OnSubtaskFailure, Overrides,
+    PhasedSettings, PlanContext, Profile, ProfileError, ProfileProblem, RetrySession, Role, Tools, Tracker, TurnLimits,
     WorktreeSettings,
 };
 pub(crate) use profile::{CommitSlots, of_lone_task};

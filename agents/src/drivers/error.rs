@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Class of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorClass {
+pub enum DriverErrorClass {
     /// A retry may succeed: a lost connection, a server error.
     Transient,
     /// It will work later.
@@ -58,7 +58,7 @@ pub(super) fn tells_refusal(words: &str) -> bool {
 #[error("{message}")]
 pub struct DriverError {
     /// Class of the failure.
-    pub class: ErrorClass,
+    pub class: DriverErrorClass,
     /// Description for people, with the place. Contains no keys.
     pub message: String,
     /// Hint for the user; empty if there is none.
@@ -81,7 +81,7 @@ pub struct DriverError {
 
 impl DriverError {
     /// Returns a failure of this class.
-    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+    pub fn new(class: DriverErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
             message: message.into(),
@@ -95,12 +95,12 @@ impl DriverError {
 
     /// Returns the error of a turn whose events ended without a result.
     pub fn no_result(transcript: impl Into<String>) -> Self {
-        Self::new(ErrorClass::Transient, "the agent ended without a result").transcript(transcript)
+        Self::new(DriverErrorClass::Transient, "the agent ended without a result").transcript(transcript)
     }
 
     /// Returns whether the same request may succeed later: the condition of a retry policy.
     pub fn is_temporary(&self) -> bool {
-        matches!(self.class, ErrorClass::Transient | ErrorClass::RateLimited)
+        matches!(self.class, DriverErrorClass::Transient | DriverErrorClass::RateLimited)
     }
 
     /// Sets the hint.

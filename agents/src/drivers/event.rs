@@ -46,7 +46,7 @@ pub enum AgentEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     /// Reason why it ended.
-    pub status: Status,
+    pub status: TurnStatus,
     /// Last message of the agent.
     pub text: String,
     /// Arguments of the submit tool; not yet validated against its schema.
@@ -61,7 +61,7 @@ pub struct Finished {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Status {
+pub enum TurnStatus {
     /// The agent finished.
     Done,
     /// The limit of requests was reached.

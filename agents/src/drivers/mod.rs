@@ -34,13 +34,13 @@ mod wrap;
 
 pub use cli::{AgentProgram, CliAgent};
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
-pub use error::{DriverError, ErrorClass};
-pub use event::{AgentEvent, Finished, Price, Status, Usage, dollars};
+pub use error::{DriverError, DriverErrorClass};
+pub use event::{AgentEvent, Finished, Price, TurnStatus, Usage, dollars};
 pub use fenced::fenced_json;
 pub use ledger::{Account, Ledger, LimitsAnswer, NewLimit, NewLimits, RemainingBudget, RunLimits};
 pub use name::{DriverKind, DriverName, UnknownDriver};
-pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
+pub use request::{Access, AgentRequest, Limits, Session, SessionRef, Shell, SubmitTool, TurnPlace};
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
 pub use session::SessionStore;
-pub use wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};
+pub use wrap::{BudgetedDriver, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};

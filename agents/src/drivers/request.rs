@@ -23,7 +23,7 @@ pub struct AgentRequest {
     /// Files elsewhere that it may read and search, by their absolute paths.
     pub files: Vec<PathBuf>,
     /// Position in a run.
-    pub place: Place,
+    pub place: TurnPlace,
     /// Session.
     pub session: Session,
     /// Key of the turn: a repeated turn with the same key, after its process was killed, is the same turn, and a driver
@@ -49,7 +49,7 @@ impl AgentRequest {
             prompt: prompt.into(),
             directory: directory.into(),
             files: vec![],
-            place: Place::default(),
+            place: TurnPlace::default(),
             session: Session::New,
             turn: String::new(),
             submit: None,
@@ -63,7 +63,7 @@ impl AgentRequest {
 /// Position of a turn in a run: for logs, scenarios and recordings. Drivers of real agents ignore it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Place {
+pub struct TurnPlace {
     /// The run: scenario turns that happen once happen once per run.
     pub run: String,
     /// Id of the task in the plan; empty if there is none.

@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use superstep_base::Fnv;
 
 use super::session_file::{Entry, Header, Line, TurnLog, read, store_error, sync_folder, write_error};
-use super::{DriverError, ErrorClass, Finished, Session, SessionRef, Usage};
+use super::{DriverError, DriverErrorClass, Finished, Session, SessionRef, Usage};
 
 /// Maximum number of turns in a session.
 const MAX_TURNS: usize = 10_000;
@@ -165,8 +165,11 @@ impl SessionStore {
 }
 
 fn missing_turn(session: &str, turn: &str) -> DriverError {
-    DriverError::new(ErrorClass::SessionLost, format!("the session `{session}` has no turn `{turn}` to resume from"))
-        .help("start a new session")
+    DriverError::new(
+        DriverErrorClass::SessionLost,
+        format!("the session `{session}` has no turn `{turn}` to resume from"),
+    )
+    .help("start a new session")
 }
 
 /// Returns a unique key for a turn without one.
@@ -230,7 +233,7 @@ impl OpenTurn {
         let Some(header) = state.header.filter(|header| count >= header.opening) else { return Ok(false) };
         if (&header.turn, &header.parent) != (&expected.turn, &expected.parent) {
             let message = format!("the turn `{}` was started after another one", expected.turn);
-            return Err(DriverError::new(ErrorClass::Fatal, message).help("give each turn a different key"));
+            return Err(DriverError::new(DriverErrorClass::Fatal, message).help("give each turn a different key"));
         }
         self.log.cut(state.whole)?;
         (self.usage, self.ended) = (usage, ended);

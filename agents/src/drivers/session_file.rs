@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DriverError, ErrorClass, Finished, Usage};
+use super::{DriverError, DriverErrorClass, Finished, Usage};
 
 /// First line of a turn's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,12 +130,12 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 pub(super) fn write_error(error: &io::Error) -> DriverError {
-    DriverError::new(ErrorClass::Fatal, format!("the session cannot be written: {error}"))
+    DriverError::new(DriverErrorClass::Fatal, format!("the session cannot be written: {error}"))
 }
 
 fn busy_error(path: &Path) -> DriverError {
     let message = format!("the turn in {} is being run by another process", path.display());
-    DriverError::new(ErrorClass::Fatal, message)
+    DriverError::new(DriverErrorClass::Fatal, message)
 }
 
 /// A line after the header.
@@ -181,10 +181,10 @@ pub(super) fn read(path: &Path, mut visit: impl FnMut(Entry)) -> Result<FileStat
 
 fn damaged_file(path: &Path, line: usize) -> DriverError {
     let message = format!("the session's file {} cannot be read, line {line}", path.display());
-    DriverError::new(ErrorClass::SessionLost, message).help("start a new session")
+    DriverError::new(DriverErrorClass::SessionLost, message).help("start a new session")
 }
 
 pub(super) fn store_error(directory: &Path, error: &io::Error) -> DriverError {
     let message = format!("sessions cannot be stored in {}: {error}", directory.display());
-    DriverError::new(ErrorClass::Fatal, message)
+    DriverError::new(DriverErrorClass::Fatal, message)
 }

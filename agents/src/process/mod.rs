@@ -30,4 +30,4 @@ pub use output::{Output, Tail};
 pub(crate) use program::is_program;
 pub use program::{BoundedRun, Bounds, Program, ProgramEnd, RunEnd};
 pub use redactor::{Key, Redactor};
-pub use running::{Exit, OutputItem, Running, Stopped, Watch};
+pub use running::{OutputItem, ProgramExit, Running, StopReason, Watch};

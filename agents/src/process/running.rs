@@ -32,7 +32,7 @@ pub struct Watch {
 
 /// The reason why a program must be ended.
 #[derive(Debug, thiserror::Error)]
-pub enum Stopped {
+pub enum StopReason {
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -58,7 +58,7 @@ pub enum OutputItem {
 
 /// The end of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct ProgramExit {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The end of its standard error.
@@ -102,17 +102,17 @@ impl Running {
     ///
     /// # Errors
     /// [`Stopped`], if it must be ended before. It still runs then: see [`end`](Self::end).
-    pub async fn next(&mut self, watch: &Watch) -> Result<Option<OutputItem>, Stopped> {
+    pub async fn next(&mut self, watch: &Watch) -> Result<Option<OutputItem>, StopReason> {
         let Self { group, lines: Some(lines), side, exited, .. } = self else { return Ok(None) };
         loop {
             let quiet = lines.last() + watch.idle;
             tokio::select! {
                 biased;
-                () = watch.cancel.cancelled() => return Err(Stopped::Cancelled),
-                () = sleep_until(watch.end) => return Err(Stopped::Wall),
+                () = watch.cancel.cancelled() => return Err(StopReason::Cancelled),
+                () = sleep_until(watch.end) => return Err(StopReason::Wall),
                 line = lines.next() => return Ok(line?.map(output_line)),
                 done = run_side(side) => done?,
-                () = sleep_until(quiet) => return Err(Stopped::Idle(watch.idle)),
+                () = sleep_until(quiet) => return Err(StopReason::Idle(watch.idle)),
                 () = sleep(POLL_INTERVAL) => {
                     if exited.is_none() && group.has_exited() {
                         *exited = Some(Instant::now());
@@ -129,7 +129,7 @@ impl Running {
     ///
     /// # Errors
     /// If it cannot be waited for.
-    pub async fn end(mut self, patience: Duration, grace: Duration) -> io::Result<Exit> {
+    pub async fn end(mut self, patience: Duration, grace: Duration) -> io::Result<ProgramExit> {
         // Nothing more is returned, but the program may still write, and must not block.
         let away = self.lines.take();
         let side = &mut self.side;
@@ -139,7 +139,7 @@ impl Running {
         };
         // Closed by now, unless a process outside the group holds it.
         let _ = tokio::time::timeout(LINGER, finish_side(&mut self.side)).await;
-        Ok(Exit { code: status.code(), stderr: self.stderr.text() })
+        Ok(ProgramExit { code: status.code(), stderr: self.stderr.text() })
     }
 }
 

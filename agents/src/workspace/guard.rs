@@ -27,7 +27,7 @@ const MOST: usize = 2000;
 /// Everything that determines what git executes, with a digest of content and mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Fingerprint {
+pub struct GitFingerprint {
     things: BTreeMap<String, String>,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for TamperedItem {
     }
 }
 
-impl Fingerprint {
+impl GitFingerprint {
     /// Returns one digest of everything.
     pub fn digest(&self) -> String {
         let all: String = self.things.iter().map(|(what, digest)| format!("{digest} {what:?}\n")).collect();
@@ -116,7 +116,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.
-    pub async fn fingerprint(&self) -> Result<Fingerprint, WorkspaceError> {
+    pub async fn fingerprint(&self) -> Result<GitFingerprint, WorkspaceError> {
         self.run_blocking(|place| fingerprint(&place)).await
     }
 
@@ -149,9 +149,9 @@ impl Workspace {
 }
 
 /// Fingerprints of the work trees that this process has locked, by their git folders.
-static TRUSTED: Mutex<BTreeMap<PathBuf, Fingerprint>> = Mutex::new(BTreeMap::new());
+static TRUSTED: Mutex<BTreeMap<PathBuf, GitFingerprint>> = Mutex::new(BTreeMap::new());
 
-fn trusted_fingerprints() -> MutexGuard<'static, BTreeMap<PathBuf, Fingerprint>> {
+fn trusted_fingerprints() -> MutexGuard<'static, BTreeMap<PathBuf, GitFingerprint>> {
     TRUSTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -182,8 +182,8 @@ pub(super) fn ensure_trusted(place: &Place) -> Result<(), WorkspaceError> {
     Err(WorkspaceError::Tampered { changes: changes.iter().map(ToString::to_string).collect() })
 }
 
-fn fingerprint(place: &Place) -> Fingerprint {
-    let mut all = Fingerprint::default();
+fn fingerprint(place: &Place) -> GitFingerprint {
+    let mut all = GitFingerprint::default();
     all.note_link(".git".to_owned(), &place.root.join(".git"));
     for name in ["commondir", "gitdir"] {
         all.note_link(format!("git/{name}"), &place.git_dir.join(name));
@@ -220,7 +220,7 @@ fn config_files(place: &Place) -> Vec<PathBuf> {
 }
 
 /// Adds a configuration with all files it may include, regardless of the conditions.
-fn note_config(all: &mut Fingerprint, place: &Place, file: &Path, depth: usize) {
+fn note_config(all: &mut GitFingerprint, place: &Place, file: &Path, depth: usize) {
     let what = format!("config {}", display_path(place, file));
     if depth > DEEPEST || all.things.contains_key(&what) {
         return;
@@ -261,7 +261,7 @@ fn values(file: &Path, keys: &str, is_wanted: impl Fn(u32) -> bool) -> Vec<Strin
 
 /// Adds the files of the work tree that a command names: changing them changes the command. A word without a dot or a
 /// slash is not a file, but a program or an option.
-fn note_program(all: &mut Fingerprint, place: &Place, command: &str) {
+fn note_program(all: &mut GitFingerprint, place: &Place, command: &str) {
     let words = command.split(|c: char| c.is_whitespace() || "'\";|&()".contains(c));
     for word in words.filter(|word| word.contains(['.', '/'])) {
         let file = lexical(&place.root.join(word));
@@ -341,7 +341,7 @@ fn with_sources(place: &Place, hooks: PathBuf) -> PathBuf {
     }
 }
 
-fn note_folder(all: &mut Fingerprint, place: &Place, folder: &Path, depth: usize) {
+fn note_folder(all: &mut GitFingerprint, place: &Place, folder: &Path, depth: usize) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
         let path = entry.path();

@@ -106,14 +106,14 @@ pub use cause::{GitCause, Holder, OngoingOperation};
 pub use commit::{CommitRequest, CommitResult, MadeCommit};
 pub use error::WorkspaceError;
 pub use furnish::Furnishings;
-pub use guard::{Fingerprint, TamperedItem, Tampering};
+pub use guard::{GitFingerprint, TamperedItem, Tampering};
 pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escape_id, reference_name};
 pub use lock::WorkspaceLock;
 pub use lock_note::LockNote;
 pub use options::WorkspaceOptions;
 pub use place::Workspace;
 pub use references::StoredTree;
-pub use relocation::{Recorded, RepositoryLocation, RepositoryOrigin, mend_outside, mend_worktrees};
+pub use relocation::{RecordedRun, RepositoryLocation, RepositoryOrigin, mend_outside, mend_worktrees};
 pub use salvage::SalvagedWork;
 pub use survey::Survey;
 pub use trees::{

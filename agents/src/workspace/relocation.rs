@@ -20,7 +20,7 @@ use super::worktree::{
 
 /// A run whose work tree is looked for.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// The stored path of the work tree.
     pub folder: PathBuf,
     /// A commit of the work; none: it has not begun.
@@ -79,7 +79,7 @@ struct Candidates {
     beside: Vec<PathBuf>,
 }
 
-impl Recorded {
+impl RecordedRun {
     /// Looks for the work tree. The repository in which the store lies comes first, then one that lies beside the store as
     /// before, then that of the current directory. Blocks.
     pub fn find(&self) -> RepositoryLocation {
@@ -290,7 +290,7 @@ pub fn mend_worktrees(moved: &FolderMove) -> Result<(), WorkspaceError> {
 ///
 /// # Errors
 /// As [`mend_worktrees`].
-pub fn mend_outside(run: &Recorded) -> Result<(), WorkspaceError> {
+pub fn mend_outside(run: &RecordedRun) -> Result<(), WorkspaceError> {
     let is_lost = leads_to(&run.folder).is_some_and(|entry| !entry.exists());
     let mut places = run.tops().into_iter().filter(|_| is_lost);
     places.try_for_each(|place| mend_all(&place, |tree| tree == run.folder))

@@ -11,7 +11,7 @@ use crate::terminal::print;
 use crate::text;
 use crate::threads::{AppThread, RunRequest};
 use superstep::checkpoint::CheckpointId;
-use superstep::graph::Verdict;
+use superstep::graph::VerifyVerdict;
 
 impl Session {
     pub(super) async fn diff(&self, args: &DiffArgs) -> Result<CommandOutput, Failure> {
@@ -32,10 +32,10 @@ impl Session {
             Mode::Verify => {
                 let (json, text, verdict) = thread.verify(args.from.map(CheckpointId)).await?;
                 let exit = match verdict {
-                    Verdict::Same => Exit::Finished,
-                    Verdict::SameInPart if !args.strict => Exit::Finished,
-                    Verdict::SameInPart | Verdict::NothingCompared => Exit::Unverified,
-                    Verdict::Different => Exit::Failed,
+                    VerifyVerdict::Same => Exit::Finished,
+                    VerifyVerdict::SameInPart if !args.strict => Exit::Finished,
+                    VerifyVerdict::SameInPart | VerifyVerdict::NothingCompared => Exit::Unverified,
+                    VerifyVerdict::Different => Exit::Failed,
                 };
                 Ok(CommandOutput { code: exit.code(), ..CommandOutput::new(lines(&text), &json)? })
             }

@@ -10,7 +10,7 @@ use super::session::{CommandOutput, Session, json_argument, lines};
 use crate::advice::next_steps;
 use crate::args::{InteractiveArg, RunArgs};
 use crate::custom::{CustomCommand, Performer};
-use crate::custom_output::{Next, Said};
+use crate::custom_output::{CustomOutput, Next};
 use crate::events::{EventBuffer, timed_event_json};
 use crate::failure::{Exit, Failure};
 use crate::graphs::{AppGraph, ParsedInput};
@@ -286,7 +286,7 @@ fn letters(mut number: u64) -> String {
     digits.iter().rev().collect()
 }
 
-fn command_output(result: Said) -> Result<CommandOutput, Failure> {
+fn command_output(result: CustomOutput) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput { code: result.code, ..CommandOutput::new(lines(&result.text), &result.json)? })
 }
 

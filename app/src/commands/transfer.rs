@@ -10,7 +10,7 @@ use superstep::checkpoint::{
     ExportOptions, ExportReport, ImportOptions, MemoryCheckpointer, ThreadArchive, ThreadId, copy_threads,
     export_thread, foreign, import_thread, trust,
 };
-use superstep::graph::Verdict;
+use superstep::graph::VerifyVerdict;
 use superstep_base::files;
 
 use super::session::{CommandOutput, Session, lines};
@@ -189,7 +189,7 @@ fn with_store(failure: Failure, to: &StoreLocation) -> Failure {
 }
 
 /// Compares the thread in a file with its graph.
-async fn compare_fixture(local: &Local, graph: &str, file: &Path) -> Result<(Value, String, Verdict), Failure> {
+async fn compare_fixture(local: &Local, graph: &str, file: &Path) -> Result<(Value, String, VerifyVerdict), Failure> {
     let store = MemoryCheckpointer::new();
     let opened = File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
     let thread: ThreadId = import_thread(&store, opened, &ImportOptions::new()).await?.thread;
@@ -198,14 +198,14 @@ async fn compare_fixture(local: &Local, graph: &str, file: &Path) -> Result<(Val
 }
 
 /// Returns the sentence for a verdict.
-fn verdict_sentence(verdict: Verdict) -> &'static str {
+fn verdict_sentence(verdict: VerifyVerdict) -> &'static str {
     match verdict {
-        Verdict::Same => "the test passes now",
-        Verdict::SameInPart => "the test passes now, for the compared part",
-        Verdict::NothingCompared => {
+        VerifyVerdict::Same => "the test passes now",
+        VerifyVerdict::SameInPart => "the test passes now, for the compared part",
+        VerifyVerdict::NothingCompared => {
             "the test has nothing to compare: mark nodes whose side effects all go through `ctx` as `.replayable()`"
         }
-        Verdict::Different => "the test fails until the graph matches the record",
+        VerifyVerdict::Different => "the test fails until the graph matches the record",
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use superstep::spec::{SpecId, TaskSpec};
-use superstep_app::{Exit, Refusal, Said};
+use superstep_app::{CustomOutput, Exit, Refusal};
 
 /// The arguments of `task new`.
 #[derive(Args)]
@@ -22,12 +22,12 @@ pub(crate) struct New {
 }
 
 /// Writes a task file with everything that can be said in one.
-pub(crate) async fn new(args: New) -> Result<Said, Refusal> {
+pub(crate) async fn new(args: New) -> Result<CustomOutput, Refusal> {
     let id: SpecId = args.id.parse().map_err(|error| Refusal::new(format!("this is not a task id: {error}")))?;
     let file = args.out.unwrap_or_else(|| PathBuf::from(format!("{}.md", id.as_str())));
     write(&file, &TaskSpec::template(&id))?;
     let next = format!("edit it, then run\n  superstep task --task {}\n", file.display());
-    Said::new(format!("wrote {}\n{next}", file.display()), &json!({ "task": id, "file": file }))
+    CustomOutput::new(format!("wrote {}\n{next}", file.display()), &json!({ "task": id, "file": file }))
 }
 
 /// Writes a file that is not there yet.

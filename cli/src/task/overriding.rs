@@ -5,8 +5,8 @@ use std::process::Command;
 
 use clap::Args;
 use serde_json::json;
-use superstep::decide::{Kind, Override};
-use superstep_app::{Exit, Pending, Refusal, Said, ThreadSummary};
+use superstep::decide::{DecisionKind, Override};
+use superstep_app::{CustomOutput, Exit, Pending, Refusal, ThreadSummary};
 use superstep_workflows::code_task::CodeTaskState;
 
 use super::state;
@@ -36,18 +36,18 @@ pub(crate) struct OverrideArgs {
 }
 
 /// Decides in place of the rules, and goes on.
-pub(crate) async fn override_decision(args: OverrideArgs, found: ThreadSummary) -> Result<Said, Refusal> {
+pub(crate) async fn override_decision(args: OverrideArgs, found: ThreadSummary) -> Result<CustomOutput, Refusal> {
     let state = state::task(&found)?;
     let by = args.by.unwrap_or_else(|| user(&state.settings.repository));
     let over = code_task::parse_override(&args.decision, &args.why, &by)?;
     match waiting(&found, args.interrupt.as_deref())? {
         Some(pending) => {
             let answer = json!({ "decision": over.decision, "why": over.note.why, "by": over.note.by });
-            Ok(Said::answer(&pending.id, &json!({ "override": answer }))?.by(by))
+            Ok(CustomOutput::answer(&pending.id, &json!({ "override": answer }))?.by(by))
         }
         None if found.status == "finished" && state.start.is_some() => {
             ensure_possible(&state, &over)?;
-            Said::input(&json!({ "pending": over }))
+            CustomOutput::input(&json!({ "pending": over }))
         }
         None => Err(not_overridable(&found)),
     }
@@ -75,7 +75,7 @@ fn waiting<'a>(found: &'a ThreadSummary, id: Option<&str>) -> Result<Option<&'a 
 
 /// Refuses a split of a task that is over and cannot be split.
 fn ensure_possible(state: &CodeTaskState, over: &Override) -> Result<(), Refusal> {
-    let Some(spec) = state.spec.as_ref().filter(|_| over.decision == Kind::Split) else { return Ok(()) };
+    let Some(spec) = state.spec.as_ref().filter(|_| over.decision == DecisionKind::Split) else { return Ok(()) };
     let why = match (&state.children, state.place.depth, spec.policy.max_depth) {
         (Some(_), ..) => "a task is split at most once, and this one was split already".to_owned(),
         (None, depth, most) if depth >= most => format!("it is at depth {depth}, and max_depth is {most}"),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use superstep::decide::Recorded;
+use superstep::decide::RecordedDecision;
 use superstep_app::{Exit, Refusal};
 use superstep_workflows::code_task::{AttemptLine, CodeTaskState, finding_lines, run_folder};
 
@@ -48,7 +48,7 @@ impl FolderRecords<'_> {
 /// Records of a task, in order.
 #[derive(Default)]
 pub(super) struct Records {
-    pub(super) found: Vec<Recorded>,
+    pub(super) found: Vec<RecordedDecision>,
     /// Folders of records that the store has and the disk does not.
     pub(super) missing: Vec<PathBuf>,
 }
@@ -88,7 +88,7 @@ fn is_of_original(state: &CodeTaskState, number: u32, first: Option<u32>) -> boo
     last.is_some_and(|last| number <= last && first.is_none_or(|first| first > last))
 }
 
-fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
+fn of_line(folder: &Path, line: &AttemptLine) -> Result<RecordedDecision, Refusal> {
     let recorded = read_record(folder)?;
     let record = &recorded.record;
     let is_known = match &line.record {
@@ -132,8 +132,11 @@ pub(super) fn attempts(folder: &Path, known: Option<&FolderRecords<'_>>) -> Resu
     Ok(records)
 }
 
-fn read_record(folder: &Path) -> Result<Recorded, Refusal> {
-    Ok(Recorded { outputs: json(&folder.join("verifier_outputs.json"))?, record: json(&folder.join("decision.json"))? })
+fn read_record(folder: &Path) -> Result<RecordedDecision, Refusal> {
+    Ok(RecordedDecision {
+        outputs: json(&folder.join("verifier_outputs.json"))?,
+        record: json(&folder.join("decision.json"))?,
+    })
 }
 
 fn changed_error(folder: &Path) -> Refusal {

@@ -8,7 +8,7 @@ use superstep::nodes::{Base, Folder};
 use superstep::workspace::{
     CommitId, Head, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escape_id,
 };
-use superstep_app::{Exit, Refusal, Said, StoredThread};
+use superstep_app::{CustomOutput, Exit, Refusal, StoredThread};
 use superstep_workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
 
 use super::state::{state, task};
@@ -45,7 +45,7 @@ struct RewindSource {
 }
 
 /// Copies a task as it was after an attempt, and brings the files of that attempt to a place of their own.
-pub(crate) async fn rewind(args: RewindArgs, stored: StoredThread) -> Result<Said, Refusal> {
+pub(crate) async fn rewind(args: RewindArgs, stored: StoredThread) -> Result<CustomOutput, Refusal> {
     let thread = stored.found().thread.clone();
     let past = past(&stored, args.attempt).await?;
     let name = format!("{thread}-{}", args.attempt);
@@ -69,7 +69,10 @@ pub(crate) async fn rewind(args: RewindArgs, stored: StoredThread) -> Result<Sai
         "thread {name}: {thread} after attempt {}\n  files: {folder}\n  branch: {branch}\nresume it with\n  superstep proceed {name}\n",
         args.attempt
     );
-    Said::new(text, &json!({ "thread": name, "attempt": args.attempt, "folder": place.root(), "branch": branch }))
+    CustomOutput::new(
+        text,
+        &json!({ "thread": name, "attempt": args.attempt, "folder": place.root(), "branch": branch }),
+    )
 }
 
 /// Finds the checkpoint at which an attempt was recorded.

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use superstep::decide::Recorded;
+use superstep::decide::RecordedDecision;
 use superstep::drivers::{Usage, dollars};
 use superstep::spec::TaskSpec;
-use superstep_app::{Refusal, Said, ThreadSummary};
+use superstep_app::{CustomOutput, Refusal, ThreadSummary};
 use superstep_workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, digests, finding_lines, run_folder};
 
 use super::records::FolderRecords;
@@ -46,13 +46,13 @@ struct ShownAttempt {
 }
 
 /// Lists the attempts of a task and of its children.
-pub(crate) async fn show(_: Show, found: ThreadSummary) -> Result<Said, Refusal> {
+pub(crate) async fn show(_: Show, found: ThreadSummary) -> Result<CustomOutput, Refusal> {
     let state = state::task(&found)?;
     let missing = records::of_task(&state)?.missing; // a changed record is an error
     let shown = ShownTask { missing, ..of_state(&state)? };
     let mut lines = vec![];
     shown.push_lines("", &mut lines);
-    Said::new(lines.join("\n") + "\n", &shown)
+    CustomOutput::new(lines.join("\n") + "\n", &shown)
 }
 
 fn of_state(state: &CodeTaskState) -> Result<ShownTask, Refusal> {
@@ -130,8 +130,8 @@ fn of_records(id: &str, folder: &Path, known: Option<&FolderRecords<'_>>) -> Res
     })
 }
 
-fn of_record(recorded: &Recorded) -> ShownAttempt {
-    let Recorded { outputs, record } = recorded;
+fn of_record(recorded: &RecordedDecision) -> ShownAttempt {
+    let RecordedDecision { outputs, record } = recorded;
     ShownAttempt {
         attempt: record.about.attempt,
         decision: record.decision.kind.to_string(),

@@ -1,13 +1,13 @@
 //! `replay --mode what-if --override-policy`: what other limits, severities and verifiers would have decided.
 
 use superstep::decide::{Rules, SettingChanges, WhatIfDecision, what_if as decided};
-use superstep_app::{Exit, Refusal, Said};
+use superstep_app::{CustomOutput, Exit, Refusal};
 use superstep_workflows::code_task::{CodeTaskState, run_folder};
 
 use super::records;
 
 /// Tells what would have been decided on each attempt, from its records.
-pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Result<Said, Refusal> {
+pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Result<CustomOutput, Refusal> {
     let written: Vec<String> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let changes =
         SettingChanges::parse(&written, &state.settings.run).map_err(|error| Refusal::new(error.to_string()))?;
@@ -22,7 +22,7 @@ pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Re
         return Err(Refusal::new(error).exit(Exit::Failed));
     }
     let found = decided(&recorded, &changes, &Rules::standard());
-    Said::new(found.iter().map(line).collect::<String>(), &found)
+    CustomOutput::new(found.iter().map(line).collect::<String>(), &found)
 }
 
 fn line(found: &WhatIfDecision) -> String {

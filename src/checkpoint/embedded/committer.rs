@@ -26,7 +26,7 @@ type Outcome = (ThreadId, ReplySender, Result<()>);
 
 /// State shared by the committer and its callers.
 #[derive(Debug)]
-pub(super) struct Shared<E: Engine> {
+pub(super) struct CommitterState<E: Engine> {
     pub(super) engine: Arc<E>,
     pub(super) view: View<E>,
     pub(super) queue: Queue,
@@ -39,7 +39,7 @@ pub(super) struct Shared<E: Engine> {
     pub(super) poison: OnceLock<Arc<str>>,
 }
 
-impl<E: Engine> Shared<E> {
+impl<E: Engine> CommitterState<E> {
     pub(super) fn new(engine: E, marker_file: MarkerFile, epoch: u64) -> Self {
         let engine = Arc::new(engine);
         Self {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::committer::Shared;
+use super::committer::CommitterState;
 use super::engine::{Engine, RowSource, catch_quietly};
 use super::files::io_at;
 use super::lock::Lock;
@@ -43,7 +43,7 @@ pub(in crate::checkpoint) trait EmbeddedStore: Engine + Sized {
 /// An open store.
 #[derive(Debug)]
 pub(in crate::checkpoint) struct Store<E: EmbeddedStore> {
-    pub(super) shared: Option<Arc<Shared<E>>>,
+    pub(super) shared: Option<Arc<CommitterState<E>>>,
     /// Path and view of a store that was opened read-only.
     reads: Option<(PathBuf, View<E::Reader>)>,
     committer: Option<JoinHandle<()>>,
@@ -58,7 +58,7 @@ impl<E: EmbeddedStore> Store<E> {
     pub(in crate::checkpoint) fn open(path: &Path, options: &E::Options) -> Result<Self, CheckpointError> {
         let OpenedStore { engine, marker_file, lock, epoch } = E::open_store(path, options)?;
         let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
-        let shared = Arc::new(Shared::new(engine, marker_file, epoch));
+        let shared = Arc::new(CommitterState::new(engine, marker_file, epoch));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -100,7 +100,7 @@ impl<E: EmbeddedStore> Store<E> {
         }
     }
 
-    fn shared_state(&self) -> Result<&Shared<E>, CheckpointError> {
+    fn shared_state(&self) -> Result<&CommitterState<E>, CheckpointError> {
         self.shared.as_deref().ok_or_else(|| match &self.reads {
             Some((path, _)) => {
                 CheckpointError::NotWritable { path: path.clone(), reason: "it was opened to be read only".into() }

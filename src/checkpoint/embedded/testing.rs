@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Weak};
 
-use super::committer::Shared;
+use super::committer::CommitterState;
 use super::engine::{Engine, Faults, Tree};
 use super::rows::row_key;
 use super::store::{EmbeddedStore, Store};
@@ -24,7 +24,7 @@ trait FaultInjection: Debug + Send + Sync {
     fn flip_a_bit(&self, key: &[u8]) -> bool;
 }
 
-impl<E: Engine> FaultInjection for Shared<E> {
+impl<E: Engine> FaultInjection for CommitterState<E> {
     fn faults(&self) -> &Faults {
         self.engine.faults()
     }

@@ -2,21 +2,21 @@
 //!
 //! Small because it needs every other file, and none needs it.
 
-use super::check::{Check, Failure, Harness};
+use super::check::{CheckFailure, ContractCheck, Harness};
 use super::{durability, records, threads};
 
 /// Returns all checks.
-pub fn checks() -> Vec<Check> {
+pub fn checks() -> Vec<ContractCheck> {
     [records::CHECKS, threads::CHECKS, durability::CHECKS].concat()
 }
 
 /// Returns the check of this name.
-pub fn check(name: &str) -> Option<Check> {
+pub fn check(name: &str) -> Option<ContractCheck> {
     checks().into_iter().find(|check| check.name == name)
 }
 
 /// Runs all checks and returns the failures.
-pub async fn check_all(harness: &dyn Harness) -> Vec<Failure> {
+pub async fn check_all(harness: &dyn Harness) -> Vec<CheckFailure> {
     let mut failures = Vec::new();
     for check in checks() {
         failures.extend(check.run(harness).await.err());

@@ -36,12 +36,12 @@ pub trait Harness: Send + Sync {
 
 /// A required property of checkpointers, with the code that checks it.
 #[derive(Clone, Copy)]
-pub struct Check {
+pub struct ContractCheck {
     pub(super) name: &'static str,
     pub(super) run: for<'a> fn(&'a dyn Harness) -> BoxFuture<'a, Result<(), FailureReason>>,
 }
 
-impl Check {
+impl ContractCheck {
     /// Returns the property as an identifier.
     pub fn name(&self) -> &'static str {
         self.name
@@ -51,12 +51,12 @@ impl Check {
     ///
     /// # Errors
     /// A [`Failure`] with the actual behaviour of the store.
-    pub async fn run(&self, harness: &dyn Harness) -> Result<(), Failure> {
-        (self.run)(harness).await.map_err(|reason| Failure { check: self.name, reason: reason.0 })
+    pub async fn run(&self, harness: &dyn Harness) -> Result<(), CheckFailure> {
+        (self.run)(harness).await.map_err(|reason| CheckFailure { check: self.name, reason: reason.0 })
     }
 }
 
-impl fmt::Debug for Check {
+impl fmt::Debug for ContractCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
@@ -65,7 +65,7 @@ impl fmt::Debug for Check {
 /// A property that does not hold.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{check}: {reason}")]
-pub struct Failure {
+pub struct CheckFailure {
     /// The property.
     pub check: &'static str,
     /// Actual behaviour of the store.

@@ -32,4 +32,4 @@ mod records;
 mod threads;
 
 pub use all::{check, check_all, checks};
-pub use check::{Check, Failure, Harness};
+pub use check::{CheckFailure, ContractCheck, Harness};

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::ctx::Ctx;
-use super::interrupt::Answered;
+use super::interrupt::AskOutcome;
 use super::lazy::Lazy;
 use super::record::PLAIN;
 use super::task::TaskCtx;
@@ -141,8 +141,8 @@ where
                 }
             };
             match task.interrupt(self.key.as_deref(), &self.question, Some(&terms)) {
-                Ok(Answered::Given(answer)) => Ok(answer),
-                Ok(Answered::Closed(closed)) => Err(closed.error(I::NAME)),
+                Ok(AskOutcome::Given(answer)) => Ok(answer),
+                Ok(AskOutcome::Closed(closed)) => Err(closed.error(I::NAME)),
                 Err(raised) => {
                     task.raise(*raised);
                     Err(Interrupted::new().into())

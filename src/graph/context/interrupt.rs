@@ -91,7 +91,7 @@ impl<C> Ctx<C> {
 }
 
 /// The result of asking a question.
-pub(crate) enum Answered<T> {
+pub(crate) enum AskOutcome<T> {
     Given(T),
     Closed(ClosedQuestion),
 }
@@ -99,8 +99,8 @@ pub(crate) enum Answered<T> {
 impl TaskCtx {
     fn answer_or_interrupt<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
         let raised = match self.interrupt(key, question, None) {
-            Ok(Answered::Given(answer)) => return Ok(answer),
-            Ok(Answered::Closed(closed)) => {
+            Ok(AskOutcome::Given(answer)) => return Ok(answer),
+            Ok(AskOutcome::Closed(closed)) => {
                 let (node, question) = (Arc::clone(&self.facts.name), I::NAME.to_owned());
                 AttemptStop::Wrong(RunError::QuestionClosed { node, reason: closed.error(&question).to_string() })
             }
@@ -116,7 +116,7 @@ impl TaskCtx {
         key: Option<&str>,
         question: &I,
         terms: Option<&TermsRecord>,
-    ) -> Result<Answered<I::Resume>, Box<AttemptStop>> {
+    ) -> Result<AskOutcome<I::Resume>, Box<AttemptStop>> {
         let (asker, nth, rule) = self.asks_as(key);
         if let Some(key) = key
             && !self.state().journal.used.insert(format!("={asker}"))
@@ -137,10 +137,10 @@ impl TaskCtx {
             return Err(boxed_error(differs));
         }
         if let Some(closed) = ClosedQuestion::decode(bytes) {
-            return Ok(Answered::Closed(closed));
+            return Ok(AskOutcome::Closed(closed));
         }
         reading::decode(bytes)
-            .map(Answered::Given)
+            .map(AskOutcome::Given)
             .map_err(|reason| boxed_error(RunError::Codec { what: format!("answer to `{}`", I::NAME), reason }))
     }
 

@@ -37,7 +37,7 @@ pub use ask::Ask;
 pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
 pub use shared::Budget;
-pub use verify_result::{Divergence, NotVerified, Verdict, Verified, WhatIf};
+pub use verify_result::{Divergence, NotVerified, VerifyReport, VerifyVerdict, WhatIf};
 
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope, StateCell, StateLocations};
 pub(crate) use permits::Permits;
@@ -45,7 +45,7 @@ pub(crate) use places::{Answers, EarlierQuestion, KnownAnswers};
 #[cfg(feature = "test-util")]
 pub(crate) use shared::StagedResult;
 pub(crate) use shared::{
-    AnyContext, BudgetUse, Budgets, Cancellation, Environment, EventOptions, Exit, Limits, Shared, Stage,
+    AnyContext, BudgetUse, Budgets, Cancellation, Environment, EventOptions, Exit, Limits, RunShared, Stage,
 };
 pub(crate) use stragglers::Stragglers;
 pub(crate) use task::{

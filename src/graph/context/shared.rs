@@ -23,7 +23,7 @@ use crate::graph::view::Sink;
 pub(crate) type AnyContext = Arc<dyn Any + Send + Sync>;
 
 /// The part of a run that all its tasks share, those of its subgraphs included.
-pub(crate) struct Shared {
+pub(crate) struct RunShared {
     pub context: AnyContext,
     pub thread: Option<ThreadId>,
     pub recorder: Option<Arc<Recorder>>,
@@ -84,7 +84,7 @@ pub(crate) struct Environment {
     pub keeps: RunValues,
 }
 
-impl Shared {
+impl RunShared {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.environment.host.now()

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::graph_scope::{GraphScope, QuestionOwner, StateCell, StateLocations};
 use super::permits::Permits;
 use super::places::Answers;
-use super::shared::{Exit, Shared};
+use super::shared::{Exit, RunShared};
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
 use crate::graph::error::{NodeError, ParentCommand, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalDeclarations};
@@ -40,7 +40,7 @@ type Declarations = BTreeMap<&'static str, Vec<DeclaredQuestion>>;
 
 /// One attempt of a task, as its body sees it.
 pub(crate) struct TaskCtx {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<RunShared>,
     pub scope: Arc<GraphScope>,
     pub facts: Arc<NodeMeta>,
     pub at: TaskPosition,

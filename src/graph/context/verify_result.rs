@@ -12,7 +12,7 @@ use crate::graph::records::Reader;
 /// The result of comparing a thread with its present graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Verified {
+pub struct VerifyReport {
     /// The number of supersteps compared, those of subgraphs included.
     pub verified: u64,
     /// The number of bodies that ran again with the recorded result, those of subgraphs included.
@@ -28,7 +28,7 @@ pub struct Verified {
 /// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum VerifyVerdict {
     /// All of it was compared, and nothing differs.
     Same,
     /// Nothing differs, but some recorded results were reused without running.
@@ -90,19 +90,19 @@ pub struct Divergence {
     pub now: Value,
 }
 
-impl Verified {
+impl VerifyReport {
     /// Returns whether nothing differed in what was compared, be it little: see [`verdict`](Self::verdict).
     pub fn agrees(&self) -> bool {
         self.divergence.is_none()
     }
 
     /// Returns what the comparison says of the graph.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> VerifyVerdict {
         match self {
-            Self { divergence: Some(_), .. } => Verdict::Different,
-            Self { bodies: 0, routers: 0, .. } => Verdict::NothingCompared,
-            Self { not_verified, .. } if not_verified.is_empty() => Verdict::Same,
-            _ => Verdict::SameInPart,
+            Self { divergence: Some(_), .. } => VerifyVerdict::Different,
+            Self { bodies: 0, routers: 0, .. } => VerifyVerdict::NothingCompared,
+            Self { not_verified, .. } if not_verified.is_empty() => VerifyVerdict::Same,
+            _ => VerifyVerdict::SameInPart,
         }
     }
 }
@@ -133,16 +133,16 @@ impl fmt::Display for WhatIf {
     }
 }
 
-impl fmt::Display for Verified {
+impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verified, bodies, routers, not_verified, divergence } = self;
         let supersteps = pluralize(*verified, "superstep", "supersteps");
         let taken = pluralize(not_verified.len() as u64, "result", "results");
         let (bodies, routers) = (pluralize(*bodies, "body", "bodies"), pluralize(*routers, "router", "routers"));
         match self.verdict() {
-            Verdict::Same | Verdict::SameInPart => write!(f, "{supersteps} compared, no difference")?,
-            Verdict::NothingCompared => write!(f, "nothing compared in {supersteps}")?,
-            Verdict::Different => write!(f, "{supersteps} compared, then a difference")?,
+            VerifyVerdict::Same | VerifyVerdict::SameInPart => write!(f, "{supersteps} compared, no difference")?,
+            VerifyVerdict::NothingCompared => write!(f, "nothing compared in {supersteps}")?,
+            VerifyVerdict::Different => write!(f, "{supersteps} compared, then a difference")?,
         }
         write!(f, ": {bodies} and {routers} run, {taken} taken over")?;
         if let Some(divergence) = divergence {
@@ -180,7 +180,7 @@ pub(crate) struct Comparison {
 
 #[derive(Clone, Default)]
 struct ComparisonState {
-    report: Verified,
+    report: VerifyReport,
     /// The differences after which the run continued.
     passed: Vec<Divergence>,
     /// Set once a body called a subgraph that has no records.
@@ -315,7 +315,7 @@ impl Comparison {
         self.lock().report.routers += count as u64;
     }
 
-    pub(crate) fn report(&self) -> Verified {
+    pub(crate) fn report(&self) -> VerifyReport {
         self.lock().report.clone()
     }
 

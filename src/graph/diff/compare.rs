@@ -14,9 +14,9 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, growth};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::{Boxed, Channel, Mask, State, Stored};
+use crate::graph::state::{Boxed, Channel, Mask, State, Storage};
 use crate::graph::thread::{Thread, ThreadCore};
-use crate::graph::view::{Face, Seen, Snapshot};
+use crate::graph::view::{Face, ReadMode, Snapshot};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns the difference between two checkpoints of the thread: its channels, next tasks and questions. Checkpoints
@@ -99,7 +99,7 @@ impl ThreadCore {
     async fn journal_entries(&self, reader: &Reader, path: Vec<CheckpointId>) -> Result<Vec<RecordedEntry>, RunError> {
         let mut recorded = vec![];
         for checkpoint in path {
-            let snapshot = Snapshot::read(&self.graph.table, reader, checkpoint, Seen::Past, false).await?;
+            let snapshot = Snapshot::read(&self.graph.table, reader, checkpoint, ReadMode::Past, false).await?;
             for task in &snapshot.tasks {
                 let entries = task.ledger.entries().await?.into_iter();
                 let (task, node) = (task.id.clone(), task.name.clone());
@@ -254,7 +254,7 @@ impl<'a> Channels<'a> {
         });
         let gone = from.channels().iter().enumerate().filter(|(_, known)| place(to.channels(), known.name()).is_none());
         let gone = gone.map(|(at, channel)| Pair { channel, secret: channel.is_secret(), old: Some(at), new: None });
-        let kept = |pair: &Pair<'_>| pair.channel.storage() != Stored::Never;
+        let kept = |pair: &Pair<'_>| pair.channel.storage() != Storage::Never;
         let one_store = Arc::ptr_eq(&old.reader.store, &new.reader.store);
         let one_thread = one_store && old.reader.thread == new.reader.thread && old.graph == new.graph;
         Self { from, to, one_thread, pairs: both.chain(gone).filter(kept).collect() }

@@ -11,7 +11,7 @@ use crate::graph::error::RunError;
 use crate::graph::persist::save::log_with;
 use crate::graph::persist::{LogEntries, ReadPolicy};
 use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
-use crate::graph::state::{Channel, Mask, Stored};
+use crate::graph::state::{Channel, Mask, Storage};
 use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{Position, StartInput, Task};
 use crate::graph::view::untyped::channel_json;
@@ -133,7 +133,7 @@ impl Face for CheckpointFace {
         Box::pin(async move {
             let mut items = vec![];
             let known = &self.channels()[channel];
-            if known.storage() != Stored::Log || self.mapping.needs_fold(channel, known) {
+            if known.storage() != Storage::Log || self.mapping.needs_fold(channel, known) {
                 return Ok(None);
             }
             for range in ranges {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, GraphSpecProblem, OneOrMany, RouterSpec, SpecError};
+use super::graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, GraphSpecError, GraphSpecProblem, OneOrMany, RouterSpec};
 use crate::graph::build::{CompiledGraph, Edges, StateGraph};
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
@@ -141,7 +141,7 @@ impl GraphSpec {
     pub fn compile<C: Send + Sync + 'static>(
         &self,
         registry: &Registry<C>,
-    ) -> Result<CompiledGraph<DataState, Name, C>, SpecError> {
+    ) -> Result<CompiledGraph<DataState, Name, C>, GraphSpecError> {
         let mut problems = vec![];
         let schema = self.schema().unwrap_or_else(|error| {
             problems.push(GraphSpecProblem::Channels(error));
@@ -166,7 +166,7 @@ impl GraphSpec {
                 Some(name) => graph.named(name.as_str()),
                 None => graph,
             }),
-            _ => Err(SpecError { problems }),
+            _ => Err(GraphSpecError { problems }),
         }
     }
 

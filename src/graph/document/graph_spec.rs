@@ -261,18 +261,18 @@ impl fmt::Display for Text<'_> {
 
 /// All problems of a graph document.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SpecError {
+pub struct GraphSpecError {
     pub(super) problems: Vec<GraphSpecProblem>,
 }
 
-impl SpecError {
+impl GraphSpecError {
     /// Returns the problems.
     pub fn problems(&self) -> &[GraphSpecProblem] {
         &self.problems
     }
 }
 
-impl fmt::Display for SpecError {
+impl fmt::Display for GraphSpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, problem) in self.problems.iter().enumerate() {
             let (gap, lead) = if at == 0 { ("", "") } else { ("\n", "error: ") };
@@ -282,16 +282,16 @@ impl fmt::Display for SpecError {
     }
 }
 
-impl fmt::Debug for SpecError {
+impl fmt::Debug for GraphSpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for SpecError {}
+impl std::error::Error for GraphSpecError {}
 
-impl From<&SpecError> for ErrorReport {
-    fn from(error: &SpecError) -> Self {
+impl From<&GraphSpecError> for ErrorReport {
+    fn from(error: &GraphSpecError) -> Self {
         let problem = |problem: &GraphSpecProblem| match problem {
             GraphSpecProblem::Graph(problem) => problem.into(),
             GraphSpecProblem::Channels(error) => error.into(),
@@ -302,4 +302,4 @@ impl From<&SpecError> for ErrorReport {
     }
 }
 
-serialize_reports!(SpecError);
+serialize_reports!(GraphSpecError);

@@ -8,4 +8,6 @@ mod compile;
 mod graph_spec;
 
 pub use compile::Registry;
-pub use graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, GraphSpecProblem, NodeSpec, OneOrMany, RouterSpec, SpecError};
+pub use graph_spec::{
+    ChannelSpec, EdgeSpec, GraphSpec, GraphSpecError, GraphSpecProblem, NodeSpec, OneOrMany, RouterSpec,
+};

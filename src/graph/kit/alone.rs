@@ -16,8 +16,8 @@ use crate::graph::node::{NodeId, Worker};
 use crate::graph::run::Run;
 use crate::graph::state::{AnyState, Payload, State};
 use crate::graph::superstep::task::planned_tasks;
-use crate::graph::superstep::{Finished, Packet, Position, Task, TaskState};
-use crate::graph::view::{Shown, View};
+use crate::graph::superstep::{FinishedResult, Packet, Position, Task, TaskState};
+use crate::graph::view::{DebugState, View};
 
 /// The result of a node that ran alone.
 #[derive(Clone)]
@@ -41,7 +41,11 @@ pub struct NodeRun<S> {
 impl<S: State> fmt::Debug for NodeRun<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Alone");
-        shown.field("state", &Shown(&*self.state)).field("next", &self.next).field("effects", &self.effects).finish()
+        shown
+            .field("state", &DebugState(&*self.state))
+            .field("next", &self.next)
+            .field("effects", &self.effects)
+            .finish()
     }
 }
 
@@ -85,7 +89,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// [`RunError::UnknownNode`]; and the error of an invalid choice.
     pub fn route(&self, node: N, state: &S) -> Result<RouteChoice, RunError> {
         let (node, run) = (self.index(&node)?, self.new_run(&self.script(), state.clone()));
-        let mut chosen = Finished::default();
+        let mut chosen = FinishedResult::default();
         run.choose(node, node, &AnyState::of(Arc::new(state.clone())), &mut chosen)?;
         let name = |node: u32| run.node_name(node).to_string();
         let sends = chosen.routing.sends.iter().map(|(node, packet)| (name(*node), packet.payload.json())).collect();

@@ -9,7 +9,7 @@ use crate::checkpoint::{
     CheckpointError, ImportOptions, ImportReport, MemoryCheckpointer, ThreadArchive, ThreadId, trust,
 };
 use crate::graph::build::CompiledGraph;
-use crate::graph::context::{DefaultContext, Stage, StagedResult, Verdict, Verified};
+use crate::graph::context::{DefaultContext, Stage, StagedResult, VerifyReport, VerifyVerdict};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::state::State;
@@ -139,7 +139,7 @@ impl Fixture {
     pub async fn verify<S: State, N: NodeId, C: DefaultContext + Send + Sync + 'static>(
         &self,
         graph: &CompiledGraph<S, N, C>,
-    ) -> Result<Verified, FixtureError> {
+    ) -> Result<VerifyReport, FixtureError> {
         self.verify_with(graph, C::default_context()).await
     }
 
@@ -151,12 +151,12 @@ impl Fixture {
         &self,
         graph: &CompiledGraph<S, N, C>,
         context: impl Into<Arc<C>>,
-    ) -> Result<Verified, FixtureError> {
+    ) -> Result<VerifyReport, FixtureError> {
         let thread = self.thread_with(graph, context).await?;
         let report = thread.verify().await.map_err(|error| self.run_error(error))?;
         match report.verdict() {
-            Verdict::NothingCompared => Err(FixtureError::NothingCompared { path: self.path.clone() }),
-            Verdict::Same | Verdict::SameInPart | Verdict::Different => Ok(report),
+            VerifyVerdict::NothingCompared => Err(FixtureError::NothingCompared { path: self.path.clone() }),
+            VerifyVerdict::Same | VerifyVerdict::SameInPart | VerifyVerdict::Different => Ok(report),
         }
     }
 

@@ -20,10 +20,10 @@ use crate::graph::thread::Thread;
 /// Default start time of tests: 2030-01-01, in seconds since 1970.
 const DEFAULT_START: u64 = 1_893_456_000;
 
-type Results = Vec<Scripted>;
+type Results = Vec<ScriptedResult>;
 
 #[derive(Clone)]
-enum Scripted {
+enum ScriptedResult {
     Value(Vec<u8>),
     Fails {
         class: ErrorClass,
@@ -92,7 +92,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     pub fn effect(mut self, key: impl Into<String>, result: impl Serialize) -> Self {
         let key = key.into();
         let bytes = value::encode(|| format!("result of effect `{key}`"), "scripted", &result);
-        self.add(key, bytes.map_or_else(|error| Scripted::Unfit(error.into()), Scripted::Value));
+        self.add(key, bytes.map_or_else(|error| ScriptedResult::Unfit(error.into()), ScriptedResult::Value));
         self
     }
 
@@ -103,15 +103,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// afterwards: a new process starts its retries over.
     pub fn effect_fails(mut self, key: impl Into<String>, error: impl Into<NodeError>) -> Self {
         let error = error.into();
-        self.add(key.into(), Scripted::Fails { class: error.class(), message: error.to_string() });
+        self.add(key.into(), ScriptedResult::Fails { class: error.class(), message: error.to_string() });
         self
     }
 
     fn add_recorded(&mut self, key: String, bytes: Vec<u8>) {
-        self.add(key, Scripted::Value(bytes));
+        self.add(key, ScriptedResult::Value(bytes));
     }
 
-    fn add(&mut self, key: String, result: Scripted) {
+    fn add(&mut self, key: String, result: ScriptedResult) {
         self.effects.entry(key).or_default().push(result);
     }
 
@@ -177,7 +177,7 @@ struct EffectResults {
 
 impl Inner {
     /// Returns the result of an effect: the previous one if it is repeated, else the next one of its key.
-    fn result(&mut self, key: &str, idempotency: String) -> Option<Scripted> {
+    fn result(&mut self, key: &str, idempotency: String) -> Option<ScriptedResult> {
         let (results, used) = self.effects.get_mut(key)?;
         let history = self.histories.entry(idempotency).or_default();
         let at = match history.results.get(history.seen) {
@@ -190,7 +190,7 @@ impl Inner {
             }
         };
         let result = results[at].clone();
-        if matches!(result, Scripted::Fails { .. }) {
+        if matches!(result, ScriptedResult::Fails { .. }) {
             history.seen += 1;
         }
         Some(result)
@@ -235,11 +235,11 @@ impl Stage for Script {
         let (key, arguments, idempotency) = (key.to_owned(), arguments.to_owned(), idempotency.to_owned());
         inner.calls.push(EffectCall { key: key.clone(), arguments, idempotency: idempotency.clone() });
         match inner.result(&key, idempotency) {
-            Some(Scripted::Value(bytes)) => Ok(Some(StagedResult::Value(bytes))),
-            Some(Scripted::Fails { class, message }) => {
+            Some(ScriptedResult::Value(bytes)) => Ok(Some(StagedResult::Value(bytes))),
+            Some(ScriptedResult::Fails { class, message }) => {
                 Ok(Some(StagedResult::Fails(NodeError::of_class(class, message))))
             }
-            Some(Scripted::Unfit(error)) => Err(error),
+            Some(ScriptedResult::Unfit(error)) => Err(error),
             None if self.real => Ok(None),
             None => {
                 let what = format!(

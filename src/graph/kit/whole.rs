@@ -17,9 +17,9 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::NodeId;
 use crate::graph::records::clock;
-use crate::graph::state::{Canon, State, Stored, Writes, value};
+use crate::graph::state::{Canon, State, Storage, Writes, value};
 use crate::graph::thread::{Outcome, Request, Status, Thread};
-use crate::graph::view::Shown;
+use crate::graph::view::DebugState;
 
 /// The result of a run of a whole graph.
 pub struct TestRun<S: State, N, C = ()> {
@@ -39,7 +39,7 @@ impl<S: State, N, C> fmt::Debug for TestRun<S, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Ran");
         shown
-            .field("state", &Shown(&*self.state))
+            .field("state", &DebugState(&*self.state))
             .field("asks", &self.asks.len())
             .field("effects", &self.effects)
             .finish()
@@ -234,7 +234,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let (state, schema) = (Arc::clone(ended?.state()), self.graph.schema());
         let mut channels = vec![];
         for (at, channel) in S::channels(schema).iter().enumerate() {
-            if channel.storage() == Stored::Never {
+            if channel.storage() == Storage::Never {
                 continue;
             }
             let set = state.is_set(schema, at);

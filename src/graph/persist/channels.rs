@@ -13,7 +13,7 @@ use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError, Unreadable};
 use crate::graph::records::mapping::{claims, write_key};
 use crate::graph::records::{Claim, KnownState, KnownValues, Mapping, Other, Puts, Reader, StoredChannel, growth};
-use crate::graph::state::{AnySchema, AnyState, Channel, DecodeError, Mask, SETS, Stored};
+use crate::graph::state::{AnySchema, AnyState, Channel, DecodeError, Mask, SETS, Storage};
 use crate::graph::superstep::LogTail;
 
 /// The channels of a checkpoint.
@@ -192,7 +192,7 @@ impl Reader {
         let channels = table.schema.channels();
         let (mut keys, mut places) = (vec![], vec![]);
         for (at, slot) in settled.slots.iter_mut().enumerate() {
-            if channels[at].storage() == Stored::Never {
+            if channels[at].storage() == Storage::Never {
                 *slot = Slot::Absent;
             }
             match slot {
@@ -263,7 +263,7 @@ pub(super) fn channel(table: &Table, at: usize) -> String {
 }
 
 /// Converts the slot of a value to the channel's present storage kind.
-fn reshape(slot: &mut Slot, stored: Stored, bytes: usize) {
+fn reshape(slot: &mut Slot, stored: Storage, bytes: usize) {
     match (&*slot, stored.is_logged()) {
         (Slot::Row(row), true) => *slot = Slot::Log { full: Some(*row), full_bytes: bytes as u64, ranges: vec![] },
         (Slot::Log { full: Some(row), ranges, .. }, false) if ranges.is_empty() => *slot = Slot::Row(*row),

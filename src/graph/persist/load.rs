@@ -15,8 +15,10 @@ use crate::graph::context::{Answers, EarlierQuestion, KnownAnswers};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, DeclaredQuestion, InterruptId, Question, QuestionFormat, Terms};
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
-use crate::graph::state::{AnyWrites, Channel, Mask, Stored};
-use crate::graph::superstep::{Finished, Position, Routing, StartInput, StoredChannels, StoredWrites, Task, TaskState};
+use crate::graph::state::{AnyWrites, Channel, Mask, Storage};
+use crate::graph::superstep::{
+    FinishedResult, Position, Routing, StartInput, StoredChannels, StoredWrites, Task, TaskState,
+};
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -191,7 +193,7 @@ impl Reader {
         let rows = self.rows(stored.clone()).await?;
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
             let at = write.channel as usize;
-            rows_now.push(*write, channels.get(at).map_or(Stored::Never, Channel::storage), &bytes);
+            rows_now.push(*write, channels.get(at).map_or(Storage::Never, Channel::storage), &bytes);
             if stored != present {
                 mapping.add_rewrite(present, bytes.clone());
             }
@@ -217,7 +219,7 @@ impl Reader {
         path: &str,
         record: &TaskRecord,
         mapping: &Mapping,
-    ) -> Result<Finished, RunError> {
+    ) -> Result<FinishedResult, RunError> {
         let written = self.writes(table, path, &record.writes, mapping).await?;
         self.finished_with(table, record, mapping, written).await
     }
@@ -243,9 +245,9 @@ impl Reader {
         record: &TaskRecord,
         mapping: &Mapping,
         (writes, stored): (AnyWrites, StoredWrites),
-    ) -> Result<Finished, RunError> {
+    ) -> Result<FinishedResult, RunError> {
         let targets = record.targets.iter().filter_map(|at| by_edge(table, mapping, *at, None));
-        Ok(Finished {
+        Ok(FinishedResult {
             writes,
             stored,
             routing: Routing {

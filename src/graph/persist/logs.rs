@@ -10,7 +10,7 @@ use crate::checkpoint::{ChannelShape, CheckpointId, Chunk, Key, LogRange, RowId,
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Mapping, Puts, Reader};
-use crate::graph::state::{AnyState, AnyWrite, Channel, DecodeError, Merge, Stored};
+use crate::graph::state::{AnyState, AnyWrite, Channel, DecodeError, Merge, Storage};
 use crate::graph::superstep::{ENTRIES, LogTail, is_chunked};
 
 /// Rules whose log entries are parts of one list.
@@ -202,7 +202,7 @@ impl LogEntries {
     }
 
     /// Returns the chunks of entries that are in none, and the entries at the end that make no chunk yet.
-    pub(super) fn chunks(&self, log: &str, stored: Stored) -> (Puts, LogTail) {
+    pub(super) fn chunks(&self, log: &str, stored: Storage) -> (Puts, LogTail) {
         let (mut puts, mut tail) = (vec![], LogTail::default());
         let mut chunked = self.chunked.iter().peekable();
         for (at, (row, bytes)) in self.iter().enumerate() {

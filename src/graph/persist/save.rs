@@ -9,14 +9,14 @@ use crate::checkpoint::{
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Durability, Puts, Recorder};
-use crate::graph::state::{AnyWrites, Mask, Stored, value};
-use crate::graph::superstep::{Finished, Packet, Position, StoredWrites, Task};
+use crate::graph::state::{AnyWrites, Mask, Storage, value};
+use crate::graph::superstep::{FinishedResult, Packet, Position, StoredWrites, Task};
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
 pub(crate) fn row_key(table: &Table, path: &str, channel: usize, overwrite: bool, row: RowId) -> Key {
     match table.schema.channels()[channel].storage() {
-        Stored::Log | Stored::Delta if !overwrite => Key::Log { channel: log_name(table, path, channel), row },
+        Storage::Log | Storage::Delta if !overwrite => Key::Log { channel: log_name(table, path, channel), row },
         _ => Key::Row(row),
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn rows(
         let overwrite = write.overwrites();
         let stored = table.schema.channels()[channel].storage();
         let record = WriteRecord { channel: channel as u32, overwrite, row: None };
-        if stored == Stored::Never {
+        if stored == Storage::Never {
             rows.push(record, stored, &[]);
             continue;
         }
@@ -75,7 +75,12 @@ pub(crate) fn rows(
 }
 
 /// Encodes the sends of a finished task and returns its record.
-pub(crate) fn result(table: &Table, task: &Task, done: &Finished, puts: &mut Puts) -> Result<TaskRecord, RunError> {
+pub(crate) fn result(
+    table: &Table,
+    task: &Task,
+    done: &FinishedResult,
+    puts: &mut Puts,
+) -> Result<TaskRecord, RunError> {
     Ok(TaskRecord {
         status: TaskStatus::Done,
         writes: done.stored.rows.clone(),

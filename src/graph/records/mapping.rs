@@ -8,7 +8,7 @@ use super::reader::{Reader, Tasks};
 use super::recorder::Puts;
 use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, Key, LogRange, RowId, Shape, Slot, log_name};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::state::{AnySchema, Channel, Stored};
+use crate::graph::state::{AnySchema, Channel, Storage};
 
 /// A mapping of the indexes of a stored shape to those of the present graph, and what fits no more.
 #[derive(Debug)]
@@ -293,7 +293,7 @@ impl Mapping {
         let Some(other) = &self.other else { return };
         let is_new = |at: usize, channel: &Channel| {
             !channel.is_added()
-                && channel.storage() != Stored::Never
+                && channel.storage() != Storage::Never
                 && !other.claims.contains(&Claim::Channel(at as u32))
         };
         let channels = schema.channels().iter().enumerate();
@@ -334,8 +334,8 @@ mod tests {
 
     fn known(names: &[&str]) -> Vec<Channel> {
         let channel = |name: &&str| match name.split_once('<') {
-            Some((name, was)) => Channel::from_name(name, "T", Stored::Value).formerly(was),
-            None => Channel::from_name(*name, "T", Stored::Value),
+            Some((name, was)) => Channel::from_name(name, "T", Storage::Value).formerly(was),
+            None => Channel::from_name(*name, "T", Storage::Value),
         };
         names.iter().map(channel).collect()
     }

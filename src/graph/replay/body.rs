@@ -18,8 +18,8 @@ use crate::graph::run::enter::graph_scope;
 use crate::graph::run::perform::start;
 use crate::graph::run::{BodyOutcome, BodyResult, ChildInput, Delta, Run, StateMode};
 use crate::graph::state::{AnySchema, AnyState, AnyWrites};
-use crate::graph::superstep::{Finished, Position, Routing};
-use crate::graph::view::Left;
+use crate::graph::superstep::{FinishedResult, Position, Routing};
+use crate::graph::view::ChildOutput;
 
 /// Reason a comparison ends: an error, or `None` for a difference that is already in the report.
 pub(crate) type Abort = Option<RunError>;
@@ -33,7 +33,7 @@ pub(crate) struct Evidence<'a> {
 
 /// The result of a task in a replay.
 pub(crate) struct ReplayedTask {
-    pub now: Box<Finished>,
+    pub now: Box<FinishedResult>,
     /// Set if its body has run; else the writes are the recorded ones.
     pub has_run: bool,
 }
@@ -56,7 +56,7 @@ impl Run {
     pub(crate) async fn replay_task(
         &mut self,
         at: usize,
-        recorded: &Finished,
+        recorded: &FinishedResult,
         step: &StepRecord,
         replay: Evidence<'_>,
     ) -> Result<ReplayedTask, Abort> {
@@ -83,7 +83,7 @@ impl Run {
         Ok(ReplayedTask { now, has_run: false })
     }
 
-    fn skip_reason(&self, at: usize, recorded: &Finished, ended_before: bool) -> Option<&'static str> {
+    fn skip_reason(&self, at: usize, recorded: &FinishedResult, ended_before: bool) -> Option<&'static str> {
         let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
         if !row.options.execution.replayable {
             Some("it is not marked `.replayable()`")
@@ -102,8 +102,8 @@ impl Run {
     fn route_with_siblings(
         &self,
         at: usize,
-        recorded: &Finished,
-        now: &mut Finished,
+        recorded: &FinishedResult,
+        now: &mut FinishedResult,
         Evidence { comparison, unsaved }: Evidence<'_>,
     ) -> Result<(), Abort> {
         let name = self.node_name(self.step.tasks[at].node);
@@ -129,10 +129,10 @@ impl Run {
     async fn replay_body(
         &mut self,
         at: usize,
-        recorded: &Finished,
+        recorded: &FinishedResult,
         step: &StepRecord,
         replay: Evidence<'_>,
-    ) -> Result<Result<Box<Finished>, String>, Abort> {
+    ) -> Result<Result<Box<FinishedResult>, String>, Abort> {
         let Evidence { comparison, unsaved } = replay;
         if comparison.goes_on {
             return self.run_hypothetical(at, step, replay).await;
@@ -175,7 +175,7 @@ impl Run {
         at: usize,
         step: &StepRecord,
         Evidence { comparison, unsaved }: Evidence<'_>,
-    ) -> Result<Result<Box<Finished>, String>, Abort> {
+    ) -> Result<Result<Box<FinishedResult>, String>, Abort> {
         let reads = self.table.row(self.step.tasks[at].node).reads.as_ref();
         if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads) {
             return Ok(Err(unknown_reason("it may read", unsaved, &self.table.schema)));
@@ -188,10 +188,10 @@ impl Run {
     async fn run_and_compare(
         &mut self,
         at: usize,
-        recorded: &Finished,
+        recorded: &FinishedResult,
         step: &StepRecord,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished>>, Abort> {
+    ) -> Result<Option<Box<FinishedResult>>, Abort> {
         let routes_too = self.step.tasks.len() > 1;
         let Some(now) = self.body_result(at, step, comparison).await? else { return Ok(None) };
         let lost = step.unsaved_writes(&self.step.tasks[at]);
@@ -217,7 +217,7 @@ impl Run {
         at: usize,
         step: &StepRecord,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished>>, Abort> {
+    ) -> Result<Option<Box<FinishedResult>>, Abort> {
         let answers = self.step.tasks[at].answers.clone();
         let (mut ctx, ended) = self.run_body(at, step).await;
         let mut judged = self.body_outcome(at, &ctx, ended, false);
@@ -261,7 +261,7 @@ impl Run {
         judged: Result<BodyOutcome, RunError>,
         step: &StepRecord,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished>>, Abort> {
+    ) -> Result<Option<Box<FinishedResult>>, Abort> {
         match judged {
             Ok(BodyOutcome::Done(now)) => {
                 let stale = step.stale.contains(&self.step.tasks[at].key);
@@ -294,9 +294,9 @@ impl Run {
 }
 
 /// Returns the recorded result without the routes and sends that routers chose.
-pub(crate) fn without_routes(recorded: &Finished) -> Box<Finished> {
+pub(crate) fn without_routes(recorded: &FinishedResult) -> Box<FinishedResult> {
     let (targets, sends) = recorded.routing.chosen;
-    Box::new(Finished {
+    Box::new(FinishedResult {
         writes: recorded.writes.clone(),
         routing: Routing {
             targets: recorded.routing.targets.iter().take(targets as usize).copied().collect(),
@@ -305,11 +305,11 @@ pub(crate) fn without_routes(recorded: &Finished) -> Box<Finished> {
             fires: recorded.routing.fires,
             is_done: false,
         },
-        ..Finished::default()
+        ..FinishedResult::default()
     })
 }
 
-pub(crate) fn copy_routes(now: &mut Finished, recorded: &Finished) {
+pub(crate) fn copy_routes(now: &mut FinishedResult, recorded: &FinishedResult) {
     (now.routing.targets, now.routing.sends, now.routing.is_done) =
         (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
 }
@@ -360,7 +360,7 @@ pub(crate) async fn replay_child(
     ctx: &Arc<TaskCtx>,
     call: u32,
     comparison: &Comparison,
-) -> Result<Left, RunError> {
+) -> Result<ChildOutput, RunError> {
     let (task, reader) = (ctx, &comparison.reader);
     let stored = task.state().journal.stored.unwrap_or(task.at.task);
     let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointer_number(ctx, call) };
@@ -408,7 +408,7 @@ pub(crate) async fn replay_child(
         StateMode::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &end.pos.state),
         StateMode::Mapped | StateMode::Own => Default::default(),
     };
-    Ok(Left { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
+    Ok(ChildOutput { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
 }
 
 /// Reports a subgraph over its parent's state, used as recorded, that would start with a different state now.

@@ -9,9 +9,9 @@ use crate::graph::build::Table;
 use crate::graph::context::Difference;
 use crate::graph::error::RunError;
 use crate::graph::records::START_NODE;
-use crate::graph::state::{AnySchema, AnyState, AnyWrite, Canon, Codec, Mask, Merge, Stored, ValueError, value};
+use crate::graph::state::{AnySchema, AnyState, AnyWrite, Canon, Codec, Mask, Merge, Storage, ValueError, value};
 use crate::graph::superstep::task::planned_tasks;
-use crate::graph::superstep::{Finished, Packet, Position};
+use crate::graph::superstep::{FinishedResult, Packet, Position};
 
 const SECRET: &str = "(secret)";
 /// Maximum number of stored bytes of a list of numbers that a difference shows.
@@ -20,8 +20,8 @@ const SHOWN: usize = 64 << 10;
 /// Compares two results of a task; routes only if `routed`. `unsaved`: channels whose recorded values are not stored.
 pub(crate) fn results(
     table: &Table,
-    recorded: &Finished,
-    now: &Finished,
+    recorded: &FinishedResult,
+    now: &FinishedResult,
     lost: &[usize],
     routed: bool,
 ) -> Result<Option<Difference>, RunError> {
@@ -32,7 +32,11 @@ pub(crate) fn results(
     routes(table, recorded, now)
 }
 
-pub(crate) fn routes(table: &Table, recorded: &Finished, now: &Finished) -> Result<Option<Difference>, RunError> {
+pub(crate) fn routes(
+    table: &Table,
+    recorded: &FinishedResult,
+    now: &FinishedResult,
+) -> Result<Option<Difference>, RunError> {
     match targets(table, recorded, now) {
         None => sends(table, "sends", &recorded.routing.sends, &now.routing.sends),
         found => Ok(found),
@@ -48,7 +52,7 @@ pub(crate) fn writes(
 ) -> Result<Option<Difference>, RunError> {
     let saved = |write: &&AnyWrite| {
         let at = write.channel();
-        !lost.contains(&at) && table.schema.channels()[at].storage() != Stored::Never
+        !lost.contains(&at) && table.schema.channels()[at].storage() != Storage::Never
     };
     let recorded: Vec<&AnyWrite> = recorded.iter().filter(saved).collect();
     let now: Vec<&AnyWrite> = now.iter().filter(saved).collect();
@@ -116,7 +120,7 @@ fn describe_bytes(value: &[u8], other: &[u8]) -> String {
     format!("{} bytes as stored, others from byte {same} on", value.len())
 }
 
-pub(crate) fn targets(table: &Table, recorded: &Finished, now: &Finished) -> Option<Difference> {
+pub(crate) fn targets(table: &Table, recorded: &FinishedResult, now: &FinishedResult) -> Option<Difference> {
     if recorded.routing.targets == now.routing.targets {
         return None;
     }
@@ -164,7 +168,7 @@ pub(crate) fn states(
 ) -> Result<Option<Difference>, RunError> {
     for (at, channel) in table.schema.channels().iter().enumerate() {
         let was_left_out = channel.is_secret() && recorded.channels.slots.get(at) == Some(&Slot::Absent);
-        if was_left_out || same(at) || !matches!(channel.storage(), Stored::Value | Stored::Full) {
+        if was_left_out || same(at) || !matches!(channel.storage(), Storage::Value | Storage::Full) {
             continue;
         }
         if let Some(difference) = channels(table, at, &recorded.state, &now.state)? {
@@ -201,7 +205,7 @@ fn channels(table: &Table, at: usize, recorded: &AnyState, now: &AnyState) -> Re
 pub(crate) fn changed_channels(table: &Table, recorded: &AnyState, now: &AnyState) -> Result<Vec<String>, RunError> {
     let mut names = vec![];
     for (at, channel) in table.schema.channels().iter().enumerate() {
-        if channel.storage() != Stored::Never && channels(table, at, recorded, now)?.is_some() {
+        if channel.storage() != Storage::Never && channels(table, at, recorded, now)?.is_some() {
             names.push(format!("`{}`", channel.name()));
         }
     }
@@ -306,7 +310,7 @@ impl UnsavedValues {
 
 pub(crate) fn unsaved_channels(schema: &AnySchema) -> impl Iterator<Item = usize> + '_ {
     let channels = schema.channels().iter().enumerate();
-    channels.filter(|(_, channel)| channel.storage() == Stored::Never).map(|(at, _)| at)
+    channels.filter(|(_, channel)| channel.storage() == Storage::Never).map(|(at, _)| at)
 }
 
 /// Returns the state after writes; `None` if a reducer rejects them.

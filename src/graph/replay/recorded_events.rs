@@ -14,7 +14,7 @@ use crate::graph::run::apply::shows_output;
 use crate::graph::run::{Emitter, EventOrigin};
 use crate::graph::state::{AnyWrite, Mask};
 use crate::graph::superstep::task::planned_tasks;
-use crate::graph::superstep::{Finished, Position, Task, TaskState};
+use crate::graph::superstep::{FinishedResult, Position, Task, TaskState};
 use crate::graph::thread::journal::answer_info;
 use crate::graph::thread::snapshot::with_results;
 use crate::graph::view::event::task_id;
@@ -253,7 +253,7 @@ impl RecordedEvents<'_> {
 
     /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
     async fn end(&self, step: &StepRecord) {
-        let done: Vec<&Finished> = step.tasks.iter().filter_map(Task::result).collect();
+        let done: Vec<&FinishedResult> = step.tasks.iter().filter_map(Task::result).collect();
         let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect();
         let state = match &step.after {
             Some(after) if after.meta.source == Source::Loop => Some(after.state.clone()),

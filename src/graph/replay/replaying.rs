@@ -12,7 +12,7 @@ use super::compare::UnsavedValues;
 use super::recorded_events::RecordedEvents;
 use super::walk::Walk;
 use crate::checkpoint::{CheckpointId, ThreadId, about_thread};
-use crate::graph::context::{Comparison, GraphScope, Spot, Verified, WhatIf};
+use crate::graph::context::{Comparison, GraphScope, Spot, VerifyReport, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{ListedCheckpoint, Reader};
@@ -112,7 +112,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, it cannot be read, or the checkpoint is unknown.
-    pub async fn verify(&self) -> Result<Verified, RunError> {
+    pub async fn verify(&self) -> Result<VerifyReport, RunError> {
         self.core.verify().await
     }
 
@@ -228,11 +228,11 @@ impl ThreadCore {
         Ok(found)
     }
 
-    pub(crate) fn verify(&self) -> Boxed<'_, Result<Verified, RunError>> {
+    pub(crate) fn verify(&self) -> Boxed<'_, Result<VerifyReport, RunError>> {
         Box::pin(async move { catch_panics("verifying a thread", self.verify_up_to(u64::MAX)).await })
     }
 
-    fn verify_up_to(&self, supersteps: u64) -> Boxed<'_, Result<Verified, RunError>> {
+    fn verify_up_to(&self, supersteps: u64) -> Boxed<'_, Result<VerifyReport, RunError>> {
         Box::pin(async move {
             let (mut run, mut walk, comparison) = self.replay_run(false).await?;
             run.compare_line(&mut walk, UnsavedValues::defaults(), &comparison, supersteps).await?;
@@ -291,7 +291,7 @@ pub enum ReplayResult<S: State> {
         supersteps: u64,
     },
     /// The thread was compared with the current graph.
-    Verified(Verified),
+    Verified(VerifyReport),
     /// The thread was run over its records with the current graph.
     WhatIf(Box<WhatIf>),
     /// The thread ran from the checkpoint, with this outcome.

@@ -13,9 +13,9 @@ use crate::graph::context::{Comparison, Difference, Spot};
 use crate::graph::error::RunError;
 use crate::graph::records::{COMMAND_KEY, START_NODE, UPDATE_KEY};
 use crate::graph::run::Run;
-use crate::graph::state::{AnyState, AnyWrite, Mask, Stored};
+use crate::graph::state::{AnyState, AnyWrite, Mask, Storage};
 use crate::graph::superstep::writes::with_returned;
-use crate::graph::superstep::{Finished, Position, Task, TaskState};
+use crate::graph::superstep::{FinishedResult, Position, Task, TaskState};
 
 pub(crate) struct LineEnd {
     pub pos: Position,
@@ -110,7 +110,7 @@ impl Run {
     pub(crate) async fn replay_tasks(
         &mut self,
         step: &StepRecord,
-        recorded: &[Option<Box<Finished>>],
+        recorded: &[Option<Box<FinishedResult>>],
         comparison: &Comparison,
         unsaved: &mut UnsavedValues,
     ) -> Result<(), RunError> {
@@ -172,19 +172,24 @@ impl Run {
     }
 
     /// Takes the recorded results out of the tasks; START's result is the input.
-    pub(crate) fn take_results(&self, step: &mut StepRecord) -> Vec<Option<Box<Finished>>> {
+    pub(crate) fn take_results(&self, step: &mut StepRecord) -> Vec<Option<Box<FinishedResult>>> {
         let start = step.before.start.as_ref().map(|start| start.writes.clone());
         let take = |task: &mut Task| match std::mem::replace(&mut task.state, TaskState::Ready) {
             TaskState::Done(done) => Some(done),
-            _ if task.node == START_NODE => {
-                Some(Box::new(Finished { writes: start.clone().unwrap_or_default(), ..Finished::default() }))
-            }
+            _ if task.node == START_NODE => Some(Box::new(FinishedResult {
+                writes: start.clone().unwrap_or_default(),
+                ..FinishedResult::default()
+            })),
             TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         };
         step.tasks.iter_mut().map(take).collect()
     }
 
-    fn plan_difference(&self, step: &StepRecord, recorded: &[Option<Box<Finished>>]) -> Option<(String, Difference)> {
+    fn plan_difference(
+        &self,
+        step: &StepRecord,
+        recorded: &[Option<Box<FinishedResult>>],
+    ) -> Option<(String, Difference)> {
         let by_task = |(key, record): (&u32, &TaskRecord)| {
             let own = *key != COMMAND_KEY && *key != UPDATE_KEY && record.status == TaskStatus::Done;
             (own && self.step.tasks.iter().all(|task| task.key != *key)).then_some(*key)
@@ -215,7 +220,7 @@ impl Run {
     fn route_single_task(
         &mut self,
         step: &StepRecord,
-        recorded: &[Option<Box<Finished>>],
+        recorded: &[Option<Box<FinishedResult>>],
         (saved, in_doubt): (&AnyState, bool),
         Evidence { comparison, unsaved }: Evidence<'_>,
     ) -> Result<bool, RunError> {
@@ -251,7 +256,7 @@ impl Run {
     fn apply_and_compare(
         &mut self,
         step: &StepRecord,
-        recorded: &[Option<Box<Finished>>],
+        recorded: &[Option<Box<FinishedResult>>],
         comparison: &Comparison,
         in_doubt: bool,
     ) -> Result<(), RunError> {
@@ -315,6 +320,6 @@ impl Run {
     fn is_of_unsaved(&self, error: &RunError) -> bool {
         let RunError::ConcurrentUpdate { channel, .. } = error else { return false };
         let mut channels = self.table.schema.channels().iter();
-        channels.any(|known| known.name() == channel && known.storage() == Stored::Never)
+        channels.any(|known| known.name() == channel && known.storage() == Storage::Never)
     }
 }

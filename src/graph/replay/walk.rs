@@ -9,9 +9,9 @@ use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::persist::{LoadedChannels, ReadPolicy};
 use crate::graph::records::{COMMAND_KEY, ListedCheckpoint, Mapping, Reader, START_KEY, START_NODE, Tasks};
-use crate::graph::state::Stored;
+use crate::graph::state::Storage;
 use crate::graph::superstep::task::planned_tasks;
-use crate::graph::superstep::{Finished, Position, Task};
+use crate::graph::superstep::{FinishedResult, Position, Task};
 use crate::graph::thread::snapshot::add_command;
 
 /// A recorded superstep.
@@ -21,7 +21,7 @@ pub(crate) struct StepRecord {
     /// The same with external commands applied; the superstep was planned here.
     pub before: Position,
     /// The result of the external commands.
-    pub command: Option<Finished>,
+    pub command: Option<FinishedResult>,
     /// Its tasks in canonical order, with recorded results, questions and failures.
     pub tasks: Vec<Task>,
     /// The task records by task key; a task that never started has none.
@@ -67,7 +67,7 @@ impl StepRecord {
     /// Returns true if the next checkpoint has the value of a channel in the row of a write of this superstep.
     pub(crate) fn is_written(&self, table: &Table, channel: usize) -> bool {
         let slot = self.after.as_ref().and_then(|after| after.channels.slots.get(channel));
-        let Some(Slot::Row(row)) = slot.filter(|_| table.schema.channels()[channel].storage() == Stored::Value) else {
+        let Some(Slot::Row(row)) = slot.filter(|_| table.schema.channels()[channel].storage() == Storage::Value) else {
             return false;
         };
         let input = self.before.start.iter().flat_map(|start| &start.stored.rows);

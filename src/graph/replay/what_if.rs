@@ -9,7 +9,7 @@ use crate::graph::error::RunError;
 use crate::graph::records::START_NODE;
 use crate::graph::run::Run;
 use crate::graph::superstep::task::planned_tasks;
-use crate::graph::superstep::{Finished, Task};
+use crate::graph::superstep::{FinishedResult, Task};
 use crate::graph::thread::snapshot::add_command;
 use crate::graph::view::untyped::state_json;
 
@@ -67,7 +67,7 @@ impl Run {
     }
 
     /// Plans the tasks of the current superstep, and pairs each with its recorded result.
-    fn match_tasks(&mut self, step: &mut StepRecord) -> Vec<Option<Box<Finished>>> {
+    fn match_tasks(&mut self, step: &mut StepRecord) -> Vec<Option<Box<FinishedResult>>> {
         let recorded = self.take_results(step);
         let mut candidates: Vec<_> = std::mem::take(&mut step.tasks).into_iter().zip(recorded).map(Some).collect();
         let mut take = |planned: Task| {
@@ -101,7 +101,7 @@ impl Run {
     }
 
     /// Returns the first task that has no result.
-    fn first_unrecorded(&self, step: &StepRecord, recorded: &[Option<Box<Finished>>]) -> Option<NotVerified> {
+    fn first_unrecorded(&self, step: &StepRecord, recorded: &[Option<Box<FinishedResult>>]) -> Option<NotVerified> {
         let new = recorded.iter().position(Option::is_none);
         let why = match (new, step.is_applied()) {
             (Some(_), _) => "nothing is recorded of it",

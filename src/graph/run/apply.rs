@@ -14,7 +14,7 @@ use crate::graph::state::{AnyState, AnyWrites, ApplyError, Mask, Merge};
 use crate::graph::superstep::position::merge_results;
 use crate::graph::superstep::writes::{apply_run_error, apply_writes, fresh_read, with_returned};
 use crate::graph::superstep::{
-    ApplyPass, Control, Finished, Packet, Resolve, RouterView, SENDS_LIMIT, Task, TaskState,
+    ApplyPass, Control, FinishedResult, Packet, Resolve, RouterView, SENDS_LIMIT, Task, TaskState,
 };
 
 impl Run {
@@ -159,7 +159,7 @@ impl Run {
 
     /// Returns the state with the results of finished siblings applied.
     pub(crate) fn live_state(&self) -> AnyState {
-        let ended: Vec<(u32, &Finished)> = self.results().collect();
+        let ended: Vec<(u32, &FinishedResult)> = self.results().collect();
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
         state_after(&self.table, (&self.pos.state, &self.pos.control), &pulls, &ended)
     }
@@ -181,12 +181,12 @@ impl Run {
     }
 
     /// Returns the results of finished tasks.
-    fn results(&self) -> impl Iterator<Item = (u32, &Finished)> {
+    fn results(&self) -> impl Iterator<Item = (u32, &FinishedResult)> {
         self.step.tasks.iter().filter_map(|task| Some((task.node, task.result()?)))
     }
 
     /// Runs the routers of a task's node over the state with only this task's writes.
-    pub(crate) fn route(&self, at: usize, result: &mut Finished) -> Result<(), RunError> {
+    pub(crate) fn route(&self, at: usize, result: &mut FinishedResult) -> Result<(), RunError> {
         let task = &self.step.tasks[at];
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
@@ -203,7 +203,13 @@ impl Run {
     }
 
     /// Runs the routers after a node over this state.
-    pub(crate) fn choose(&self, node: u32, key: u32, seen: &AnyState, result: &mut Finished) -> Result<(), RunError> {
+    pub(crate) fn choose(
+        &self,
+        node: u32,
+        key: u32,
+        seen: &AnyState,
+        result: &mut FinishedResult,
+    ) -> Result<(), RunError> {
         self.choose_as(node, (self.pos.meta.id, key), seen, result)
     }
 
@@ -213,7 +219,7 @@ impl Run {
         node: u32,
         made_by: (CheckpointId, u32),
         seen: &AnyState,
-        result: &mut Finished,
+        result: &mut FinishedResult,
     ) -> Result<(), RunError> {
         let from = self.node_name(node);
         let exits = self.table.exits(node);
@@ -241,9 +247,9 @@ pub(super) fn state_after(
     table: &Table,
     (state, control): (&AnyState, &Control<Packet>),
     pulls: &[u32],
-    ended: &[(u32, &Finished)],
+    ended: &[(u32, &FinishedResult)],
 ) -> AnyState {
-    let done: Vec<&Finished> = ended.iter().map(|(_, done)| *done).collect();
+    let done: Vec<&FinishedResult> = ended.iter().map(|(_, done)| *done).collect();
     let Some((mut after, merge)) = merge_results(table, state, &done) else { return state.clone() };
     let mut changed = Mask::default();
     table.schema.end_step(&mut after, merge.written(), &mut changed);
@@ -254,7 +260,7 @@ pub(super) fn state_after(
 }
 
 /// Returns true if these results trigger no task.
-fn goes_quiet(table: &Table, mut control: Control<Packet>, pulls: &[u32], ended: &[(u32, &Finished)]) -> bool {
+fn goes_quiet(table: &Table, mut control: Control<Packet>, pulls: &[u32], ended: &[(u32, &FinishedResult)]) -> bool {
     let mut applying = control.begin(&table.wiring, pulls);
     control.clear(&mut applying);
     ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));
@@ -262,7 +268,13 @@ fn goes_quiet(table: &Table, mut control: Control<Packet>, pulls: &[u32], ended:
 }
 
 /// Fires the edges of a node, and the targets that its routers and gotos chose. Its sends are added by the caller.
-pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut ApplyPass, node: u32, done: &Finished) {
+pub(crate) fn fire(
+    table: &Table,
+    control: &mut Control<Packet>,
+    applying: &mut ApplyPass,
+    node: u32,
+    done: &FinishedResult,
+) {
     let exits = table.exits(node);
     if done.routing.fires {
         exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));

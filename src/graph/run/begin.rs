@@ -10,10 +10,10 @@ use crate::graph::node::AnyCommand;
 use crate::graph::persist::save;
 use crate::graph::records::fork::{self, copy_children};
 use crate::graph::records::{COMMAND_KEY, Mapping, Puts, Reader, START_KEY, START_NODE, Stamp, Tasks, UPDATE_KEY};
-use crate::graph::state::{AnyWrites, Mask, Merge, Stored};
+use crate::graph::state::{AnyWrites, Mask, Merge, Storage};
 use crate::graph::superstep::task::command_result;
 use crate::graph::superstep::writes::{apply_run_error, apply_writes};
-use crate::graph::superstep::{Finished, Resolve, StartInput};
+use crate::graph::superstep::{FinishedResult, Resolve, StartInput};
 
 impl Run {
     /// Plans START with new input and drops unfinished tasks.
@@ -87,7 +87,7 @@ impl Run {
         self.pos.channels.pending_rewrites.clear();
         let mut gone = Mask::default();
         for (at, channel) in channels.iter().enumerate() {
-            if channel.storage() == Stored::Never {
+            if channel.storage() == Storage::Never {
                 continue;
             }
             if !self.table.schema.is_kept(&self.pos.state, at) {
@@ -110,7 +110,7 @@ impl Run {
             self.pos.weigh(at, bytes.len() as u64);
             // For a log that value is the start, to which later writes are added.
             self.pos.channels.slots[at] = match channel.storage() {
-                Stored::Log | Stored::Delta => {
+                Storage::Log | Storage::Delta => {
                     let ranges: Vec<LogRange> = vec![];
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges }
                 }
@@ -150,7 +150,7 @@ impl Run {
         let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
-        let finished: Finished = command_result(&resolve, command, START_NODE)?;
+        let finished: FinishedResult = command_result(&resolve, command, START_NODE)?;
         self.apply_command(&finished)?;
         let mut record = before.unwrap_or_default();
         record.status = TaskStatus::Done;
@@ -169,7 +169,7 @@ impl Run {
     }
 
     /// Applies the writes, triggers and sends of a command.
-    fn apply_command(&mut self, finished: &Finished) -> Result<(), RunError> {
+    fn apply_command(&mut self, finished: &FinishedResult) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
         let mut merge = Merge::default();
         let state = &mut self.pos.state;

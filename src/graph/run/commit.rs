@@ -8,7 +8,7 @@ use crate::graph::error::RunError;
 use crate::graph::persist::save;
 use crate::graph::records::fork::pointer;
 use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, UPDATE_KEY};
-use crate::graph::superstep::{Finished, Task, TaskState};
+use crate::graph::superstep::{FinishedResult, Task, TaskState};
 use crate::graph::view::Mode;
 
 /// When a checkpoint is committed.
@@ -124,7 +124,7 @@ impl Run {
     }
 
     /// Encodes a finished task; its records go out with the next commit of finished siblings.
-    pub(super) fn save_task(&mut self, at: usize, result: &mut Finished) -> Result<(), RunError> {
+    pub(super) fn save_task(&mut self, at: usize, result: &mut FinishedResult) -> Result<(), RunError> {
         if self.recorder().is_none() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl Run {
     }
 
     /// Encodes one of several finished tasks.
-    fn save_finished(&self, at: usize, done: &mut Finished, puts: &mut Puts) -> Result<(), RunError> {
+    fn save_finished(&self, at: usize, done: &mut FinishedResult, puts: &mut Puts) -> Result<(), RunError> {
         let task = &self.step.tasks[at];
         self.save_writes(task.key, done, puts)?;
         self.save_result(task, done, puts)?;
@@ -183,13 +183,13 @@ impl Run {
         }
     }
 
-    fn save_writes(&self, task: u32, done: &mut Finished, puts: &mut Puts) -> Result<(), RunError> {
+    fn save_writes(&self, task: u32, done: &mut FinishedResult, puts: &mut Puts) -> Result<(), RunError> {
         let made_by = (self.pos.meta.id, task);
         done.stored = save::rows(&self.table, &self.scope.path, made_by, &done.writes, puts)?;
         Ok(())
     }
 
-    fn save_result(&self, task: &Task, done: &Finished, puts: &mut Puts) -> Result<(), RunError> {
+    fn save_result(&self, task: &Task, done: &FinishedResult, puts: &mut Puts) -> Result<(), RunError> {
         let record = save::result(&self.table, task, done, puts)?;
         puts.push((self.task_key(task.key), encode_record(&record)?));
         Ok(())

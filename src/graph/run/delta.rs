@@ -4,7 +4,7 @@ use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, Task
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Reader, Tasks, UPDATE_KEY};
-use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Mask, Stored};
+use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Mask, Storage};
 
 /// The changes of a run over a shared state: reducer writes in order, other channels as a set.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Delta {
 impl Delta {
     pub(crate) fn record(&mut self, schema: &AnySchema, write: &AnyWrite) {
         let channel = write.channel();
-        let whole = matches!(schema.channels()[channel].storage(), Stored::Value | Stored::Never);
+        let whole = matches!(schema.channels()[channel].storage(), Storage::Value | Storage::Never);
         if whole || write.overwrites() {
             self.touched.insert(channel);
         } else if !self.touched.contains(channel) {

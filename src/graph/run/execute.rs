@@ -18,7 +18,7 @@ use crate::graph::context::{Attempt, AttemptProgress, Permits, StateCell, StateL
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::writes::with_returned;
-use crate::graph::superstep::{Finished, Resolve, TaskState};
+use crate::graph::superstep::{FinishedResult, Resolve, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting.
 const QUICK: Duration = Duration::from_micros(50);
@@ -344,7 +344,7 @@ impl Run {
         };
         let Some(start) = &mut self.pos.start else { return Ok(()) };
         let (writes, stored) = (std::mem::take(&mut start.writes), start.stored.clone());
-        let mut finished = Finished { writes, stored, ..Default::default() };
+        let mut finished = FinishedResult { writes, stored, ..Default::default() };
         finished.returned = self.input.raw.take();
         let goto = std::mem::take(&mut self.input.goto);
         if !goto.is_empty() {
@@ -361,7 +361,7 @@ impl Run {
     }
 
     /// Ends START when input of `update_state` made it one of several tasks.
-    fn start_beside(&mut self, at: usize, mut finished: Finished) -> Result<(), RunError> {
+    fn start_beside(&mut self, at: usize, mut finished: FinishedResult) -> Result<(), RunError> {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
         let seen = with_returned(&seen, finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;

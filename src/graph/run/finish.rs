@@ -17,7 +17,7 @@ use crate::graph::error::{NodeError, ParentCommand, RunError, SharedNodeError};
 use crate::graph::interrupt::Question;
 use crate::graph::node::AnyCommand;
 use crate::graph::superstep::task::command_result;
-use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
+use crate::graph::superstep::{FinishedResult, Resolve, Task, TaskState};
 
 impl Run {
     /// Finishes a task: updates the run, queues records, and emits events.
@@ -227,7 +227,7 @@ impl Run {
     pub(crate) fn finish_task(
         &mut self,
         at: usize,
-        mut result: Box<Finished>,
+        mut result: Box<FinishedResult>,
         cache_key: Option<Vec<u8>>,
     ) -> Result<(), RunError> {
         if let Some(key) = cache_key {
@@ -242,13 +242,13 @@ impl Run {
     }
 
     /// Caches what a body returned.
-    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished) {
+    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &FinishedResult) {
         let Some(cache) = &self.shared.environment.cache else { return };
         CachedResult::keep(&self.table, self.step.tasks[at].node, (&**cache, self.shared.now()), key, result);
     }
 
     /// Ends a task with a result from the cache.
-    pub(crate) fn done_from_cache(&mut self, at: usize, mut result: Box<Finished>) -> Result<Ending, RunError> {
+    pub(crate) fn done_from_cache(&mut self, at: usize, mut result: Box<FinishedResult>) -> Result<Ending, RunError> {
         if self.step.tasks.len() > 1 {
             if let Err(error) = self.route(at, &mut result) {
                 return self.fail(at, error).map(|()| Ending::Failed { handled_failure: None, answered: false });
@@ -333,7 +333,7 @@ impl Run {
 }
 
 pub(crate) enum BodyOutcome {
-    Done(Box<Finished>),
+    Done(Box<FinishedResult>),
     /// Questions, and the time at which the task resumes without an answer.
     Asked(Vec<Question>, Option<u64>),
     Halted(Exit),

@@ -14,7 +14,7 @@ use crate::graph::records::cache::prefix;
 use crate::graph::records::{NodeCache, Recorder};
 use crate::graph::state::{AnyState, AnyWrite, AnyWrites, Mask, Payload};
 use crate::graph::superstep::task::note_failure;
-use crate::graph::superstep::{Finished, LatestRecord, LazyRecord, Packet, Routing, Starts, Task};
+use crate::graph::superstep::{FinishedResult, LatestRecord, LazyRecord, Packet, Routing, Starts, Task};
 
 pub(crate) struct Job {
     pub table: Arc<Table>,
@@ -135,7 +135,7 @@ fn state_key(table: &Table, state: &AnyState, reads: Option<&Mask>, key: &mut Ve
 }
 
 /// Returns the cached result of a job; none if it cannot be read.
-pub(crate) fn cached_result(job: &Job) -> Option<Finished> {
+pub(crate) fn cached_result(job: &Job) -> Option<FinishedResult> {
     let bytes = job.ctx.shared.environment.cache.as_ref()?.get(&cache_key(job)?, job.ctx.shared.now())?;
     let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);
     let found: CachedResult = options.deserialize(&bytes).ok()?;
@@ -149,7 +149,7 @@ impl CachedResult {
         node: u32,
         (cache, now): (&dyn NodeCache, u64),
         key: Vec<u8>,
-        finished: &Finished,
+        finished: &FinishedResult,
     ) {
         let Some(policy) = table.row(node).options.execution.cache else { return };
         let Ok(result) = Self::of(table, finished) else { return };
@@ -158,7 +158,7 @@ impl CachedResult {
         cache.put(key, bytes, expires);
     }
 
-    fn of(table: &Table, finished: &Finished) -> Result<Self, RunError> {
+    fn of(table: &Table, finished: &FinishedResult) -> Result<Self, RunError> {
         let name = |node: &u32| table.row(*node).name.to_string();
         let write = |write: &AnyWrite| {
             let channel = table.channel(write.channel()).to_owned();
@@ -176,7 +176,7 @@ impl CachedResult {
     }
 
     /// Decodes the result; none if the graph has changed too much.
-    fn into_finished(self, table: &Table, made_by: (CheckpointId, u32)) -> Option<Finished> {
+    fn into_finished(self, table: &Table, made_by: (CheckpointId, u32)) -> Option<FinishedResult> {
         let channels = table.schema.channels();
         let mut writes = vec![];
         for (name, overwrite, bytes) in self.writes {
@@ -193,12 +193,12 @@ impl CachedResult {
         }
         let returned = self.returned.and_then(|returned| serde_json::from_str(&returned).ok()).map(Arc::new);
         let chosen = (targets.len() as u32, sends.len() as u32);
-        Some(Finished {
+        Some(FinishedResult {
             writes: AnyWrites(writes),
             routing: Routing { targets, sends, chosen, ..Routing::default() },
             returned,
             cached: true,
-            ..Finished::default()
+            ..FinishedResult::default()
         })
     }
 }

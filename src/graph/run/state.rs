@@ -9,18 +9,18 @@ use tracing::Span;
 use super::delta::Delta;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
-use crate::graph::context::{Exit, GraphScope, Shared, StateCell, StateLocations, TaskCtx};
+use crate::graph::context::{Exit, GraphScope, RunShared, StateCell, StateLocations, TaskCtx};
 use crate::graph::interrupt::Question;
 use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
 use crate::graph::state::{AnyState, Mask, Merge, UndoLog};
 use crate::graph::superstep::writes::apply_writes;
-use crate::graph::superstep::{Finished, Position, RouterView, Task, TaskState};
+use crate::graph::superstep::{FinishedResult, Position, RouterView, Task, TaskState};
 
 /// A run of a graph or of a subgraph.
 pub(crate) struct Run {
     pub table: Arc<Table>,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<RunShared>,
     pub scope: Arc<GraphScope>,
     pub pos: Position,
     pub step: StepState,
@@ -157,7 +157,7 @@ pub(crate) struct StepBuffers {
 }
 
 impl Run {
-    pub(crate) fn new(table: Arc<Table>, shared: Arc<Shared>, scope: Arc<GraphScope>, mut pos: Position) -> Self {
+    pub(crate) fn new(table: Arc<Table>, shared: Arc<RunShared>, scope: Arc<GraphScope>, mut pos: Position) -> Self {
         pos.meta.metadata.clone_from(&shared.metadata);
         Self {
             table,
@@ -263,7 +263,7 @@ pub(crate) enum EndKind {
     /// Its pending questions.
     Asked(Arc<[Question]>),
     /// Its result: writes, and the nodes it leads to.
-    Done(Arc<Finished>),
+    Done(Arc<FinishedResult>),
     /// It has no result yet, or failed.
     Open,
 }
@@ -296,7 +296,7 @@ impl TaskEnd {
         Self { node: task.node, is_edge: task.is_edge(), end }
     }
 
-    pub(crate) fn result(&self) -> Option<(u32, &Finished)> {
+    pub(crate) fn result(&self) -> Option<(u32, &FinishedResult)> {
         match &self.end {
             EndKind::Done(done) => Some((self.node, done)),
             EndKind::Asked(_) | EndKind::Open => None,

@@ -18,7 +18,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{InterruptId, Question};
 use crate::graph::records::{Journal, PendingSignal, Puts};
 use crate::graph::state::AnyState;
-use crate::graph::superstep::{Control, Finished, Packet, QUESTIONS_LIMIT, Task, TaskState};
+use crate::graph::superstep::{Control, FinishedResult, Packet, QUESTIONS_LIMIT, Task, TaskState};
 
 /// Waits of a task other than for answers.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl InterruptedStep {
 
     /// Returns the state with the results of the tasks that have finished.
     pub(crate) fn state(&self) -> AnyState {
-        let ended: Vec<(u32, &Finished)> = self.ends.iter().filter_map(TaskEnd::result).collect();
+        let ended: Vec<(u32, &FinishedResult)> = self.ends.iter().filter_map(TaskEnd::result).collect();
         let pulls: Vec<u32> = self.ends.iter().filter(|end| end.is_edge).map(|end| end.node).collect();
         let after = catch_panic(|| state_after(&self.table, (&self.state, &self.control), &pulls, &ended));
         after.unwrap_or_else(|_| self.state.clone())

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::canon::Canon;
-use super::channel::{Channel, SETS, Stored};
+use super::channel::{Channel, SETS, Storage};
 use super::channels::{State, is_data_defined};
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
@@ -450,7 +450,7 @@ impl UndoLog {
         }
         let noted = self.lengths.iter().position(|(channel, _)| *channel == at);
         let channel = &schema.channels()[at];
-        if channel.storage() == Stored::Log && !write.overwrites() {
+        if channel.storage() == Storage::Log && !write.overwrites() {
             if noted.is_some() {
                 return;
             }

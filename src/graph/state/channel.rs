@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The storage of a channel in a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum Storage {
     /// One writer per superstep: the write *is* the value, so its bytes serve both records.
     Value,
     /// Reduced: the value is encoded after the reduce.
@@ -17,7 +17,7 @@ pub enum Stored {
     Never,
 }
 
-impl Stored {
+impl Storage {
     const fn name(self) -> &'static str {
         match self {
             Self::Value => "last_value",
@@ -55,7 +55,7 @@ pub struct Channel {
     rule: &'static str,
     former_names: FormerNames,
     added: bool,
-    stored: Stored,
+    stored: Storage,
     codec: Codec,
     version: u32,
     secret: bool,
@@ -70,17 +70,17 @@ struct FormerNames {
 
 impl Channel {
     /// Returns a channel whose name is known at compile time.
-    pub const fn fixed(name: &'static str, type_name: &'static str, stored: Stored) -> Self {
+    pub const fn fixed(name: &'static str, type_name: &'static str, stored: Storage) -> Self {
         let (name, type_name) = (Cow::Borrowed(name), Cow::Borrowed(type_name));
         Self::new(name, type_name, stored)
     }
 
     /// Returns a channel whose name is known at run time.
-    pub fn from_name(name: impl Into<String>, type_name: impl Into<String>, stored: Stored) -> Self {
+    pub fn from_name(name: impl Into<String>, type_name: impl Into<String>, stored: Storage) -> Self {
         Self::new(Cow::Owned(name.into()), Cow::Owned(type_name.into()), stored)
     }
 
-    const fn new(name: Cow<'static, str>, type_name: Cow<'static, str>, stored: Stored) -> Self {
+    const fn new(name: Cow<'static, str>, type_name: Cow<'static, str>, stored: Storage) -> Self {
         Self {
             name,
             type_name,
@@ -182,7 +182,7 @@ impl Channel {
     }
 
     /// Returns the storage of the channel.
-    pub fn storage(&self) -> Stored {
+    pub fn storage(&self) -> Storage {
         self.stored
     }
 

@@ -30,7 +30,7 @@ pub(crate) mod value;
 pub(crate) mod writes;
 
 pub use any::AnyState;
-pub use channel::{Channel, Codec, Stored};
+pub use channel::{Channel, Codec, Storage};
 pub use channels::{State, no_channel};
 pub use data::{DataSchema, DataState, DataWrite, Kind, SchemaError, UnknownKind};
 pub use log::{Log, LogIter, Prefix};

@@ -17,6 +17,6 @@ pub(crate) mod task;
 pub(crate) mod writes;
 
 pub(crate) use control::{ApplyPass, Control, DeferredNode, Goto, JoinState, LastNode, Trigger};
-pub(crate) use position::{Finished, Packet, Position, Routing, StartInput, StoredChannels};
+pub(crate) use position::{FinishedResult, Packet, Position, Routing, StartInput, StoredChannels};
 pub(crate) use task::{LatestRecord, LazyRecord, QUESTIONS_LIMIT, Resolve, SENDS_LIMIT, Starts, Task, TaskState};
 pub(crate) use writes::{ENTRIES, LogTail, RouterView, StoredWrites, is_chunked};

@@ -13,7 +13,7 @@ use crate::graph::build::Table;
 use crate::graph::context::ChildCheckpoints;
 use crate::graph::error::RunError;
 use crate::graph::records::{CheckpointInfo, Puts};
-use crate::graph::state::{AnyState, AnyWrites, Mask, Merge, Payload, SETS, Stored};
+use crate::graph::state::{AnyState, AnyWrites, Mask, Merge, Payload, SETS, Storage};
 
 /// The payload of a send.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ impl StoredChannels {
 
 /// The result of a finished task.
 #[derive(Default)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedResult {
     pub writes: AnyWrites,
     pub stored: StoredWrites,
     pub routing: Routing,
@@ -101,7 +101,7 @@ pub(crate) struct Finished {
     pub returned: Option<Arc<Map<String, JsonValue>>>,
 }
 
-impl Finished {
+impl FinishedResult {
     /// Returns a copy of what it wrote and where it leads.
     pub(crate) fn result(&self) -> Self {
         Self { writes: self.writes.clone(), routing: self.routing.clone(), ..Self::default() }
@@ -214,18 +214,18 @@ impl Position {
                 });
             }
             match kind {
-                Stored::Never | Stored::Full => {}
-                Stored::Value => {
+                Storage::Never | Storage::Full => {}
+                Storage::Value => {
                     self.place(at, row);
                     self.weigh(at, size);
                 }
-                Stored::Log | Stored::Delta if taken.contains(at) => {} // an overwrite came before
-                Stored::Log | Stored::Delta if write.overwrite => {
+                Storage::Log | Storage::Delta if taken.contains(at) => {} // an overwrite came before
+                Storage::Log | Storage::Delta if write.overwrite => {
                     taken.insert(at);
                     self.set_log(at, row, size);
                     self.weigh(at, size);
                 }
-                Stored::Log | Stored::Delta => self.extend_log(at, (row, size), entry),
+                Storage::Log | Storage::Delta => self.extend_log(at, (row, size), entry),
             }
         }
     }
@@ -271,16 +271,16 @@ impl Position {
             let stored = channels[at].storage();
             let set = table.schema.is_kept(&self.state, at);
             let full = match stored {
-                Stored::Never => continue,
+                Storage::Never => continue,
                 _ if !set => {
                     self.channels.moved.insert(at);
                     self.channels.slots[at] = Slot::Absent;
                     self.weigh(at, 0);
                     continue;
                 }
-                Stored::Full => true,
-                Stored::Value | Stored::Log => false,
-                Stored::Delta => is_outgrown(&self.channels.slots[at]),
+                Storage::Full => true,
+                Storage::Value | Storage::Log => false,
+                Storage::Delta => is_outgrown(&self.channels.slots[at]),
             };
             if full {
                 let row = RowId { checkpoint: made_by, task: RowId::REDUCED, slot: at as u32 };
@@ -288,7 +288,7 @@ impl Position {
                 self.channels.moved.insert(at);
                 self.weigh(at, bytes.len() as u64);
                 match stored {
-                    Stored::Delta => self.set_log(at, row, bytes.len() as u64),
+                    Storage::Delta => self.set_log(at, row, bytes.len() as u64),
                     _ => self.place(at, row),
                 }
                 puts.push((Key::Row(row), bytes));
@@ -330,11 +330,11 @@ impl Position {
             let row = RowId { checkpoint: self.meta.id, task: RowId::WHOLE, slot: at as u32 };
             let bytes = table.schema.encode_channel(&self.state, at)?;
             self.channels.slots[at] = match table.schema.channels()[at].storage() {
-                Stored::Log | Stored::Delta => {
+                Storage::Log | Storage::Delta => {
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
                 }
-                Stored::Value | Stored::Full => Slot::Row(row),
-                Stored::Never => continue,
+                Storage::Value | Storage::Full => Slot::Row(row),
+                Storage::Never => continue,
             };
             puts.push((Key::Row(row), bytes));
         }
@@ -360,7 +360,7 @@ fn is_outgrown(slot: &Slot) -> bool {
 }
 
 /// The state after the writes of these results; none without results, or if they cannot be applied.
-pub(crate) fn merge_results(table: &Table, state: &AnyState, done: &[&Finished]) -> Option<(AnyState, Merge)> {
+pub(crate) fn merge_results(table: &Table, state: &AnyState, done: &[&FinishedResult]) -> Option<(AnyState, Merge)> {
     if done.is_empty() {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::position::{Finished, Packet, Position};
+use super::position::{FinishedResult, Packet, Position};
 use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
 use crate::graph::context::{Answers, AnyContext};
@@ -43,7 +43,7 @@ pub(crate) struct Task {
 pub(crate) enum TaskState {
     Ready,
     /// Ended. `cached`: not in this run.
-    Done(Box<Finished>),
+    Done(Box<FinishedResult>),
     Asked {
         questions: Arc<[Question]>,
         fresh: bool,
@@ -102,7 +102,7 @@ impl Task {
     }
 
     /// Returns its result, if it has ended with one.
-    pub(crate) fn result(&self) -> Option<&Finished> {
+    pub(crate) fn result(&self) -> Option<&FinishedResult> {
         match &self.state {
             TaskState::Done(done) => Some(done),
             TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
@@ -221,7 +221,7 @@ impl Resolve<'_> {
         branch: &Branch,
         state: &AnyState,
         context: &AnyContext,
-        into: &mut Finished,
+        into: &mut FinishedResult,
     ) -> Result<(), RunError> {
         let chosen = (branch.choose)(state, context);
         let what = || format!("the router after `{}` takes a run's context of another type", self.from);
@@ -230,12 +230,17 @@ impl Resolve<'_> {
     }
 
     /// Follows the goto of a command.
-    pub(crate) fn command(&self, goto: Vec<Target<Name>>, node: u32, into: &mut Finished) -> Result<(), RunError> {
+    pub(crate) fn command(
+        &self,
+        goto: Vec<Target<Name>>,
+        node: u32,
+        into: &mut FinishedResult,
+    ) -> Result<(), RunError> {
         let only = if node == START_NODE { None } else { self.table.row(node).exits.destinations.as_deref() };
         goto.into_iter().try_for_each(|target| self.target(target, only, into))
     }
 
-    fn target(&self, target: Target<Name>, only: Option<&[u32]>, into: &mut Finished) -> Result<(), RunError> {
+    fn target(&self, target: Target<Name>, only: Option<&[u32]>, into: &mut FinishedResult) -> Result<(), RunError> {
         match target {
             Target::End => Ok(()),
             Target::Node(node) if node.as_str() == "__end__" => Ok(()),
@@ -272,7 +277,7 @@ impl Resolve<'_> {
         }
     }
 
-    fn send(&self, node: u32, payload: Arc<dyn Payload>, into: &mut Finished) {
+    fn send(&self, node: u32, payload: Arc<dyn Payload>, into: &mut FinishedResult) {
         let (checkpoint, task) = self.made_by;
         let slot = crate::checkpoint::RowId::SENDS + into.routing.sends.len() as u32;
         into.routing.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
@@ -298,9 +303,13 @@ impl Resolve<'_> {
 }
 
 /// The result of a task before its routers have chosen.
-pub(crate) fn command_result(resolve: &Resolve<'_>, command: AnyCommand, node: u32) -> Result<Finished, RunError> {
+pub(crate) fn command_result(
+    resolve: &Resolve<'_>,
+    command: AnyCommand,
+    node: u32,
+) -> Result<FinishedResult, RunError> {
     let AnyCommand { writes, returned, goto, .. } = command;
-    let mut finished = Finished { writes, returned, ..Finished::default() };
+    let mut finished = FinishedResult { writes, returned, ..FinishedResult::default() };
     if !goto.is_empty() {
         resolve.command(goto, node, &mut finished)?;
         finished.routing.chosen = (finished.routing.targets.len() as u32, finished.routing.sends.len() as u32);

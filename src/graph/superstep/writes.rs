@@ -9,7 +9,7 @@ use superstep_base::panics::catch_panic;
 use crate::checkpoint::{OpenChunk, RowId, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::{INPUT, RunError};
-use crate::graph::state::{AnyState, AnyWrite, AnyWrites, ApplyError, Mask, Merge, Stored};
+use crate::graph::state::{AnyState, AnyWrite, AnyWrites, ApplyError, Mask, Merge, Storage};
 
 /// The rows of a task's writes.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl StoredWrites {
     }
 
     /// Adds the row of a write to a channel that is stored in this way.
-    pub(crate) fn push(&mut self, row: WriteRecord, stored: Stored, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, row: WriteRecord, stored: Storage, bytes: &[u8]) {
         let size = bytes.len() as u64;
         if is_chunked(stored, row.overwrite, size) {
             self.chunked.extend_from_slice(bytes);
@@ -75,7 +75,7 @@ impl LogTail {
 }
 
 /// Returns true if a write of this size is an entry of a log that is put into chunks.
-pub(crate) fn is_chunked(stored: Stored, overwrite: bool, size: u64) -> bool {
+pub(crate) fn is_chunked(stored: Storage, overwrite: bool, size: u64) -> bool {
     stored.is_logged() && !overwrite && size <= SHORT
 }
 

@@ -17,7 +17,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Reader, Tasks};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, State};
-use crate::graph::view::{Seen, Snapshot, StateSnapshot};
+use crate::graph::view::{ReadMode, Snapshot, StateSnapshot};
 
 type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
 
@@ -339,5 +339,5 @@ async fn read_snapshot(table: &Arc<Table>, reader: &Reader, listed: ListEntry) -
         Some(tasks) => tasks,
         None => reader.tasks(id).await?,
     };
-    Snapshot::of(table, reader, id, record, tasks, Seen::Past, false).await
+    Snapshot::of(table, reader, id, record, tasks, ReadMode::Past, false).await
 }

@@ -18,7 +18,7 @@ use crate::graph::view::event::{place, task_id};
 use crate::graph::view::task_journal::entries;
 use crate::graph::view::untyped::channel_json;
 use crate::graph::view::{
-    Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, LedgerTask, Nested, Secrets,
+    Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, LedgerTask, NestedSnapshot, Secrets,
     TaskJournal, TaskSnapshot,
 };
 
@@ -238,7 +238,7 @@ impl TaskSnapshot {
 }
 
 /// The snapshot of a task's subgraph, and its activation.
-pub(crate) type NestedState = (Box<Nested>, Option<Activation>);
+pub(crate) type NestedState = (Box<NestedSnapshot>, Option<Activation>);
 
 impl Secrets {
     /// Returns the secret values of a state, and of a task's writes.

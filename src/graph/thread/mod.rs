@@ -46,7 +46,7 @@ pub use history::History;
 pub use listing::ThreadInfo;
 pub use outcome::{Outcome, Questions, Rest};
 pub use request::Request;
-pub use state_update::{StateUpdate, Updated};
+pub use state_update::{StateUpdate, UpdateReport};
 pub use status::{Status, StatusKind};
 pub use stream::RunStream;
 

@@ -14,12 +14,12 @@ use crate::checkpoint::{
 };
 use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::context::permits::semaphore;
-use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Exit, Shared, Stragglers};
+use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Exit, RunShared, Stragglers};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Clock, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
 use crate::graph::run::{Run, StoppedStep, trace};
-use crate::graph::state::{State, Stored};
+use crate::graph::state::{State, Storage};
 use crate::graph::superstep::{Position, StoredChannels};
 use crate::graph::view::Sink;
 
@@ -78,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 impl ThreadCore {
-    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared> {
+    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<RunShared> {
         let mut shared = self.own_shared();
         shared.limits.may_ask = recorder.is_some() || self.graph.table.questions.unresumable;
         shared.events.timed |= sink.is_some();
@@ -87,7 +87,7 @@ impl ThreadCore {
     }
 
     /// Returns the part of a run that the handle determines.
-    pub(crate) fn own_shared(&self) -> Shared {
+    pub(crate) fn own_shared(&self) -> RunShared {
         let concurrency = self.limits.concurrency;
         let events = EventOptions {
             sink: None,
@@ -101,7 +101,7 @@ impl ThreadCore {
             cache: self.graph.cache.clone(),
             ..Environment::default()
         };
-        Shared {
+        RunShared {
             context: Arc::clone(&self.context),
             thread: self.id.clone(),
             recorder: None,
@@ -301,7 +301,7 @@ pub(super) fn is_resumable(exit: &Exit) -> bool {
 /// Returns the end of a run, if it can be kept and is worth it: values that are never saved do not outlive their run, and
 /// a run moves the writes of its input into the task that applies them.
 pub(super) fn end_to_keep(mut run: Run) -> Option<Box<RunEnd>> {
-    let is_whole = run.table.schema.channels().iter().all(|channel| channel.storage() != Stored::Never);
+    let is_whole = run.table.schema.channels().iter().all(|channel| channel.storage() != Storage::Never);
     if !is_whole || !run.is_root() || run.pos.start.is_some() {
         return None;
     }

@@ -15,7 +15,7 @@ use crate::graph::json::{Object, time_text};
 use crate::graph::records::START_NODE;
 use crate::graph::run::{InterruptedStep, Run};
 use crate::graph::state::{AnyState, State};
-use crate::graph::view::{Shown, StateJson};
+use crate::graph::view::{DebugState, StateJson};
 
 /// The end of a run. Everything it did is stored. A failure is a [`RunError`](crate::graph::RunError), not an outcome.
 /// Its `Debug` shows a derived state as JSON, without secret channels.
@@ -58,7 +58,7 @@ pub enum Outcome<S> {
 impl<S: State> fmt::Debug for Outcome<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Finished(state) => f.debug_tuple("Finished").field(&Shown(&**state)).finish(),
+            Self::Finished(state) => f.debug_tuple("Finished").field(&DebugState(&**state)).finish(),
             Self::Interrupted(questions) => f.debug_tuple("Interrupted").field(questions).finish(),
             Self::Waiting { until, rest } => {
                 f.debug_struct("Waiting").field("until", until).field("rest", rest).finish()

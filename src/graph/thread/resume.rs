@@ -10,7 +10,7 @@ use super::handle::ThreadCore;
 use super::open::end_to_keep;
 use super::snapshot::add_command;
 use crate::checkpoint::{Source, TaskStatus, decode_record, encode_record};
-use crate::graph::context::Shared;
+use crate::graph::context::RunShared;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, InterruptId, To};
 use crate::graph::node::AnyCommand;
@@ -29,7 +29,7 @@ impl ThreadCore {
     /// Resumes the thread. Everything written before a task runs is one commit.
     pub(super) async fn resume_run(
         &self,
-        shared: Arc<Shared>,
+        shared: Arc<RunShared>,
         answers: Vec<Answer>,
         command: Option<AnyCommand>,
     ) -> Result<Run, RunError> {
@@ -51,7 +51,7 @@ impl ThreadCore {
     /// needed.
     async fn load_for_resume(
         &self,
-        shared: Arc<Shared>,
+        shared: Arc<RunShared>,
         answers: Vec<Answer>,
         command: Option<AnyCommand>,
     ) -> Result<Run, RunError> {
@@ -152,7 +152,7 @@ impl ThreadCore {
     }
 
     /// Replays from a checkpoint of a subgraph: forks the graphs around it and resumes from the new head (V10).
-    async fn replay_in_subgraph(&self, shared: &Shared) -> Result<Option<Self>, RunError> {
+    async fn replay_in_subgraph(&self, shared: &RunShared) -> Result<Option<Self>, RunError> {
         let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
         let reader = reader(recorder);
         let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());

@@ -11,7 +11,7 @@ use super::open::{RunEnd, end_to_keep, is_resumable};
 use super::outcome::{Outcome, log_end};
 use super::request::{AnyRequest, Kind};
 use crate::checkpoint::TaskStatus;
-use crate::graph::context::{Exit, GraphScope, Shared};
+use crate::graph::context::{Exit, GraphScope, RunShared};
 use crate::graph::error::RunError;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
@@ -113,7 +113,7 @@ impl ThreadCore {
     async fn drive(
         &self,
         request: Box<AnyRequest>,
-        shared: Arc<Shared>,
+        shared: Arc<RunShared>,
     ) -> Result<(Outcome<AnyState>, Option<Box<RunEnd>>), RunError> {
         // Boxed, the run too: a run that waits in a node keeps no room for loading.
         let mut run = Box::pin(self.load_run(request, shared)).await?;
@@ -133,7 +133,7 @@ impl ThreadCore {
     }
 
     /// Loads the thread as a run, with the request applied to it.
-    async fn load_run(&self, request: Box<AnyRequest>, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
+    async fn load_run(&self, request: Box<AnyRequest>, shared: Arc<RunShared>) -> Result<Box<Run>, RunError> {
         let writes = match request.kind {
             Kind::Input(writes) => writes,
             Kind::Go { answers, command } => {
@@ -152,7 +152,7 @@ impl ThreadCore {
         Ok(run)
     }
 
-    async fn load_for_input(&self, shared: Arc<Shared>) -> Result<Run, RunError> {
+    async fn load_for_input(&self, shared: Arc<RunShared>) -> Result<Run, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
         if let Some((reader, mapping)) = loaded {
             let mut records = reader.tasks(run.pos.meta.id).await?;
@@ -169,7 +169,7 @@ impl ThreadCore {
     /// Loads the thread's position as a run that has not started.
     pub(super) async fn load(
         &self,
-        shared: Arc<Shared>,
+        shared: Arc<RunShared>,
         fresh: bool,
     ) -> Result<(Run, Option<(Reader, Mapping)>), RunError> {
         let table = Arc::clone(&self.graph.table);

@@ -7,7 +7,7 @@ use super::history::Checkpoints;
 use super::open::RunEnd;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::{CompiledGraph, GraphCore, Persistence};
-use crate::graph::context::{GraphScope, Shared};
+use crate::graph::context::{GraphScope, RunShared};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
@@ -182,7 +182,7 @@ impl ThreadCore {
     /// Loads the position of the thread, or of the checkpoint `at`, for a write, unless it is known.
     pub(crate) async fn load_for_update(
         &self,
-        shared: Arc<Shared>,
+        shared: Arc<RunShared>,
         at: Option<CheckpointId>,
         known: Option<Box<RunEnd>>,
     ) -> Result<ScopedRun, RunError> {

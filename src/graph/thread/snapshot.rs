@@ -19,10 +19,12 @@ use crate::graph::run::input;
 use crate::graph::state::{AnyState, Boxed, Mask, State};
 use crate::graph::superstep::position::merge_results;
 use crate::graph::superstep::task::planned_tasks;
-use crate::graph::superstep::{Control, Finished, Packet, Position, Task, TaskState};
+use crate::graph::superstep::{Control, FinishedResult, Packet, Position, Task, TaskState};
 use crate::graph::view::event::task_id;
 use crate::graph::view::untyped::typed_json;
-use crate::graph::view::{FailureInfo, Ledger, Nested, NestedRead, Seen, Snapshot, StateSnapshot, TaskSnapshot, View};
+use crate::graph::view::{
+    FailureInfo, Ledger, NestedRead, NestedSnapshot, ReadMode, Snapshot, StateSnapshot, TaskSnapshot, View,
+};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns the present state: with the results of tasks that ended since the newest checkpoint, and the pending
@@ -85,7 +87,7 @@ impl ThreadCore {
         self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
         let Some(id) = self.at.or(newest) else { return Ok(None) };
-        let seen = if self.at.is_none() { Seen::Live } else { Seen::Past };
+        let seen = if self.at.is_none() { ReadMode::Live } else { ReadMode::Past };
         Ok(Some(Snapshot::read(&self.graph.table, &reader, id, seen, deep).await?))
     }
 
@@ -143,7 +145,7 @@ impl Snapshot<AnyState> {
         table: &Arc<Table>,
         reader: &Reader,
         id: CheckpointId,
-        seen: Seen,
+        seen: ReadMode,
         deep: bool,
     ) -> Result<Self, RunError> {
         let (record, records) = load_records(reader, id).await?;
@@ -158,10 +160,10 @@ impl Snapshot<AnyState> {
     ) -> Result<NestedRead, RunError> {
         let (record, records) = load_records(reader, id).await?;
         let is_commanded = records.contains_key(&COMMAND_KEY);
-        let snapshot = Self::of(table, reader, id, record, records, Seen::Live, true).await?;
+        let snapshot = Self::of(table, reader, id, record, records, ReadMode::Live, true).await?;
         // Only a command changes what runs next, and so what could not resume.
         let misfits = if is_commanded {
-            Self::read(table, reader, id, Seen::Now, false).await?.misfits
+            Self::read(table, reader, id, ReadMode::Now, false).await?.misfits
         } else {
             snapshot.misfits.clone()
         };
@@ -174,22 +176,22 @@ impl Snapshot<AnyState> {
         id: CheckpointId,
         record: CheckpointRecord,
         mut records: Tasks,
-        seen: Seen,
+        seen: ReadMode,
         deep: bool,
     ) -> Result<Self, RunError> {
         // A past checkpoint is shown as it was, without the results that tasks have stored since.
-        let live = seen != Seen::Past;
+        let live = seen != ReadMode::Past;
         let path = record.namespace.clone();
         // Channels that cannot be read are noted as incompatibilities, and the others are shown.
         let (mut pos, mapping) = reader.shown_position(table, id, record).await?;
-        let was = (seen != Seen::Now).then(|| planned_tasks(table, &pos));
+        let was = (seen != ReadMode::Now).then(|| planned_tasks(table, &pos));
         reader.apply_stored_command(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = was.unwrap_or_else(|| planned_tasks(table, &pos));
         // Tasks whose nodes this version of the graph no longer has are shown from their records.
         let lost = LostTask::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
-        let done: Vec<&Finished> = tasks.iter().filter_map(Task::result).collect();
+        let done: Vec<&FinishedResult> = tasks.iter().filter_map(Task::result).collect();
         let values = if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { pos.state.clone() };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
         let next = next
@@ -228,7 +230,7 @@ impl Snapshot<AnyState> {
         })
     }
 
-    fn into_untyped(self, table: &Arc<Table>) -> Nested {
+    fn into_untyped(self, table: &Arc<Table>) -> NestedSnapshot {
         self.map(|state| View::of_state(state, table.schema.clone()))
     }
 }
@@ -249,7 +251,7 @@ impl Reader {
         mapping: &Mapping,
     ) -> Result<(), RunError> {
         if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command: Finished = self.load_result(table, path, &command, mapping).await?;
+            let command: FinishedResult = self.load_result(table, path, &command, mapping).await?;
             add_command(table, pos, &command);
         }
         Ok(())
@@ -258,7 +260,7 @@ impl Reader {
 
 /// Schedules what a command scheduled that is stored beside the position's checkpoint. It has no writes: a command with some
 /// makes a checkpoint.
-pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished) {
+pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &FinishedResult) {
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);
     command.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
@@ -269,7 +271,7 @@ pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished)
 
 /// Returns the state with results that no checkpoint holds yet, as a reader sees it: without values that live for one
 /// superstep, with those that become visible at the end of the run. The state itself if they cannot be applied (V3).
-pub(crate) fn with_results(table: &Table, state: &AnyState, done: &[&Finished]) -> AnyState {
+pub(crate) fn with_results(table: &Table, state: &AnyState, done: &[&FinishedResult]) -> AnyState {
     let Some((mut merged, _)) = merge_results(table, state, done) else { return state.clone() };
     let mut changed = Mask::default();
     table.schema.end_step(&mut merged, &Mask::default(), &mut changed);
@@ -290,7 +292,7 @@ fn task_snapshot(
     (inside, is_root): (Option<NestedState>, bool),
 ) -> TaskSnapshot {
     let (state, activation) = inside.map_or((None, None), |(state, activation)| (Some(state), activation));
-    let writes = |done: &Finished| View::of_writes(done.writes.clone(), table.schema.clone());
+    let writes = |done: &FinishedResult| View::of_writes(done.writes.clone(), table.schema.clone());
     let mut shown = TaskSnapshot {
         id: task_id(pos.meta.id, task.key),
         name: table.node_name(task.node).to_string(),

@@ -100,7 +100,7 @@ impl<S: State, N> StateUpdate<S, N> {
 
 /// The result of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Updated {
+pub struct UpdateReport {
     /// The new checkpoint.
     pub checkpoint: CheckpointId,
     /// Nodes whose finished results the update dropped (V9), and nodes that a command had scheduled and that do not run.

@@ -25,7 +25,7 @@ use crate::graph::state::{AnyState, Boxed, Merge, State};
 use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::writes::{apply_run_error, apply_writes};
 use crate::graph::superstep::{Position, TaskState};
-use crate::graph::view::{Seen, Snapshot};
+use crate::graph::view::{ReadMode, Snapshot};
 
 /// The status of a thread. LangGraph derives it from `get_state(config).next`, which is empty for several of these.
 #[derive(Clone, Debug)]
@@ -213,7 +213,7 @@ impl ThreadCore {
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
         let reader = self.with_end_read(reader, head);
-        let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
+        let snapshot = Snapshot::read(&self.graph.table, &reader, id, ReadMode::Now, false).await?;
         if !snapshot.misfits.is_empty() {
             return Ok(Status::NeedsMigration { misfits: snapshot.misfits });
         }

@@ -6,9 +6,9 @@ use super::fork::fork_upwards;
 use super::handle::{Thread, ThreadCore};
 use super::open::{RunEnd, end_to_keep};
 use super::scope::ScopedRun;
-use super::state_update::{AnyUpdate, AsNode, Attribution, ScheduledTasks, StateUpdate, Updated};
+use super::state_update::{AnyUpdate, AsNode, Attribution, ScheduledTasks, StateUpdate, UpdateReport};
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
-use crate::graph::context::Shared;
+use crate::graph::context::RunShared;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
@@ -19,7 +19,7 @@ use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyWrites, ApplyError, Boxed, IntoWrites, Mask, State};
 use crate::graph::superstep::writes::{apply_run_error, apply_writes, fresh_read, with_returned};
-use crate::graph::superstep::{Finished, StartInput, Task};
+use crate::graph::superstep::{FinishedResult, StartInput, Task};
 
 const UPDATING: &str = "updating a thread";
 
@@ -32,7 +32,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::AmbiguousUpdate`] if it is not clear which node that is; any error of its routers, the reducers or
     /// the store.
-    pub async fn update_state(&self, values: impl IntoWrites<S>) -> Result<Updated, RunError> {
+    pub async fn update_state(&self, values: impl IntoWrites<S>) -> Result<UpdateReport, RunError> {
         self.update(StateUpdate::new(values)).await
     }
 
@@ -42,7 +42,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// As [`update_state`](Self::update_state); [`RunError::UnknownNode`].
-    pub async fn update_state_as(&self, node: N, values: impl IntoWrites<S>) -> Result<Updated, RunError> {
+    pub async fn update_state_as(&self, node: N, values: impl IntoWrites<S>) -> Result<UpdateReport, RunError> {
         self.update(StateUpdate::new(values).as_node(node)).await
     }
 
@@ -50,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// As [`update_state`](Self::update_state).
-    pub async fn update(&self, update: StateUpdate<S, N>) -> Result<Updated, RunError> {
+    pub async fn update(&self, update: StateUpdate<S, N>) -> Result<UpdateReport, RunError> {
         self.bulk_update([vec![update]]).await
     }
 
@@ -66,7 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub async fn bulk_update(
         &self,
         supersteps: impl IntoIterator<Item = Vec<StateUpdate<S, N>>>,
-    ) -> Result<Updated, RunError> {
+    ) -> Result<UpdateReport, RunError> {
         let untyped = |updates: Vec<StateUpdate<S, N>>| updates.into_iter().map(AnyUpdate::from).collect();
         self.core.update(supersteps.into_iter().map(untyped).collect()).await
     }
@@ -74,11 +74,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 impl ThreadCore {
     /// Writes several supersteps of updates.
-    fn update(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Boxed<'_, Result<Updated, RunError>> {
+    fn update(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Boxed<'_, Result<UpdateReport, RunError>> {
         Box::pin(catch_panics(UPDATING, self.update_locked(supersteps)))
     }
 
-    async fn update_locked(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Result<Updated, RunError> {
+    async fn update_locked(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Result<UpdateReport, RunError> {
         if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
@@ -108,9 +108,9 @@ impl ThreadCore {
     async fn write_supersteps(
         &self,
         supersteps: Vec<Vec<AnyUpdate>>,
-        shared: Arc<Shared>,
+        shared: Arc<RunShared>,
         over: bool,
-    ) -> Result<(Updated, Option<Box<RunEnd>>), RunError> {
+    ) -> Result<(UpdateReport, Option<Box<RunEnd>>), RunError> {
         let (mut checkpoint, mut dropped, mut end) = (self.at, vec![], None);
         for updates in supersteps {
             let mut scoped = self.load_for_update(Arc::clone(&shared), checkpoint, end).await?;
@@ -122,7 +122,7 @@ impl ThreadCore {
             end = end_to_keep(scoped.run);
         }
         let nothing = || RunError::InvalidUpdate { what: "there is nothing to update".into() };
-        Ok((Updated { checkpoint: checkpoint.ok_or_else(nothing)?, dropped }, end))
+        Ok((UpdateReport { checkpoint: checkpoint.ok_or_else(nothing)?, dropped }, end))
     }
 }
 
@@ -213,7 +213,7 @@ async fn nodes(scoped: &mut ScopedRun, updates: Vec<AnyUpdate>) -> Result<Vec<St
         is_inferred &= matches!(update.by, AsNode::Inferred);
         let (node, writes) = (attributed_node(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
         let writes = if node == START_NODE { scoped.run.input_writes(writes) } else { writes };
-        named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
+        named.push((node, FinishedResult { writes, returned: update.returned, ..FinishedResult::default() }));
     }
     // `restore` applies stored commands too: remember the deferred nodes as they were before.
     let deferred = scoped.run.pos.control.deferred.clone();
@@ -300,7 +300,7 @@ fn own_key(run: &Run, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
 fn keep_result(
     run: &Run,
     key: u32,
-    finished: &Finished,
+    finished: &FinishedResult,
     sends: Vec<SendRecord>,
     is_head: bool,
     puts: &mut Puts,
@@ -325,7 +325,7 @@ fn keep_result(
 }
 
 /// Returns the record of external writes, from which the graph around a subgraph takes the changes.
-fn external_writes(results: &[(u32, Finished)]) -> TaskRecord {
+fn external_writes(results: &[(u32, FinishedResult)]) -> TaskRecord {
     let writes = results.iter().flat_map(|(_, finished)| finished.stored.rows.iter().copied()).collect();
     TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
 }
@@ -336,7 +336,7 @@ fn named_error(run: &Run, error: ApplyError, node: u32) -> RunError {
 
 fn apply(
     run: &mut Run,
-    results: Vec<(u32, Finished)>,
+    results: Vec<(u32, FinishedResult)>,
     scheduled: ScheduledTasks,
     made_by: CheckpointId,
     puts: &mut Puts,

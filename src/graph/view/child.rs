@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::event_log::ReplayListener;
-use super::snapshot::Nested;
+use super::snapshot::NestedSnapshot;
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalType};
@@ -104,7 +104,7 @@ pub(crate) trait Inner: Send + Sync {
 }
 
 /// The snapshot of a subgraph, and its incompatibilities.
-pub(crate) type NestedRead = (Nested, Vec<Incompatibility>);
+pub(crate) type NestedRead = (NestedSnapshot, Vec<Incompatibility>);
 
 /// The properties of a checkpoint that are compared.
 pub(crate) struct Facts {
@@ -138,7 +138,7 @@ pub(crate) trait Face: Send + Sync {
 }
 
 /// The result of a finished child.
-pub(crate) struct Left {
+pub(crate) struct ChildOutput {
     pub state: AnyState,
     pub delta: AnyWrites,
     pub shown: bool,

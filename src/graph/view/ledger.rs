@@ -75,7 +75,7 @@ impl Secrets {
 
     /// Hides them in a journal.
     pub(crate) fn hide(&self, journal: &mut TaskJournal) {
-        let mut hidden = Hidden(vec![]);
+        let mut hidden = HiddenTexts(vec![]);
         self.0.iter().flat_map(|read| read()).for_each(|value| hidden.add(&value));
         if hidden.0.is_empty() {
             return;
@@ -106,9 +106,9 @@ impl Secrets {
 }
 
 /// Texts to hide, and numbers by their digits.
-struct Hidden(Vec<String>);
+struct HiddenTexts(Vec<String>);
 
-impl Hidden {
+impl HiddenTexts {
     fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) if !text.is_empty() => self.add_text(text),

@@ -21,15 +21,15 @@ pub(crate) mod untyped;
 
 pub use child::AnyChild;
 pub use event::{CheckpointView, Event, EventKind, EventTask, Mode, TaskView};
-pub use snapshot::{FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use snapshot::{FailureInfo, NestedSnapshot, Snapshot, StateSnapshot, TaskSnapshot};
 pub use task_journal::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
 };
 pub use untyped::View;
 
-pub(crate) use child::{Edge, EdgeKind, Face, Facts, Inner, Left, NestedRead, Outline, OutlineNode};
+pub(crate) use child::{ChildOutput, Edge, EdgeKind, Face, Facts, Inner, NestedRead, Outline, OutlineNode};
 pub(crate) use event::Sink;
 pub(crate) use event_log::{EventLog, RecordedEvent, ReplayListener};
 pub(crate) use ledger::{Activation, Ledger, LedgerTask, Secrets};
-pub(crate) use snapshot::Seen;
-pub(crate) use untyped::{Shown, StateJson};
+pub(crate) use snapshot::ReadMode;
+pub(crate) use untyped::{DebugState, StateJson};

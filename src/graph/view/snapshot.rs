@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde::{Serialize, Serializer};
 
 use super::ledger::{Activation, Ledger};
-use super::untyped::{Shown, StateJson, View, write_state};
+use super::untyped::{DebugState, StateJson, View, write_state};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::error::Incompatibility;
 use crate::graph::interrupt::{AnswerInfo, AwaitedSignal, Question};
@@ -58,7 +58,7 @@ pub struct Snapshot<V> {
 pub type StateSnapshot<S> = Snapshot<Arc<S>>;
 
 /// A snapshot of a subgraph of any type.
-pub type Nested = Snapshot<View>;
+pub type NestedSnapshot = Snapshot<View>;
 
 impl<V> Snapshot<V> {
     /// Returns the snapshot with other values.
@@ -96,11 +96,11 @@ impl<V> Snapshot<V> {
 
 impl<S: State> fmt::Debug for StateSnapshot<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.show(&Shown(&*self.values), f)
+        self.show(&DebugState(&*self.values), f)
     }
 }
 
-impl fmt::Debug for Nested {
+impl fmt::Debug for NestedSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.show(&self.values, f)
     }
@@ -108,7 +108,7 @@ impl fmt::Debug for Nested {
 
 /// The mode in which a checkpoint is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ReadMode {
     /// As it was.
     Past,
     /// With the results of tasks that have ended since, and only what is still open.
@@ -137,7 +137,7 @@ pub struct TaskSnapshot {
     /// True if it runs a subgraph.
     pub subgraph: bool,
     /// The subgraph's state, if asked for and there is one.
-    pub state: Option<Box<Nested>>,
+    pub state: Option<Box<NestedSnapshot>>,
     /// The number of attempts.
     pub attempts: u32,
     /// Its failed attempts, oldest first: at most the last 100.

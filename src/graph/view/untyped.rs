@@ -144,9 +144,9 @@ pub(crate) fn channel_json(state: &AnyState, schema: &AnySchema, at: usize) -> O
 
 /// A state in debugging output, without secrets. A schema that is known only at run time is not at hand here, so of a
 /// data-defined state nothing is shown.
-pub(crate) struct Shown<'a, S>(pub &'a S);
+pub(crate) struct DebugState<'a, S>(pub &'a S);
 
-impl<S: State> fmt::Debug for Shown<'_, S> {
+impl<S: State> fmt::Debug for DebugState<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nothing: &dyn Any = &();
         match nothing.downcast_ref::<S::Schema>() {

@@ -12,8 +12,8 @@ use superstep_base::moved::{present_path, text};
 use crate::decide::Rules;
 use crate::drivers::api::{ApiConfig, ApiDriver, Message};
 use crate::drivers::{
-    CliAgent, Driver, DriverError, DriverKind, DriverName, ErrorClass, Limits, Price, Retry, RetrySettings, RunLimits,
-    Scripted, SessionStore, Usage,
+    CliAgent, Driver, DriverError, DriverErrorClass, DriverKind, DriverName, Limits, Price, Retry, RetrySettings,
+    RunLimits, Scripted, SessionStore, Usage,
 };
 use crate::graph::reducers::Keyed;
 use crate::verifiers::{DynVerifier, Verifier, VerifierRegistry};
@@ -116,7 +116,7 @@ mod limits {
     use crate::drivers::Limits;
 
     #[derive(Serialize, Deserialize)]
-    struct Stored {
+    struct StoredLimits {
         requests: u32,
         tokens: Option<u64>,
         cost: Option<u64>,
@@ -127,11 +127,11 @@ mod limits {
     pub(in crate::nodes) fn serialize<S: Serializer>(limits: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
         let &Limits { requests, tokens, cost, wall, idle } = limits;
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        Stored { requests, tokens, cost, wall_ms: millis(wall), idle_ms: millis(idle) }.serialize(serializer)
+        StoredLimits { requests, tokens, cost, wall_ms: millis(wall), idle_ms: millis(idle) }.serialize(serializer)
     }
 
     pub(in crate::nodes) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
-        let Stored { requests, tokens, cost, wall_ms, idle_ms } = Stored::deserialize(deserializer)?;
+        let StoredLimits { requests, tokens, cost, wall_ms, idle_ms } = StoredLimits::deserialize(deserializer)?;
         let millis = Duration::from_millis;
         Ok(Limits { requests, tokens, cost, wall: millis(wall_ms), idle: millis(idle_ms) })
     }
@@ -239,7 +239,7 @@ impl Agents for Crew {
 
 fn make_driver(key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let name: DriverName =
-        key.driver.parse().map_err(|error| DriverError::new(ErrorClass::Fatal, format!("{error}")))?;
+        key.driver.parse().map_err(|error| DriverError::new(DriverErrorClass::Fatal, format!("{error}")))?;
     match name.kind() {
         DriverKind::Scripted(file) => scripted_driver(file, key),
         DriverKind::Api(provider) => api_driver(provider, key),
@@ -270,7 +270,7 @@ fn api_driver(provider: Option<&str>, key: &DriverKey) -> Result<Arc<dyn Driver>
 
 fn scripted_driver(file: &Path, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let scenario = Scripted::open(present_path(file))
-        .map_err(|error| DriverError::new(ErrorClass::Fatal, error.to_string()).help(error.help()))?;
+        .map_err(|error| DriverError::new(DriverErrorClass::Fatal, error.to_string()).help(error.help()))?;
     Ok(with_retries(scenario.logged_in(key.home.join("scripted")), key))
 }
 

@@ -11,8 +11,8 @@ use superstep_base::time::now;
 
 use super::agents::{AgentSpec, Agents};
 use crate::drivers::{
-    Account, Driver, DriverError, ErrorClass, Finished, Ledger, LimitsAnswer, Metered, NewLimits, RunLimits,
-    SessionRef, Status, Usage,
+    Account, Driver, DriverError, DriverErrorClass, Finished, Ledger, LimitsAnswer, Metered, NewLimits, RunLimits,
+    SessionRef, TurnStatus, Usage,
 };
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::WrittenOverride;
@@ -75,8 +75,8 @@ pub(super) struct Overdraft {
 pub(super) fn overdraft(ledger: &Ledger, ended: &Result<Finished, DriverError>, turn: &str) -> Option<Overdraft> {
     let used = ledger.used_by(turn);
     let (turn, session) = match ended {
-        Err(error) if error.class == ErrorClass::Budget => (Some(turn.to_owned()), None),
-        Ok(finished) if matches!(finished.status, Status::CostLimit | Status::TokenLimit) => {
+        Err(error) if error.class == DriverErrorClass::Budget => (Some(turn.to_owned()), None),
+        Ok(finished) if matches!(finished.status, TurnStatus::CostLimit | TurnStatus::TokenLimit) => {
             (None, finished.session.clone())
         }
         Ok(_) | Err(_) => return None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::turn::{Answer, CutOff, CutReason, DecidedTurn, NextStep, Turn, Turned};
+use super::turn::{AgentAnswer, CutOff, CutReason, DecidedTurn, NextStep, Turn, Turned};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
@@ -67,7 +67,7 @@ job! {
 
 /// Result of the work on a task.
 #[derive(Clone, Debug)]
-pub struct Developed {
+pub struct DevelopResult {
     /// The developer's report; or the reason why it cannot be read.
     pub report: Result<WorkReport, String>,
     /// The session, to resume.
@@ -120,18 +120,18 @@ impl GivenUp {
 /// is run after them.
 pub fn developer<S: State, N: NodeId, C: Agents>(
     job: impl ReadJob<S, DeveloperJob>,
-    done: impl MakeUpdate<S, Developed>,
+    done: impl MakeUpdate<S, DevelopResult>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Agents> Job<C> for DeveloperJob {
-    type Output = Developed;
+    type Output = DevelopResult;
 
-    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Developed, NodeError> {
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<DevelopResult, NodeError> {
         let start = self.base.at.clone();
         let Some(arrival) = self.folder.arrive(ctx, "stand", &self.base).await? else {
-            return Ok(Developed::aborted_run());
+            return Ok(DevelopResult::aborted_run());
         };
         // People may have committed since the last attempt: from here on the base includes that.
         self.arrive(&arrival, ctx).await?;
@@ -157,9 +157,9 @@ impl<C: Agents> Job<C> for DeveloperJob {
         let base = self.folder.new_base(ctx, "after", &base, after.at.take()).await?.unwrap_or(base);
         after.notices = self.notes.take();
         let report = match turned.answer {
-            Answer::Given(report) => Ok(report),
-            Answer::Unusable(why) => Err(why),
-            Answer::SessionLost => Err("the session was lost".into()),
+            AgentAnswer::Given(report) => Ok(report),
+            AgentAnswer::Unusable(why) => Err(why),
+            AgentAnswer::SessionLost => Err("the session was lost".into()),
         };
         let unfolded = after.is_unfolded().then(|| base.at.clone());
         let at = BranchPositions { commit: base.at.commit.clone(), ..start.clone() };
@@ -167,7 +167,7 @@ impl<C: Agents> Job<C> for DeveloperJob {
         let base = (at != start).then_some(Base { at, tree: base.tree });
         let cut = turned.cut.or_else(|| after.left.clone().map(CutReason::Failed));
         let (session, given_up) = (turned.session, GivenUp::of(then));
-        Ok(Developed {
+        Ok(DevelopResult {
             report,
             session,
             usage,
@@ -200,7 +200,7 @@ impl DeveloperJob {
     }
 }
 
-impl Developed {
+impl DevelopResult {
     /// Returns the result if a person ended the run before any work, because its branch was moved.
     fn aborted_run() -> Self {
         Self {
@@ -238,7 +238,7 @@ async fn run_turns<C: Agents>(
     for nth in 1..=QUESTIONS {
         let turned = &worked.turned;
         let report = match &turned.answer {
-            Answer::Given(report) if turned.tampered.is_empty() && report.status != WorkStatus::Done => report,
+            AgentAnswer::Given(report) if turned.tampered.is_empty() && report.status != WorkStatus::Done => report,
             _ => break,
         };
         let question = AgentQuestion {
@@ -276,7 +276,7 @@ async fn take_reply_turn<C: Agents>(
     if let Some(session) = session {
         let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
         let (turned, then) = take_turn(job, turn, &anew, ctx).await?;
-        if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
+        if !matches!(turned.answer, AgentAnswer::SessionLost) || !turned.tampered.is_empty() {
             return Ok(AttemptOutcome { turned, session_lost: false, then });
         }
         before = (turned.usage, turned.raised);
@@ -308,7 +308,7 @@ async fn take_first_turn<C: Agents>(
     let resumed = Turn { from, ..turn(job, "work".into(), prompt, Session::Resume(session)) };
     let (turned, then) = take_turn(job, resumed, &anew, ctx).await?;
     match turned.answer {
-        Answer::SessionLost if turned.tampered.is_empty() => {
+        AgentAnswer::SessionLost if turned.tampered.is_empty() => {
             let before = (turned.usage, turned.raised);
             let turn = fresh(job, "work/fresh");
             let (turned, then) = take_turn(job, turn, &anew, ctx).await?;

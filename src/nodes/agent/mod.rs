@@ -24,9 +24,9 @@ mod turn;
 
 pub use agents::{AgentSpec, Agents, BudgetShare, Crew};
 pub(super) use budget::{BlockedTurn, BudgetAnswer};
-pub use developer::{Developed, DeveloperJob, GivenUp, developer};
+pub use developer::{DevelopResult, DeveloperJob, GivenUp, developer};
 pub use journal::{AgentCall, AgentTurn, AgentTurnRequest, resolve_texts};
-pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
+pub use reviewer::{ReviewResult, ReviewVerdict, ReviewerJob, reviewer};
 pub use submit::{Submit, parse_submission};
-pub use turn::{Answer, CutOff, CutReason, Turn, TurnTask, Turned};
+pub use turn::{AgentAnswer, CutOff, CutReason, Turn, TurnTask, Turned};
 pub(super) use turn::{DecidedTurn, NextStep};

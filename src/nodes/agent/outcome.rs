@@ -9,7 +9,7 @@ use superstep_base::text::start;
 use superstep_base::time::now;
 
 use super::budget::Overdraft;
-use crate::drivers::{DriverError, ErrorClass, Finished, RetrySettings, Usage, fenced_json};
+use crate::drivers::{DriverError, DriverErrorClass, Finished, RetrySettings, Usage, fenced_json};
 use crate::graph::Ctx;
 
 /// The number of bytes that are stored of an agent's last message; the rest is in the session.
@@ -112,7 +112,7 @@ pub(super) fn record_end(
         Ok(finished) => return (RequestRecord::Finished(truncate_text(finished)), None),
         Err(error) => error,
     };
-    if error.class == ErrorClass::SessionLost {
+    if error.class == DriverErrorClass::SessionLost {
         return (RequestRecord::SessionLost { used }, None);
     }
     let why = error.to_string();
@@ -120,7 +120,7 @@ pub(super) fn record_end(
         return (RequestRecord::Refused { why, turn, used }, Some(error));
     }
     let Some(waits) = waits else { return (RequestRecord::Failed { why, turn, used }, Some(error)) };
-    if error.class == ErrorClass::RateLimited || error.retry_after.is_some() {
+    if error.class == DriverErrorClass::RateLimited || error.retry_after.is_some() {
         let wait = error.retry_after.unwrap_or_else(|| wait(waits.progress.nth)).min(MONTH);
         return (RequestRecord::Busy { until: now().saturating_add(millis(wait)), turn, used }, None);
     }

@@ -18,7 +18,8 @@ use super::outcome::{RequestRecord, record_end, truncate_text};
 use super::submit::Submit;
 use super::turn::{CutOff, CutReason, NextStep, RequestEnd, RequestState, Turn};
 use crate::drivers::{
-    AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
+    AgentEvent, AgentRequest, Driver, DriverError, DriverErrorClass, Finished, Ledger, NewLimits, Session, TurnPlace,
+    Usage,
 };
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::{AfterRefusal, SessionRefused};
@@ -342,7 +343,7 @@ impl Turn {
         (cancel, furthest): (CancellationToken, &mut u64),
     ) -> Result<Finished, DriverError> {
         if cancel.is_cancelled() {
-            return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
+            return Err(DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled"));
         }
         let driver = budget::metered_driver(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
@@ -353,7 +354,7 @@ impl Turn {
             submit: Some(T::tool()),
             access: self.access.clone(),
             files: self.files.iter().map(present_path).collect(),
-            place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
+            place: TurnPlace { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
             limits: self.agent.limits,
             cancel,
             ..AgentRequest::new(&self.agent.role, text(&texts.prompt), present_path(&self.directory))
@@ -388,7 +389,7 @@ impl Turn {
 /// Converts a driver's failure: a permanent one is not retried by a retry policy.
 fn driver_error(error: DriverError) -> NodeError {
     match error.class {
-        ErrorClass::Transient | ErrorClass::RateLimited => NodeError::transient(error),
+        DriverErrorClass::Transient | DriverErrorClass::RateLimited => NodeError::transient(error),
         _ => NodeError::permanent(error),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
 use super::developer::GivenUp;
-use super::turn::{Answer, CutReason, DecidedTurn, Turn};
+use super::turn::{AgentAnswer, CutReason, DecidedTurn, Turn};
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::{AfterMissingReview, BudgetReached, ReviewUnavailable, SessionRefused};
@@ -51,9 +51,9 @@ job! {
 
 /// Result of a review.
 #[derive(Clone, Debug)]
-pub struct Reviewed {
+pub struct ReviewResult {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: ReviewVerdict,
     /// The usage of the turns.
     pub usage: Usage,
     /// Model that a person chose because the server refused a session; none: no person was asked, or none was chosen.
@@ -64,7 +64,7 @@ pub struct Reviewed {
 
 /// The result of a review.
 #[derive(Clone, Debug)]
-pub enum Verdict {
+pub enum ReviewVerdict {
     /// The reviews of all reviewers as one.
     Judged(Review),
     /// No review could be read, and a person accepted the work.
@@ -84,15 +84,15 @@ pub enum Verdict {
 /// asked.
 pub fn reviewer<S: State, N: NodeId, C: Agents>(
     job: impl ReadJob<S, ReviewerJob>,
-    done: impl MakeUpdate<S, Reviewed>,
+    done: impl MakeUpdate<S, ReviewResult>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Agents> Job<C> for ReviewerJob {
-    type Output = Reviewed;
+    type Output = ReviewResult;
 
-    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<ReviewResult, NodeError> {
         let changes = read_changes(&self, ctx).await?;
         let mut used = (Usage::default(), NewLimits::default());
         let mut all: Option<Review> = None;
@@ -101,13 +101,16 @@ impl<C: Agents> Job<C> for ReviewerJob {
         let mut ended = None;
         for kind in self.kinds.clone() {
             match request_review(&mut self, &kind, &changes, ctx, &mut used).await? {
-                Verdict::Judged(review) => {
+                ReviewVerdict::Judged(review) => {
                     let kind = if self.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
                     said.push(kind + &review_text(&review));
                     all = Some(merge_reviews(all, review));
                 }
-                Verdict::Accepted => {}
-                verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_)) => {
+                ReviewVerdict::Accepted => {}
+                verdict @ (ReviewVerdict::Aborted
+                | ReviewVerdict::Skipped
+                | ReviewVerdict::Tampered(_)
+                | ReviewVerdict::Cut(_)) => {
                     ended = Some(verdict);
                     break;
                 }
@@ -116,10 +119,10 @@ impl<C: Agents> Job<C> for ReviewerJob {
         for line in said.into_iter().filter(|_| ended.is_none()) {
             ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
         }
-        let verdict = ended.unwrap_or_else(|| all.map_or(Verdict::Accepted, Verdict::Judged));
+        let verdict = ended.unwrap_or_else(|| all.map_or(ReviewVerdict::Accepted, ReviewVerdict::Judged));
         let model = self.agent.model.filter(|model| before.as_ref() != Some(model));
         let (usage, raised) = used;
-        Ok(Reviewed { verdict, usage, model, raised })
+        Ok(ReviewResult { verdict, usage, model, raised })
     }
 
     fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
@@ -134,7 +137,7 @@ async fn request_review<C: Agents>(
     changes: &ReviewChanges,
     ctx: &Ctx<C>,
     (usage, raised): &mut (Usage, NewLimits),
-) -> Result<Verdict, NodeError> {
+) -> Result<ReviewVerdict, NodeError> {
     for tries in 1.. {
         let key = format!("review/{kind}/{tries}");
         let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
@@ -149,24 +152,24 @@ async fn request_review<C: Agents>(
         *usage += turned.usage;
         *raised = raised.latest(turned.raised);
         if let Some(cut @ CutReason::Stopped(_)) = turned.cut {
-            return Ok(Verdict::Cut(cut));
+            return Ok(ReviewVerdict::Cut(cut));
         }
         // Takes precedence over every end but a stop of the group.
         if !turned.tampered.is_empty() {
-            return Ok(Verdict::Tampered(turned.tampered));
+            return Ok(ReviewVerdict::Tampered(turned.tampered));
         }
         if let Some(cut) = turned.cut {
-            return Ok(Verdict::Cut(cut));
+            return Ok(ReviewVerdict::Cut(cut));
         }
         match GivenUp::of(then) {
-            Some(GivenUp::Skip) => return Ok(Verdict::Skipped),
-            Some(GivenUp::Abort) => return Ok(Verdict::Aborted),
+            Some(GivenUp::Skip) => return Ok(ReviewVerdict::Skipped),
+            Some(GivenUp::Abort) => return Ok(ReviewVerdict::Aborted),
             None => {}
         }
         let reason = match turned.answer {
-            Answer::Given(review) => return Ok(Verdict::Judged(review)),
-            Answer::Unusable(reason) => reason,
-            Answer::SessionLost => "its session was lost".into(),
+            AgentAnswer::Given(review) => return Ok(ReviewVerdict::Judged(review)),
+            AgentAnswer::Unusable(reason) => reason,
+            AgentAnswer::SessionLost => "its session was lost".into(),
         };
         // Another new session first; after every second unreadable review a person decides.
         if tries % TRIES != 0 {
@@ -175,11 +178,11 @@ async fn request_review<C: Agents>(
         let Brief { id, title, .. } = job.brief.clone();
         match ctx.interrupt(ReviewUnavailable { task: id, title, reason, tries })? {
             AfterMissingReview::Retry => {}
-            AfterMissingReview::Accept => return Ok(Verdict::Accepted),
-            AfterMissingReview::Abort => return Ok(Verdict::Aborted),
+            AfterMissingReview::Accept => return Ok(ReviewVerdict::Accepted),
+            AfterMissingReview::Abort => return Ok(ReviewVerdict::Aborted),
         }
     }
-    Ok(Verdict::Aborted)
+    Ok(ReviewVerdict::Aborted)
 }
 
 fn turn(job: &ReviewerJob, kind: &str, changes: &ReviewChanges, key: String) -> Turn {

@@ -105,10 +105,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::drivers::{Status, Usage};
+    use crate::drivers::{TurnStatus, Usage};
 
     fn finished(text: &str, submitted: Option<Value>) -> Finished {
-        Finished { status: Status::Done, text: text.into(), submitted, session: None, usage: Usage::default() }
+        Finished { status: TurnStatus::Done, text: text.into(), submitted, session: None, usage: Usage::default() }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
 use super::submit::{Submit, parse_submission};
-use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, Status, Usage};
+use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, TurnStatus, Usage};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::SessionRefused;
 use crate::nodes::events::Notes;
@@ -90,7 +90,7 @@ impl From<&Brief> for TurnTask {
 #[derive(Clone, Debug)]
 pub struct Turned<T> {
     /// The answer of the agent.
-    pub answer: Answer<T>,
+    pub answer: AgentAnswer<T>,
     /// The session, to resume; none if the driver cannot.
     pub session: Option<SessionRef>,
     /// The usage of the turn, with all repeated requests.
@@ -119,7 +119,7 @@ impl<T> Turned<T> {
 
 /// The answer of an agent.
 #[derive(Clone, Debug)]
-pub enum Answer<T> {
+pub enum AgentAnswer<T> {
     /// The result.
     Given(T),
     /// Nothing readable, in two requests: neither a yes nor a no.
@@ -269,22 +269,22 @@ impl Turn {
         let (first, around) = self.send_with_retries::<T, C>(ctx, question, refusals).await?;
         let first = match first {
             RequestEnd::Finished(first) => first,
-            RequestEnd::SessionLost => return Ok((without_result(Answer::SessionLost, around), NextStep::Done)),
-            RequestEnd::Failed(why) => return Ok((without_result(Answer::Unusable(why), around), NextStep::Done)),
-            RequestEnd::Refused(why, then) => return Ok((without_result(Answer::Unusable(why), around), then)),
+            RequestEnd::SessionLost => return Ok((without_result(AgentAnswer::SessionLost, around), NextStep::Done)),
+            RequestEnd::Failed(why) => return Ok((without_result(AgentAnswer::Unusable(why), around), NextStep::Done)),
+            RequestEnd::Refused(why, then) => return Ok((without_result(AgentAnswer::Unusable(why), around), then)),
         };
         let why = match parse_submission::<T>(&first) {
-            Ok(given) => return Ok((with_result(Answer::Given(given), first, around), NextStep::Done)),
+            Ok(given) => return Ok((with_result(AgentAnswer::Given(given), first, around), NextStep::Done)),
             Err(why) => why,
         };
         // A second request does not help a turn that ended at one of its limits.
-        if first.status != Status::Done {
+        if first.status != TurnStatus::Done {
             let why = format!("it used up what a turn may use ({:?})", first.status);
-            return Ok((with_result(Answer::Unusable(why), first, around), NextStep::Done));
+            return Ok((with_result(AgentAnswer::Unusable(why), first, around), NextStep::Done));
         }
         // No further request after tampering.
         if !around.tampered.is_empty() {
-            return Ok((with_result(Answer::Unusable(why), first, around), NextStep::Done));
+            return Ok((with_result(AgentAnswer::Unusable(why), first, around), NextStep::Done));
         }
         // One repair request, whose usage and limits are added to those of the first.
         let (mut usage, raised) = (first.usage, around.raised);
@@ -298,13 +298,16 @@ impl Turn {
         let second = match second {
             RequestEnd::Finished(second) => second,
             RequestEnd::Refused(why, then) => {
-                return Ok((with_result(Answer::Unusable(why), Finished { usage, ..first }, around), then));
+                return Ok((with_result(AgentAnswer::Unusable(why), Finished { usage, ..first }, around), then));
             }
             RequestEnd::SessionLost | RequestEnd::Failed(_) => {
-                return Ok((with_result(Answer::Unusable(why), Finished { usage, ..first }, around), NextStep::Done));
+                return Ok((
+                    with_result(AgentAnswer::Unusable(why), Finished { usage, ..first }, around),
+                    NextStep::Done,
+                ));
             }
         };
-        let answer = parse_submission::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
+        let answer = parse_submission::<T>(&second).map_or_else(AgentAnswer::Unusable, AgentAnswer::Given);
         let mut turned = with_result(answer, second, around);
         turned.usage += usage;
         Ok((turned, NextStep::Done))
@@ -321,14 +324,14 @@ impl Turn {
     }
 }
 
-fn with_result<T>(answer: Answer<T>, finished: Finished, around: RequestState) -> Turned<T> {
+fn with_result<T>(answer: AgentAnswer<T>, finished: Finished, around: RequestState) -> Turned<T> {
     let Finished { session, usage, .. } = finished;
     let mut turned = Turned { session, ..without_result(answer, around) };
     turned.usage += usage;
     turned
 }
 
-fn without_result<T>(answer: Answer<T>, around: RequestState) -> Turned<T> {
+fn without_result<T>(answer: AgentAnswer<T>, around: RequestState) -> Turned<T> {
     let RequestState { tampered, at, raised, used: usage, is_aborted, cut } = around;
     Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
 }

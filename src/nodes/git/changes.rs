@@ -14,7 +14,7 @@ use crate::nodes::events::{note_pending, pending_notices};
 use crate::nodes::job::Context;
 use crate::nodes::prompts::PromptDiff;
 use crate::workspace::{
-    BranchMove, BranchPositions, FileDiff, FileStatus, Fingerprint, OmittedFile, TreeId, WorkspaceError,
+    BranchMove, BranchPositions, FileDiff, FileStatus, GitFingerprint, OmittedFile, TreeId, WorkspaceError,
 };
 
 /// The traces of an agent, or of a command of the plan.
@@ -84,7 +84,11 @@ pub(in crate::nodes) struct TamperCheck {
 
 impl Folder {
     /// Returns the fingerprint of git's hooks and configuration, before somebody may change them.
-    pub(in crate::nodes) async fn guard<C: Context>(&self, ctx: &Ctx<C>, key: &str) -> Result<Fingerprint, NodeError> {
+    pub(in crate::nodes) async fn guard<C: Context>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+    ) -> Result<GitFingerprint, NodeError> {
         let look = |_| async { self.hold(ctx).await?.fingerprint().await.map_err(failed) };
         ctx.effect(format!("{key}/before"), &(), look).await
     }
@@ -94,7 +98,7 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         key: &str,
-        guard: &Fingerprint,
+        guard: &GitFingerprint,
     ) -> Result<Vec<String>, NodeError> {
         ctx.effect(format!("{key}/after"), &guard.digest(), |_| self.differs(ctx, guard)).await
     }
@@ -105,7 +109,7 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
         key: &str,
-        guard: &Fingerprint,
+        guard: &GitFingerprint,
         at: &BranchPositions,
     ) -> Result<RequestTraces, NodeError> {
         let look = |_| async {
@@ -134,7 +138,7 @@ impl Folder {
     pub(in crate::nodes) async fn differs<C: Context>(
         &self,
         ctx: &Ctx<C>,
-        guard: &Fingerprint,
+        guard: &GitFingerprint,
     ) -> Result<Vec<String>, NodeError> {
         let now = self.hold(ctx).await?.fingerprint().await.map_err(failed)?;
         Ok(guard.changes(&now).iter().map(ToString::to_string).collect())

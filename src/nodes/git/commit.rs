@@ -38,7 +38,7 @@ job! {
 
 /// Result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct CommittedWork {
     /// The commit; none if there was nothing to commit.
     pub made: Option<CommitId>,
     /// The base of the next task.
@@ -58,15 +58,15 @@ pub struct Moved {
 /// The node fails if a hook refuses the commit; run again, it commits again.
 pub fn commit_task<S: State, N: NodeId, C: Context>(
     job: impl ReadJob<S, CommitJob>,
-    done: impl MakeUpdate<S, Moved>,
+    done: impl MakeUpdate<S, CommittedWork>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Context> Job<C> for CommitJob {
-    type Output = Moved;
+    type Output = CommittedWork;
 
-    async fn perform(self, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+    async fn perform(self, ctx: &Ctx<C>) -> Result<CommittedWork, NodeError> {
         commit(&self, ctx).await
     }
 
@@ -76,7 +76,7 @@ impl<C: Context> Job<C> for CommitJob {
 }
 
 /// Commits, unless the commit exists. If the branch was moved, a person is asked first.
-pub(in crate::nodes) async fn commit<C: Context>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+pub(in crate::nodes) async fn commit<C: Context>(job: &CommitJob, ctx: &Ctx<C>) -> Result<CommittedWork, NodeError> {
     let mut job = job.clone();
     let mut moved = commit_once(&job, "commit", ctx).await?;
     for nth in 1.. {
@@ -86,7 +86,7 @@ pub(in crate::nodes) async fn commit<C: Context>(job: &CommitJob, ctx: &Ctx<C>) 
         match job.folder.arrive_at(ctx, &key, &job.base, Some(away), at).await? {
             // The reviewed files are compared with those at the start of the task: neither has the new commits.
             Some(arrival) => job.base.at = arrival.base.at,
-            None => return Ok(Moved { is_aborted: true, ..moved }),
+            None => return Ok(CommittedWork { is_aborted: true, ..moved }),
         }
         moved = commit_once(&job, &key, ctx).await?;
     }
@@ -98,7 +98,7 @@ pub(super) async fn commit_since<C: Context>(
     start: Option<&Base>,
     job: &CommitJob,
     ctx: &Ctx<C>,
-) -> Result<Moved, NodeError> {
+) -> Result<CommittedWork, NodeError> {
     let Some((start, now)) = start.zip(job.base.at.commit.clone()) else { return commit(job, ctx).await };
     let mut job = job.clone();
     let commits = (start.at.commit.clone(), now);
@@ -106,7 +106,7 @@ pub(super) async fn commit_since<C: Context>(
     commit(&job, ctx).await
 }
 
-async fn commit_once<C: Context>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+async fn commit_once<C: Context>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Result<CommittedWork, NodeError> {
     let commit = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
     let probe = |_| async {
         let workspace = job.folder.hold(ctx).await?;
@@ -124,7 +124,7 @@ async fn find_commit(workspace: &Workspace, job: &CommitJob, key: &CommitKey) ->
 
 /// Creates the commit, or finishes one that was interrupted by a kill. A person may commit at the same moment: then it
 /// comes after theirs.
-async fn make<C: Context>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
+async fn make<C: Context>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<CommittedWork, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     for _ in 1..TRIES {
         let at = workspace.head().await.map_err(failed)?;
@@ -143,12 +143,12 @@ async fn make_once<C: Context>(
     job: &CommitJob,
     key: &CommitKey,
     ctx: &Ctx<C>,
-) -> Result<Moved, NodeError> {
+) -> Result<CommittedWork, NodeError> {
     let made = find_commit(workspace, job, key).await?;
     let at = match position(workspace, job, key, made.is_some()).await? {
         Ok(at) => at,
         Err(away) => {
-            return Ok(Moved { made: None, base: job.base.clone(), moved: Some(away), is_aborted: false });
+            return Ok(CommittedWork { made: None, base: job.base.clone(), moved: Some(away), is_aborted: false });
         }
     };
     let Some(tree) = &job.tree else { return next_base(workspace, at, None).await };
@@ -200,10 +200,19 @@ async fn position(
 }
 
 /// Returns the base of the next task: the commit, with the files as they are now.
-async fn next_base(workspace: &Workspace, at: BranchPositions, made: Option<CommitId>) -> Result<Moved, NodeError> {
+async fn next_base(
+    workspace: &Workspace,
+    at: BranchPositions,
+    made: Option<CommitId>,
+) -> Result<CommittedWork, NodeError> {
     let tree = workspace.snapshot().await.map_err(failed)?.tree;
     let commit = made.clone().or(at.commit.clone());
-    Ok(Moved { made, base: Base { at: BranchPositions { commit, ..at }, tree }, moved: None, is_aborted: false })
+    Ok(CommittedWork {
+        made,
+        base: Base { at: BranchPositions { commit, ..at }, tree },
+        moved: None,
+        is_aborted: false,
+    })
 }
 
 /// A move of the run's branch to approved work.

@@ -22,11 +22,11 @@ mod record;
 pub(super) use arrival::Arrival;
 pub use changes::{DIFF_LIMIT, Traces};
 pub(super) use changes::{NAMED, TamperCheck, diff, lines, list_changes, tree_now};
-pub use commit::{Advance, CommitJob, Moved, commit_task};
+pub use commit::{Advance, CommitJob, CommittedWork, commit_task};
 pub(super) use commit::{AdvanceResult, advance_branch, commit};
 pub use folder::{Base, Folder, KeptAttempt, keep_objects, release_objects, sweep_objects, tampering_message};
 pub(super) use folder::{Stop, catch_tampering, failed, reference_of, store, thread, unstore};
 pub(super) use on_top::{keep_detached, on_top, reset_on_top};
 pub use record::{
-    CommitTarget, FinishJob, FinishedTask, KeptFiles, LeftFiles, RecordJob, Recorded, SnapshotJob, TakenSnapshot,
+    CommitTarget, FinishJob, FinishedTask, KeptFiles, LeftFiles, RecordJob, RecordResult, SnapshotJob, TakenSnapshot,
 };

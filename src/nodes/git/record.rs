@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep_base::moved::present_path;
 
-use super::commit::{CommitJob, Moved, commit, commit_since};
+use super::commit::{CommitJob, CommittedWork, commit, commit_since};
 use super::folder::{Base, Folder, failed, refusal, store, tampering, thread};
 use super::on_top::placed_files;
 use crate::drivers::tools::mark_records;
@@ -125,7 +125,7 @@ pub enum CommitTarget {
 
 /// A recorded attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordResult {
     /// Its commit; none: its files contain a key.
     pub commit: Option<CommitId>,
     /// The private reference that points to it; none: it is on the branch.
@@ -143,9 +143,9 @@ pub struct Recorded {
 }
 
 impl<C: Context> Job<C> for RecordJob {
-    type Output = Recorded;
+    type Output = RecordResult;
 
-    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<RecordResult, NodeError> {
         let mut recorded = self.keep_work(ctx).await?;
         self.decision["commit"] = recorded.commit.as_ref().map_or(Value::Null, |commit| commit.to_string().into());
         let message = serde_json::json!({ "decision": self.decision });
@@ -165,31 +165,35 @@ impl<C: Context> Job<C> for RecordJob {
 }
 
 impl RecordJob {
-    async fn keep_work<C: Context>(&self, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn keep_work<C: Context>(&self, ctx: &Ctx<C>) -> Result<RecordResult, NodeError> {
         match &self.keep {
-            CommitTarget::Nowhere => Ok(Recorded::default()),
+            CommitTarget::Nowhere => Ok(RecordResult::default()),
             CommitTarget::Reference(kept) => self.keep_by_reference(kept, ctx).await,
-            CommitTarget::Branch { commit: job, start, or, is_last } => match commit_since(start.as_deref(), job, ctx)
-                .await
-            {
-                Ok(Moved { is_aborted: true, .. }) => {
-                    Ok(Recorded { is_aborted: true, ..self.keep_by_reference(or, ctx).await? })
+            CommitTarget::Branch { commit: job, start, or, is_last } => {
+                match commit_since(start.as_deref(), job, ctx).await {
+                    Ok(CommittedWork { is_aborted: true, .. }) => {
+                        Ok(RecordResult { is_aborted: true, ..self.keep_by_reference(or, ctx).await? })
+                    }
+                    Ok(CommittedWork { made: None, base, .. }) => {
+                        Ok(RecordResult { at: Some(base), ..self.keep_by_reference(or, ctx).await? })
+                    }
+                    Ok(CommittedWork { made, base, .. }) => {
+                        Ok(RecordResult { commit: made, at: Some(base), ..RecordResult::default() })
+                    }
+                    Err(error) => match refusal(&error).filter(|_| !is_last) {
+                        Some(refused) => {
+                            Ok(RecordResult { refused: Some(refused), ..self.keep_by_reference(or, ctx).await? })
+                        }
+                        None => Err(error),
+                    },
                 }
-                Ok(Moved { made: None, base, .. }) => {
-                    Ok(Recorded { at: Some(base), ..self.keep_by_reference(or, ctx).await? })
-                }
-                Ok(Moved { made, base, .. }) => Ok(Recorded { commit: made, at: Some(base), ..Recorded::default() }),
-                Err(error) => match refusal(&error).filter(|_| !is_last) {
-                    Some(refused) => Ok(Recorded { refused: Some(refused), ..self.keep_by_reference(or, ctx).await? }),
-                    None => Err(error),
-                },
-            },
+            }
         }
     }
 
-    async fn keep_by_reference<C: Context>(&self, kept: &StoredTree, ctx: &Ctx<C>) -> Result<Recorded, NodeError> {
+    async fn keep_by_reference<C: Context>(&self, kept: &StoredTree, ctx: &Ctx<C>) -> Result<RecordResult, NodeError> {
         let commit = keep_tree(&self.folder, kept, ctx).await?;
-        Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
+        Ok(RecordResult { commit: Some(commit), reference: Some(kept.reference.clone()), ..RecordResult::default() })
     }
 
     /// Writes the files, each atomically.
@@ -251,7 +255,7 @@ pub struct LeftFiles {
 #[derive(Clone, Debug)]
 pub struct FinishedTask {
     /// The commit, if there is one.
-    pub moved: Moved,
+    pub moved: CommittedWork,
     /// Files that were recorded at the end.
     pub left: Option<KeptFiles>,
     /// A notice for people if the checkout could not go back.
@@ -301,7 +305,7 @@ async fn end_task<C: Context>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedT
         Some(left) => {
             let kept = left.keep(ctx).await?;
             let base = job.commit.base.clone();
-            let moved = Moved { made: None, base, moved: None, is_aborted: false };
+            let moved = CommittedWork { made: None, base, moved: None, is_aborted: false };
             Ok(FinishedTask { moved, left: Some(kept), stays: None })
         }
     }

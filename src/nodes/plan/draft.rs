@@ -9,7 +9,7 @@ use superstep_base::moved::present_path;
 use super::phase::forget_integration;
 use crate::drivers::{NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
-use crate::nodes::agent::{AgentSpec, Agents, Answer, DecidedTurn, NextStep, Turn, Turned};
+use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, DecidedTurn, NextStep, Turn, Turned};
 use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, PlanChoice, SessionRefused};
 use crate::nodes::git::{Folder, tampering_message};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
@@ -38,7 +38,7 @@ job! {
 
 /// Result of writing a plan.
 #[derive(Clone, Debug)]
-pub struct Architected {
+pub struct ArchitectResult {
     /// The submitted plan; none if it is missing or unreadable.
     pub proposal: Option<PlanProposal>,
     /// The plan as markdown, or the problems for its author.
@@ -59,15 +59,15 @@ pub struct Architected {
 /// creates the update from the plan or its problems.
 pub fn architect<S: State, N: NodeId, C: Agents>(
     job: impl ReadJob<S, ArchitectJob>,
-    done: impl MakeUpdate<S, Architected>,
+    done: impl MakeUpdate<S, ArchitectResult>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Agents> Job<C> for ArchitectJob {
-    type Output = Architected;
+    type Output = ArchitectResult;
 
-    async fn perform(self, ctx: &Ctx<C>) -> Result<Architected, NodeError> {
+    async fn perform(self, ctx: &Ctx<C>) -> Result<ArchitectResult, NodeError> {
         let ArchitectJob { agent, directory, issue, former, issues, session } = self;
         let prompt = Prompt::architect(&issue, former.as_deref(), &issues);
         let folder = Folder { directory, apart: vec![] };
@@ -76,7 +76,7 @@ impl<C: Agents> Job<C> for ArchitectJob {
             ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
         };
         let (mut turned, mut model) = take(turn.clone(), ctx).await?;
-        if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
+        if matches!(turned.answer, AgentAnswer::SessionLost) && turned.tampered.is_empty() {
             let before = (turned.usage, turned.raised);
             let mut fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn.clone() };
             fresh.agent.model = model.clone().or(fresh.agent.model);
@@ -87,14 +87,14 @@ impl<C: Agents> Job<C> for ArchitectJob {
             check_untampered(&folder, &turn.key, ctx).await?;
         }
         let proposal = match turned.answer {
-            Answer::Given(proposal) => Ok(proposal),
-            Answer::Unusable(why) => Err(vec![format!("the architect handed over no plan: {why}")]),
-            Answer::SessionLost => Err(vec!["the architect lost a session that had just begun".to_owned()]),
+            AgentAnswer::Given(proposal) => Ok(proposal),
+            AgentAnswer::Unusable(why) => Err(vec![format!("the architect handed over no plan: {why}")]),
+            AgentAnswer::SessionLost => Err(vec!["the architect lost a session that had just begun".to_owned()]),
         };
         let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
         let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
         let Turned { session, usage, raised, is_aborted, .. } = turned;
-        Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
+        Ok(ArchitectResult { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
     }
 
     fn options<S: State, N: NodeId>(options: NodeOptions<S, N, C>) -> NodeOptions<S, N, C> {
@@ -228,7 +228,7 @@ job! {
 
 /// A person's decision on a plan.
 #[derive(Clone, Debug)]
-pub struct Approved {
+pub struct ApprovalResult {
     /// The decision.
     pub decision: Decision,
     /// The plan in the file at the last question, if it differs.
@@ -249,15 +249,15 @@ impl From<ApprovePlan> for ApprovalJob {
 /// The node fails if `ask` fails.
 pub fn human_approval<S: State, N: NodeId, C: Context, J: Into<ApprovalJob>>(
     ask: impl ReadJob<S, J>,
-    decided: impl MakeUpdate<S, Approved>,
+    decided: impl MakeUpdate<S, ApprovalResult>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(move |state: &S| ask(state).map(Into::into), decided)
 }
 
 impl<C: Context> Job<C> for ApprovalJob {
-    type Output = Approved;
+    type Output = ApprovalResult;
 
-    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<ApprovalResult, NodeError> {
         let reference = self.reference.take();
         let approved = ask_for_approval(self, ctx).await?;
         if let (Decision::Reject { .. }, Some((reference, repository))) = (&approved.decision, &reference) {
@@ -271,10 +271,10 @@ impl<C: Context> Job<C> for ApprovalJob {
     }
 }
 
-async fn ask_for_approval<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+async fn ask_for_approval<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<ApprovalResult, NodeError> {
     let ApprovalJob { mut question, mut file, draft, decided, .. } = job;
     if let Some(decision) = decided {
-        return Ok(Approved { decision, adopted: None });
+        return Ok(ApprovalResult { decision, adopted: None });
     }
     if let Some((file, root)) = file.as_ref().zip(draft) {
         file.write(ctx, &root).await?;
@@ -287,9 +287,9 @@ async fn ask_for_approval<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<
     for round in 0.. {
         let decision = decide(ctx, &question)?;
         let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
-        let Some(file) = asked else { return Ok(Approved { decision, adopted }) };
+        let Some(file) = asked else { return Ok(ApprovalResult { decision, adopted }) };
         let changed = file.ask_if_changed(ctx, &format!("plan file/{round}")).await?;
-        let Some(FileChange { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
+        let Some(FileChange { hash, adopted: plan }) = changed else { return Ok(ApprovalResult { decision, adopted }) };
         file.hash = hash;
         let kept = plan.is_none();
         if let Some(plan) = plan {
@@ -299,7 +299,7 @@ async fn ask_for_approval<C: Context>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<
         }
         adopted = Some(AdoptedPlan { hash: file.hash.clone(), plan: file.plan.clone() });
         if kept {
-            return Ok(Approved { decision, adopted });
+            return Ok(ApprovalResult { decision, adopted });
         }
     }
     Err(NodeError::permanent("the plan's file changes without end"))

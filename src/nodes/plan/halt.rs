@@ -358,7 +358,7 @@ pub enum AskReason {
 
 /// An answer of a person.
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub enum QuestionReply {
     /// An answer about the task.
     Task(AfterGivingUp),
     /// New limits of the run.
@@ -366,17 +366,17 @@ pub enum Reply {
 }
 
 impl<C: Agents> Job<C> for AskJob {
-    type Output = Reply;
+    type Output = QuestionReply;
 
-    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Reply, NodeError> {
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<QuestionReply, NodeError> {
         if let AskReason::Budget(agent) = &self.asking {
             let account = budget::account(ctx, "budget/account", agent).await?;
             let spent = BlockedTurn { agent, task: &self.question.task, key: "budget", account };
             let problem_of = |given: &WrittenOverride| self.question.problem_of_override(given);
             return Ok(match budget::ask_about_budget(ctx, spent, problem_of).await? {
-                BudgetAnswer::Raised(limits) => Reply::Raised(limits),
-                BudgetAnswer::Aborted => Reply::Task(AfterGivingUp::Abort),
-                BudgetAnswer::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
+                BudgetAnswer::Raised(limits) => QuestionReply::Raised(limits),
+                BudgetAnswer::Aborted => QuestionReply::Task(AfterGivingUp::Abort),
+                BudgetAnswer::Overridden(given) => QuestionReply::Task(AfterGivingUp::Override(given)),
             });
         }
         loop {
@@ -385,7 +385,7 @@ impl<C: Agents> Job<C> for AskJob {
                 AskReason::GaveUp | AskReason::Budget(_) => ctx.interrupt(self.question.clone())?,
             };
             match self.question.problem_of(&reply) {
-                None => return Ok(Reply::Task(reply)),
+                None => return Ok(QuestionReply::Task(reply)),
                 problem => self.question.problem = problem,
             }
         }

@@ -16,7 +16,7 @@ use crate::nodes::git::{Base, failed, thread};
 use crate::nodes::git::{Stop, catch_tampering};
 use crate::nodes::git::{keep_detached, on_top};
 use crate::nodes::job::{Context, Job, job};
-use crate::nodes::verify::{Verified, VerifyJob, run_verify_job};
+use crate::nodes::verify::{VerifyJob, VerifyResult, run_verify_job};
 use crate::workspace::{BranchPositions, CommitId, CommitKey, CommitRequest, TreeId, Workspace, WorkspaceError};
 
 job! {
@@ -386,7 +386,7 @@ impl IntegrateJob {
         (tip, tree): (&CommitId, &TreeId),
         so_far: &IntegrationState,
         ctx: &Ctx<C>,
-    ) -> Result<Verified, Stop> {
+    ) -> Result<VerifyResult, Stop> {
         let commands = so_far.verify.clone();
         let between = (&so_far.ready, tree);
         let set_up = |_| catch_tampering(self.set_up(tree, &so_far.ready, &commands, ctx));

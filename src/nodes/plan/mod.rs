@@ -21,16 +21,16 @@ mod subtask;
 mod worktree;
 
 pub use draft::{
-    AdoptedPlan, ApprovalJob, Approved, ArchitectJob, Architected, PlanFile, PlanReviewed, architect, human_approval,
-    plan_validator,
+    AdoptedPlan, ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, PlanFile, PlanReviewed, architect,
+    human_approval, plan_validator,
 };
-pub use halt::{AskJob, AskReason, HaltJob, HaltPhaseJob, HaltedPhase, Halting, Reply, halt};
+pub use halt::{AskJob, AskReason, HaltJob, HaltPhaseJob, HaltedPhase, Halting, QuestionReply, halt};
 pub use integrate::{Commit, IntegrateJob, IntegrationResult};
 pub use phase::{
-    BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, Finalized, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
+    BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, FinalizeResult, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
     ReviewPhaseJob, finalize,
 };
-pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, Prepared, prepare_workspace};
+pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, PreparedRepository, prepare_workspace};
 pub use split::{ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask};
 pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part, Turnstile};
 pub use worktree::{Worktree, WorktreeJob, WorktreeProblem, restore_worktree};

@@ -7,12 +7,12 @@ use super::subtask::{KeptPart, keep};
 use super::worktree::{reopen_worktree, sweep};
 use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
-use crate::nodes::agent::{AgentSpec, Agents, Answer, Reviewed, ReviewerJob, Turn};
+use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, ReviewResult, ReviewerJob, Turn};
 use crate::nodes::ask::{BranchMoved, BudgetReached, ReviewUnavailable, SessionRefused};
 use crate::nodes::events::PhaseEvent;
 use crate::nodes::git::{
-    Advance, AdvanceResult, Base, CommitJob, Folder, Moved, advance_branch, commit, diff, failed, tampering_message,
-    thread,
+    Advance, AdvanceResult, Base, CommitJob, CommittedWork, Folder, advance_branch, commit, diff, failed,
+    tampering_message, thread,
 };
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::{Content, Contents, Prompt};
@@ -227,9 +227,9 @@ job! {
 }
 
 impl<C: Agents> Job<C> for ReviewPhaseJob {
-    type Output = Reviewed;
+    type Output = ReviewResult;
 
-    async fn perform(self, ctx: &Ctx<C>) -> Result<Reviewed, NodeError> {
+    async fn perform(self, ctx: &Ctx<C>) -> Result<ReviewResult, NodeError> {
         let open = |_| async {
             reopen_worktree(&self.repository, &self.review.folder.directory, &self.at).await?;
             Ok::<_, NodeError>(())
@@ -262,16 +262,16 @@ job! {
 }
 
 impl<C: Agents> Job<C> for EndPhasesJob {
-    type Output = Finalized;
+    type Output = FinalizeResult;
 
-    async fn perform(mut self, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
+    async fn perform(mut self, ctx: &Ctx<C>) -> Result<FinalizeResult, NodeError> {
         let repository = self.all.folder.clone();
         match advance_branch(self.advance.as_ref(), &repository, ctx).await? {
             AdvanceResult::To(Some(to)) => self.all.commit.base.at.commit = Some(to),
             AdvanceResult::To(None) => {}
             AdvanceResult::Aborted => {
                 set_aside(&self, ctx).await?;
-                return Ok(Finalized::aborted_run(self.all.commit.base));
+                return Ok(FinalizeResult::aborted_run(self.all.commit.base));
             }
         }
         sweep_worktrees(Some(&self.sweep), &repository, ctx).await?;
@@ -308,9 +308,9 @@ job! {
 
 /// Ended work.
 #[derive(Clone, Debug)]
-pub struct Finalized {
+pub struct FinalizeResult {
     /// The last commit.
-    pub moved: Moved,
+    pub moved: CommittedWork,
     /// The review of all of it; or the reason why it cannot be read.
     pub review: Option<Result<FinalReview, String>>,
     /// The usage of the review.
@@ -319,10 +319,10 @@ pub struct Finalized {
     pub stays: Option<String>,
 }
 
-impl Finalized {
+impl FinalizeResult {
     /// Returns the result if a person ended the run, because its branch was moved.
     pub(in crate::nodes) fn aborted_run(base: Base) -> Self {
-        let moved = Moved { made: None, base, moved: None, is_aborted: true };
+        let moved = CommittedWork { made: None, base, moved: None, is_aborted: true };
         Self { moved, review: None, usage: Usage::default(), stays: None }
     }
 }
@@ -331,15 +331,15 @@ impl Finalized {
 /// on it, and the node does not fail without it.
 pub fn finalize<S: State, N: NodeId, C: Agents>(
     job: impl ReadJob<S, FinalizeJob>,
-    done: impl MakeUpdate<S, Finalized>,
+    done: impl MakeUpdate<S, FinalizeResult>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Agents> Job<C> for FinalizeJob {
-    type Output = Finalized;
+    type Output = FinalizeResult;
 
-    async fn perform(self, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
+    async fn perform(self, ctx: &Ctx<C>) -> Result<FinalizeResult, NodeError> {
         let mut ended = commit_and_review(&self, ctx).await?;
         let own = ended.moved.base.at.branch.clone();
         if let (Some(back), Some(own), false) = (&self.back, own, ended.moved.is_aborted) {
@@ -355,9 +355,9 @@ impl<C: Agents> Job<C> for FinalizeJob {
 }
 
 /// Commits the last task, and has all of the work reviewed.
-async fn commit_and_review<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
+async fn commit_and_review<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result<FinalizeResult, NodeError> {
     let moved = commit(&job.commit, ctx).await?;
-    let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default(), stays: None };
+    let nothing = || FinalizeResult { moved: moved.clone(), review: None, usage: Usage::default(), stays: None };
     let reviewer = job.reviewer.clone().filter(|_| job.from != moved.base.tree && !moved.is_aborted);
     let Some(agent) = reviewer else { return Ok(nothing()) };
     let changes = diff(ctx, "diff", &job.folder, &agent.long_diffs(), [&job.from, &moved.base.tree]).await?;
@@ -368,9 +368,9 @@ async fn commit_and_review<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result
     let turned = turn.take::<FinalReview, C>(ctx).await?;
     let review = match turned.answer {
         _ if !turned.tampered.is_empty() => Err(tampering_message("the reviewer", &turned.tampered)),
-        Answer::Given(review) => Ok(review),
-        Answer::Unusable(why) => Err(why),
-        Answer::SessionLost => Err("its session was lost".into()),
+        AgentAnswer::Given(review) => Ok(review),
+        AgentAnswer::Unusable(why) => Err(why),
+        AgentAnswer::SessionLost => Err("its session was lost".into()),
     };
-    Ok(Finalized { moved, review: Some(review), usage: turned.usage, stays: None })
+    Ok(FinalizeResult { moved, review: Some(review), usage: turned.usage, stays: None })
 }

@@ -38,7 +38,7 @@ job! {
 
 /// A prepared repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct PreparedRepository {
     /// The base of the work: with the plan, unless that waits.
     pub base: Base,
     /// The same without the plan.
@@ -56,15 +56,15 @@ pub struct Prepared {
 /// The node fails if there are uncommitted changes, a merge is in progress, or the branch has other work.
 pub fn prepare_workspace<S: State, N: NodeId, C: Context>(
     job: impl ReadJob<S, PrepareJob>,
-    done: impl MakeUpdate<S, Prepared>,
+    done: impl MakeUpdate<S, PreparedRepository>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Context> Job<C> for PrepareJob {
-    type Output = Prepared;
+    type Output = PreparedRepository;
 
-    async fn perform(self, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
+    async fn perform(self, ctx: &Ctx<C>) -> Result<PreparedRepository, NodeError> {
         let name =
             self.branch.clone().unwrap_or_else(|| branch_name(self.named_after.as_deref().unwrap_or(&thread(ctx))));
         // Recorded before HEAD moves to the branch of the work.
@@ -79,7 +79,7 @@ async fn prepare_branch<C: Context>(
     name: String,
     before: &Head,
     ctx: &Ctx<C>,
-) -> Result<Prepared, NodeError> {
+) -> Result<PreparedRepository, NodeError> {
     let mut without = job.folder.clone();
     if let Some((path, text)) = &job.plan {
         without.apart.extend(may_write(job, path, text)?.then(|| path.clone()));
@@ -99,12 +99,13 @@ async fn prepare_branch<C: Context>(
     notices.extend(salvage_notice(&workspace, &thread(ctx)).await?);
     notices.extend(pending_notices(ctx).await);
     let start = Base { at, tree: snapshot.tree };
-    let unwritten = Prepared { base: start.clone(), start: start.clone(), notices, before: Some(before.clone()) };
+    let unwritten =
+        PreparedRepository { base: start.clone(), start: start.clone(), notices, before: Some(before.clone()) };
     let Some((path, text)) = job.plan.as_ref().filter(|_| !job.plan_waits) else { return Ok(unwritten) };
     let written = super::draft::write(&job.folder.directory, &job.folder.directory.join(path), text);
     written.map_err(NodeError::permanent)?;
     let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;
-    Ok(Prepared { base: Base { tree, ..start }, ..unwritten })
+    Ok(PreparedRepository { base: Base { tree, ..start }, ..unwritten })
 }
 
 /// Returns a notice about work kept by an earlier run of the same name.
@@ -181,7 +182,7 @@ impl<C: Context> Job<C> for BeginTaskJob {
                 };
                 ctx.effect("ignore", &records, ignore).await?;
                 let folder = job.folder.clone();
-                let Prepared { base, notices, before, .. } = job.perform(ctx).await?;
+                let PreparedRepository { base, notices, before, .. } = job.perform(ctx).await?;
                 Ok(BegunTask { run, folder, base: Some(base), problem: None, notices, before })
             }
             Self::Worktree(job) => {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::worktree::sweep;
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::agent::{AgentSpec, Agents, Answer, Submit, Turn};
+use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, Submit, Turn};
 use crate::nodes::git::{Folder, failed, reset_on_top, thread};
 use crate::nodes::job::{Context, Job, job};
 use crate::nodes::prompts::Prompt;
@@ -78,18 +78,18 @@ impl<C: Agents> Job<C> for SplitJob {
                 return Ok(SplitTask { tampered: turned.tampered, ..split });
             }
             match turned.answer {
-                Answer::Given(proposal) => {
+                AgentAnswer::Given(proposal) => {
                     split.refused = (self.check)(&proposal);
                     if split.refused.is_empty() {
                         split.proposal = Some(proposal);
                         break;
                     }
                 }
-                Answer::Unusable(why) => {
+                AgentAnswer::Unusable(why) => {
                     split.refused = vec![why];
                     break;
                 }
-                Answer::SessionLost => break,
+                AgentAnswer::SessionLost => break,
             }
         }
         Ok(split)

@@ -8,7 +8,7 @@ use superstep_base::time::{now, rfc3339};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::events::{PhaseEvent, Place};
+use crate::nodes::events::{EventPlace, PhaseEvent};
 use crate::nodes::git::{Folder, failed, store, tampering_message, thread, unstore};
 use crate::nodes::job::Context;
 use crate::nodes::siblings::Siblings;
@@ -20,7 +20,7 @@ pub struct Lane {
     /// The group.
     pub siblings: Siblings,
     /// The phase, subtask and attempt, for events.
-    pub place: Place,
+    pub place: EventPlace,
     /// True if its failure stops the others.
     pub stops_others: bool,
 }
@@ -158,7 +158,7 @@ impl Lane {
             repository.remove_worktree(&worktree.directory).await.map_err(failed)?;
             unstore(&repository, &worktree.directory, ctx).await?;
         }
-        let place = Place { reason: end.error.clone(), ..self.place.clone() };
+        let place = EventPlace { reason: end.error.clone(), ..self.place.clone() };
         let event = match &end.error {
             Some(_) => PhaseEvent::SubtaskFailed(place),
             None => PhaseEvent::SubtaskCompleted(place),
@@ -249,8 +249,8 @@ pub struct Part {
 }
 
 impl Part {
-    pub(in crate::nodes) fn place(&self, collision: &Collision) -> Place {
-        Place {
+    pub(in crate::nodes) fn place(&self, collision: &Collision) -> EventPlace {
+        EventPlace {
             phase_index: self.phase.saturating_sub(1),
             subtask_id: Some(self.id.clone()),
             title: self.title.clone(),

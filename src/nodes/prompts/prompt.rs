@@ -181,21 +181,21 @@ enum PromptPart {
 /// Parts as stored: a short prompt is a plain string, the format before there were parts.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Stored {
+enum StoredParts {
     Text(String),
     Parts(Vec<PromptPart>),
 }
 
-impl From<Stored> for Parts {
-    fn from(stored: Stored) -> Self {
+impl From<StoredParts> for Parts {
+    fn from(stored: StoredParts) -> Self {
         match stored {
-            Stored::Text(text) => Self(vec![PromptPart::Text(text)]),
-            Stored::Parts(parts) => Self(parts),
+            StoredParts::Text(text) => Self(vec![PromptPart::Text(text)]),
+            StoredParts::Parts(parts) => Self(parts),
         }
     }
 }
 
-impl From<Parts> for Stored {
+impl From<Parts> for StoredParts {
     fn from(Parts(parts): Parts) -> Self {
         match <[PromptPart; 1]>::try_from(parts) {
             Ok([PromptPart::Text(text)]) => Self::Text(text),

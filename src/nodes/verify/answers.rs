@@ -20,7 +20,7 @@ pub(super) struct CriterionMet {
     /// The criterion, word for word.
     pub(super) text: String,
     /// Whether it is met.
-    pub(super) met: Met,
+    pub(super) met: CriterionStatus,
     /// The place that shows it, with a quote from the file.
     #[serde(default, deserialize_with = "deserialize_place")]
     pub(super) evidence: Option<QuotedPlace>,
@@ -29,7 +29,7 @@ pub(super) struct CriterionMet {
 /// Whether a criterion is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Met {
+pub(super) enum CriterionStatus {
     /// It is, and the quote shows it.
     Yes,
     /// One cannot tell.
@@ -194,7 +194,7 @@ pub(super) enum Quote {
 
 /// The grounds on which a criterion is judged.
 struct Judgement<'a> {
-    met: Met,
+    met: CriterionStatus,
     reason: String,
     shown: Option<&'a QuotedPlace>,
 }
@@ -224,9 +224,11 @@ fn judgement(judged: &CriterionMet, quote: Quote) -> Judgement<'_> {
     let shown = judged.evidence.as_ref();
     let file = shown.and_then(|shown| shown.file.as_deref());
     let (met, reason) = match (judged.met, quote, file) {
-        (_, Quote::Missing, Some(file)) => (Met::Unclear, format!("the quote is not in {file}")),
-        (_, Quote::Missing, None) => (Met::Unclear, "the quote names no file".to_owned()),
-        (Met::Yes, Quote::None, _) => (Met::Unclear, "nothing is quoted that shows it".to_owned()),
+        (_, Quote::Missing, Some(file)) => (CriterionStatus::Unclear, format!("the quote is not in {file}")),
+        (_, Quote::Missing, None) => (CriterionStatus::Unclear, "the quote names no file".to_owned()),
+        (CriterionStatus::Yes, Quote::None, _) => {
+            (CriterionStatus::Unclear, "nothing is quoted that shows it".to_owned())
+        }
         (met, Quote::None | Quote::Found, _) => (met, String::new()),
     };
     Judgement { met, reason, shown }
@@ -243,9 +245,9 @@ fn finding(job: &RunVerifier, criterion: &str, judgement: Option<Judgement<'_>>)
     };
     let reason = if reason.is_empty() { reason } else { format!(" ({reason})") };
     let (finding, code) = match met {
-        Met::Yes => return None,
-        Met::Unclear => (Finding::warning(kind, format!("unclear: {criterion}{reason}")), "unclear"),
-        Met::No => (Finding::error(kind, format!("not met: {criterion}{reason}")), "no"),
+        CriterionStatus::Yes => return None,
+        CriterionStatus::Unclear => (Finding::warning(kind, format!("unclear: {criterion}{reason}")), "unclear"),
+        CriterionStatus::No => (Finding::error(kind, format!("not met: {criterion}{reason}")), "no"),
     };
     let finding = Finding { evidence: shown.map(evidence).unwrap_or_default(), ..finding };
     Some(job.with_identity(finding, code, criterion))

@@ -43,7 +43,7 @@ job! {
 
 /// Result of the commands.
 #[derive(Clone, Debug, Default)]
-pub struct Verified {
+pub struct VerifyResult {
     /// The results. After a command that fails no other is run.
     pub checks: Vec<Check>,
     /// Changes of git's hooks or configuration; nothing may be run in git then.
@@ -66,15 +66,15 @@ pub struct Verified {
 /// The node fails if a command cannot be started; a failing command is a result.
 pub fn verify<S: State, N: NodeId, C: Context>(
     job: impl ReadJob<S, VerifyJob>,
-    done: impl MakeUpdate<S, Verified>,
+    done: impl MakeUpdate<S, VerifyResult>,
 ) -> WithOptions<impl Node<S, N, C>, S, N, C> {
     node(job, done)
 }
 
 impl<C: Context> Job<C> for VerifyJob {
-    type Output = Verified;
+    type Output = VerifyResult;
 
-    async fn perform(self, ctx: &Ctx<C>) -> Result<Verified, NodeError> {
+    async fn perform(self, ctx: &Ctx<C>) -> Result<VerifyResult, NodeError> {
         run_verify_job(&self, "", ctx).await
     }
 
@@ -88,17 +88,17 @@ pub(in crate::nodes) async fn run_verify_job<C: Context>(
     job: &VerifyJob,
     prefix: &str,
     ctx: &Ctx<C>,
-) -> Result<Verified, NodeError> {
+) -> Result<VerifyResult, NodeError> {
     if let Some(leak) = leak(job, prefix, ctx).await? {
         ctx.emit(leak.line()).await;
-        return Ok(Verified { checks: vec![leak], ..Verified::default() });
+        return Ok(VerifyResult { checks: vec![leak], ..VerifyResult::default() });
     }
     if job.commands.is_empty() {
-        return Ok(Verified::default());
+        return Ok(VerifyResult::default());
     }
     let stand = format!("{prefix}stand");
     let Some(arrival) = job.folder.arrive(ctx, &stand, &job.base).await? else {
-        return Ok(Verified { is_aborted: true, ..Verified::default() });
+        return Ok(VerifyResult { is_aborted: true, ..VerifyResult::default() });
     };
     let mut judged = job.tree.clone();
     if let Some(tree) = &mut judged {
@@ -120,13 +120,13 @@ pub(in crate::nodes) async fn run_verify_job<C: Context>(
     let mut checks = checks;
     if let Some(output) = after.left {
         checks.push(Check { command: "git".into(), code: Some(1), output, stopped: false });
-        return Ok(Verified {
+        return Ok(VerifyResult {
             checks,
             tampered: after.tampered,
             tree: judged,
             notices,
             unfolded,
-            ..Verified::default()
+            ..VerifyResult::default()
         });
     }
     // Commits that were made while the commands ran are not theirs, and stay.
@@ -143,7 +143,7 @@ pub(in crate::nodes) async fn run_verify_job<C: Context>(
         tree = Some(judged.clone());
     }
     let base = settled.new_base().or(arrival.new_base());
-    Ok(Verified { checks, tampered, tree, notices, base, unfolded, is_aborted: false })
+    Ok(VerifyResult { checks, tampered, tree, notices, base, unfolded, is_aborted: false })
 }
 
 impl VerifyJob {

@@ -19,7 +19,7 @@ mod model;
 mod programs;
 mod run;
 
-pub use checks::{Check, Verified, VerifyJob, verify};
+pub use checks::{Check, VerifyJob, VerifyResult, verify};
 pub(super) use checks::{Checks, run_verify_job};
 pub use job::{RunVerifier, VerifierHost, VerifierRun};
 pub use run::{PlannedVerifier, plan_verifier, run_verifier};

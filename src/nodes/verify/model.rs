@@ -12,7 +12,7 @@ use super::answers::{self, Alignment, CriterionMet, Findings, Quote, Risks, Styl
 use super::job::{RunVerifier, VerifierResult, failure};
 use crate::findings::{Finding, FindingKind, Severity, Verdict, VerifierReport};
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::agent::{AgentSpec, Agents, Answer, CutReason, Submit, Turn};
+use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, CutReason, Submit, Turn};
 use crate::nodes::git::{DIFF_LIMIT, NAMED, failed, lines};
 use crate::nodes::job::Context;
 use crate::nodes::prompts::{Prompt, PromptDiff, Verification};
@@ -132,9 +132,9 @@ impl<C: Agents> ModelRun<'_, C> {
             return Ok(None);
         }
         let why = match turned.answer {
-            Answer::Given(given) => return Ok(Some(given)),
-            Answer::Unusable(why) => why,
-            Answer::SessionLost => "its session was lost".to_owned(),
+            AgentAnswer::Given(given) => return Ok(Some(given)),
+            AgentAnswer::Unusable(why) => why,
+            AgentAnswer::SessionLost => "its session was lost".to_owned(),
         };
         self.add_findings([failure(format!("the verifier handed over nothing that can be used: {why}"))]);
         Ok(None)

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::checks::CheckCommand;
 use super::job::{RunVerifier, VerifierResult, failed_report};
-use crate::findings::{Exit, Finding, FindingKind, ReportReader, ShellOutput, VerifierReport};
+use crate::findings::{Finding, FindingKind, ReportReader, ShellExit, ShellOutput, VerifierReport};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::Agents;
 use crate::nodes::events::Activity;
@@ -124,13 +124,13 @@ fn parse_output(job: &RunVerifier, command: &str, ran: io::Result<RunEnd<()>>) -
     let reader = reader.max_findings(job.entry.config.max_findings as usize);
     let (stdout, stderr) = (out.text(), err.text());
     let report = reader.read(&ShellOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit });
-    (report, if let Exit::Code(code) = exit { Some(code) } else { None })
+    (report, if let ShellExit::Code(code) = exit { Some(code) } else { None })
 }
 
-fn exit(how: Result<ExitStatus, ()>, job: &RunVerifier) -> Exit {
+fn exit(how: Result<ExitStatus, ()>, job: &RunVerifier) -> ShellExit {
     match how {
-        Ok(status) => status.code().map_or_else(|| Exit::Signal(status.signal()), Exit::Code),
-        Err(()) => Exit::TimedOut(limit(job)),
+        Ok(status) => status.code().map_or_else(|| ShellExit::Signal(status.signal()), ShellExit::Code),
+        Err(()) => ShellExit::TimedOut(limit(job)),
     }
 }
 

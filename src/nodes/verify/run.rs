@@ -15,7 +15,7 @@ use crate::graph::{Ctx, NodeError};
 use crate::nodes::agent::Agents;
 use crate::nodes::git::{Base, Folder, TamperCheck, Traces, failed, tampering_message};
 use crate::nodes::job::Context;
-use crate::spec::{Mode, VerifierEntry};
+use crate::spec::{VerifierEntry, VerifierMode};
 use crate::verifiers::VerifierTask;
 use crate::workspace::{FileDiff, FileStatus, TreeId};
 
@@ -32,8 +32,8 @@ pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<
     let job = &RunVerifier { base: arrival.base.clone(), tree, ..job.clone() };
     drop(alone);
     let mut result = match job.entry.mode {
-        Mode::Model => ask_model(job, ctx).await?,
-        mode @ (Mode::Shell | Mode::Code) => run_guarded(job, mode, ctx).await?,
+        VerifierMode::Model => ask_model(job, ctx).await?,
+        mode @ (VerifierMode::Shell | VerifierMode::Code) => run_guarded(job, mode, ctx).await?,
     };
     let base = Base { at: arrival.turn.clone(), ..job.base.clone() };
     let _alone = look.lock().await;
@@ -57,11 +57,15 @@ pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<
 }
 
 /// Runs a command or code, and checks whether git was tampered with during it.
-async fn run_guarded<C: Agents>(job: &RunVerifier, mode: Mode, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
+async fn run_guarded<C: Agents>(
+    job: &RunVerifier,
+    mode: VerifierMode,
+    ctx: &Ctx<C>,
+) -> Result<VerifierResult, NodeError> {
     let before = job.folder.guard(ctx, &job.key("guard")).await?;
     let result = match mode {
-        Mode::Shell => run_shell(job, ctx).await?,
-        Mode::Model | Mode::Code => run_code(job, ctx).await?,
+        VerifierMode::Shell => run_shell(job, ctx).await?,
+        VerifierMode::Model | VerifierMode::Code => run_code(job, ctx).await?,
     };
     let tampered = job.folder.tampering_since(ctx, &job.key("guard"), &before).await?;
     Ok(VerifierResult { tampered, ..result })
@@ -149,10 +153,10 @@ pub async fn plan_verifier(
 ) -> Result<PlannedVerifier, NodeError> {
     let workspace = folder.open().await?;
     let command = match (entry.mode, workspace.head_tree().await.map_err(failed)?) {
-        (Mode::Shell, Some(tree)) => command(entry, &tree, &workspace).await?,
-        (Mode::Shell, None) => entry.config.command.clone(),
-        (Mode::Model | Mode::Code, _) => None,
+        (VerifierMode::Shell, Some(tree)) => command(entry, &tree, &workspace).await?,
+        (VerifierMode::Shell, None) => entry.config.command.clone(),
+        (VerifierMode::Model | VerifierMode::Code, _) => None,
     };
-    let prompt = (entry.mode == Mode::Model).then(|| prompt_length(entry, task));
+    let prompt = (entry.mode == VerifierMode::Model).then(|| prompt_length(entry, task));
     Ok(PlannedVerifier { command, prompt })
 }

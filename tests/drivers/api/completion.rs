@@ -6,9 +6,9 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::api::{
-    ApiConfig, ApiKey, Client, Completion, CompletionRequest, Message, Piece, Price, Role, Tool, ToolCall,
+    ApiConfig, ApiKey, Client, Completion, CompletionRequest, Message, MessageRole, Piece, Price, Tool, ToolCall,
 };
-use superstep::drivers::{DriverError, ErrorClass, Usage};
+use superstep::drivers::{DriverError, DriverErrorClass, Usage};
 use superstep::graph::reducers::{Change, messages};
 
 use super::KEY;
@@ -103,7 +103,7 @@ async fn an_answer_in_pieces_is_the_whole_message(#[case] how: How) {
     answer.usage = Some(Tokens { read: 100, cached: 60, written: 7 });
     let (pieces, answer) = answered(answer.how(how)).await;
     let Completion { message, usage, .. } = answer.unwrap();
-    assert_eq!((message.role, message.content.as_str()), (Role::Assistant, "Ich sehe nach: größe 🌊."));
+    assert_eq!((message.role, message.content.as_str()), (MessageRole::Assistant, "Ich sehe nach: größe 🌊."));
     assert_eq!((joined(&pieces, true), joined(&pieces, false)), (message.content, "Hm, größe …".to_owned()));
     let ports: Vec<Value> =
         message.tool_calls.iter().map(|call| call.parse::<Value>().unwrap()["port"].take()).collect();
@@ -128,15 +128,15 @@ async fn pieces_arrive_before_the_answer_is_whole() {
 }
 
 #[rstest]
-#[case(401, ErrorClass::Auth, false)]
-#[case(403, ErrorClass::Auth, false)]
-#[case(429, ErrorClass::RateLimited, true)]
-#[case(500, ErrorClass::Transient, true)]
-#[case(503, ErrorClass::Transient, true)]
-#[case(400, ErrorClass::Content, false)]
-#[case(404, ErrorClass::Fatal, false)]
+#[case(401, DriverErrorClass::Auth, false)]
+#[case(403, DriverErrorClass::Auth, false)]
+#[case(429, DriverErrorClass::RateLimited, true)]
+#[case(500, DriverErrorClass::Transient, true)]
+#[case(503, DriverErrorClass::Transient, true)]
+#[case(400, DriverErrorClass::Content, false)]
+#[case(404, DriverErrorClass::Fatal, false)]
 #[tokio::test]
-async fn a_refusal_has_a_class(#[case] status: u16, #[case] class: ErrorClass, #[case] is_temporary: bool) {
+async fn a_refusal_has_a_class(#[case] status: u16, #[case] class: DriverErrorClass, #[case] is_temporary: bool) {
     let refusal = Answer::refusal(status, &format!("no: {KEY}")).header("retry-after", "7");
     let (pieces, answer) = answered(refusal).await;
     let error = answer.unwrap_err();
@@ -171,7 +171,7 @@ async fn an_answer_at_the_limit_of_tokens_says_so() {
     assert!(answered(Answer::text("At ni").how(how)).await.1.unwrap().truncated);
     let how = How { finish: Some("content_filter".to_owned()), ..How::default() };
     let error = answered(Answer::text("At ni").how(how)).await.1.unwrap_err();
-    assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
+    assert_eq!((error.class, error.refusal), (DriverErrorClass::Content, true), "{error}");
 }
 
 #[tokio::test]
@@ -222,7 +222,7 @@ async fn a_price_makes_a_cost_and_a_missing_model_an_error() {
     let client = Client::new(ApiConfig::new(server.url()).price(price)).unwrap();
     let nobody = |_| std::future::ready(());
     let error = client.complete(CompletionRequest::new(" ", &[]), nobody).await.unwrap_err();
-    assert_eq!((error.class, error.message.as_str()), (ErrorClass::Fatal, "no model is named"));
+    assert_eq!((error.class, error.message.as_str()), (DriverErrorClass::Fatal, "no model is named"));
     let answer = client.complete(CompletionRequest::new("m", &[Message::user("When?")]), nobody).await.unwrap();
     assert_eq!(answer.usage.cost, 20);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 use superstep::drivers::api::{ApiConfig, ApiDriver, ApiKey};
-use superstep::drivers::{AgentEvent, DriverError, DriverExt, ErrorClass, SessionStore};
+use superstep::drivers::{AgentEvent, DriverError, DriverErrorClass, DriverExt, SessionStore};
 
 use super::{KEY, Scene, work_done};
 use crate::model_server::{Answer, Hang, How, ModelServer, Tokens};
@@ -17,20 +17,20 @@ async fn error_of(answer: Answer) -> (Scene, DriverError) {
 }
 
 #[rstest]
-#[case(429, ErrorClass::RateLimited)]
-#[case(401, ErrorClass::Auth)]
-#[case(403, ErrorClass::Auth)]
-#[case(400, ErrorClass::Content)]
-#[case(404, ErrorClass::Fatal)]
-#[case(422, ErrorClass::Content)]
-#[case(408, ErrorClass::Transient)]
-#[case(500, ErrorClass::Transient)]
-#[case(502, ErrorClass::Transient)]
-#[case(503, ErrorClass::Transient)]
-#[case(529, ErrorClass::Transient)]
-#[case(402, ErrorClass::Fatal)]
+#[case(429, DriverErrorClass::RateLimited)]
+#[case(401, DriverErrorClass::Auth)]
+#[case(403, DriverErrorClass::Auth)]
+#[case(400, DriverErrorClass::Content)]
+#[case(404, DriverErrorClass::Fatal)]
+#[case(422, DriverErrorClass::Content)]
+#[case(408, DriverErrorClass::Transient)]
+#[case(500, DriverErrorClass::Transient)]
+#[case(502, DriverErrorClass::Transient)]
+#[case(503, DriverErrorClass::Transient)]
+#[case(529, DriverErrorClass::Transient)]
+#[case(402, DriverErrorClass::Fatal)]
 #[tokio::test]
-async fn a_rejection_has_a_class_and_the_servers_message(#[case] status: u16, #[case] class: ErrorClass) {
+async fn a_rejection_has_a_class_and_the_servers_message(#[case] status: u16, #[case] class: DriverErrorClass) {
     let (scene, error) =
         error_of(Answer::refusal(status, &format!("no, {KEY} is wrong\n{}", "long ".repeat(1000)))).await;
     assert_eq!(error.class, class, "{error}");
@@ -63,12 +63,12 @@ async fn a_rate_limit_gives_the_time_to_wait(#[case] name: &str, #[case] value: 
 }
 
 #[rstest]
-#[case::cut_stream(How { cut: Some(300), ..How::default() }, ErrorClass::Transient, "closed the connection early")]
-#[case::cut_at_once(How { cut: Some(0), ..How::default() }, ErrorClass::Transient, "closed the connection early")]
-#[case::cut_json(How { cut: Some(50), json: true, ..How::default() }, ErrorClass::Transient, "closed the connection early")]
-#[case::ended_early(How { no_done: true, no_finish: true, ..How::default() }, ErrorClass::Transient, "closed the connection early")]
+#[case::cut_stream(How { cut: Some(300), ..How::default() }, DriverErrorClass::Transient, "closed the connection early")]
+#[case::cut_at_once(How { cut: Some(0), ..How::default() }, DriverErrorClass::Transient, "closed the connection early")]
+#[case::cut_json(How { cut: Some(50), json: true, ..How::default() }, DriverErrorClass::Transient, "closed the connection early")]
+#[case::ended_early(How { no_done: true, no_finish: true, ..How::default() }, DriverErrorClass::Transient, "closed the connection early")]
 #[tokio::test]
-async fn a_cut_answer_may_be_requested_again(#[case] how: How, #[case] class: ErrorClass, #[case] says: &str) {
+async fn a_cut_answer_may_be_requested_again(#[case] how: How, #[case] class: DriverErrorClass, #[case] says: &str) {
     let (scene, error) = error_of(Answer::text("half of what there was to say").how(how)).await;
     assert_eq!(error.class, class, "{error}");
     assert!(error.message.contains(says), "{error}");
@@ -84,17 +84,17 @@ async fn a_cut_answer_may_be_requested_again(#[case] how: How, #[case] class: Er
 async fn an_invalid_answer_is_not_requested_again(#[case] body: &str, #[case] says: &str) {
     let how = How { no_content_type: true, ..How::default() };
     let (_scene, error) = error_of(Answer { body: Some(body.to_owned()), how, ..Answer::default() }).await;
-    assert_eq!(error.class, ErrorClass::Content, "{error}");
+    assert_eq!(error.class, DriverErrorClass::Content, "{error}");
     assert!(error.message.contains(says), "{error}");
 }
 
 #[rstest]
-#[case(json!({ "message": "overloaded", "code": 429 }), ErrorClass::RateLimited)]
-#[case(json!({ "message": "overloaded", "code": "502" }), ErrorClass::Transient)]
-#[case(json!({ "message": "overloaded", "type": "server_error" }), ErrorClass::Transient)]
-#[case(json!({ "message": "too long", "type": "invalid_request_error" }), ErrorClass::Content)]
+#[case(json!({ "message": "overloaded", "code": 429 }), DriverErrorClass::RateLimited)]
+#[case(json!({ "message": "overloaded", "code": "502" }), DriverErrorClass::Transient)]
+#[case(json!({ "message": "overloaded", "type": "server_error" }), DriverErrorClass::Transient)]
+#[case(json!({ "message": "too long", "type": "invalid_request_error" }), DriverErrorClass::Content)]
 #[tokio::test]
-async fn an_error_in_the_stream_has_a_class(#[case] error: serde_json::Value, #[case] class: ErrorClass) {
+async fn an_error_in_the_stream_has_a_class(#[case] error: serde_json::Value, #[case] class: DriverErrorClass) {
     let body = format!("data: {}\n\n", json!({ "error": error }));
     let how = How { no_content_type: true, ..How::default() };
     let (_scene, error) = error_of(Answer { body: Some(body), how, ..Answer::default() }).await;
@@ -110,7 +110,11 @@ async fn a_silent_server_times_out(#[case] hang: Hang) {
     let mut request = scene.request("t", "x");
     request.limits.idle = Duration::from_millis(200);
     let error = scene.finish(request).await.unwrap_err();
-    assert_eq!((error.class, error.message.contains("silent for 200ms")), (ErrorClass::Transient, true), "{error}");
+    assert_eq!(
+        (error.class, error.message.contains("silent for 200ms")),
+        (DriverErrorClass::Transient, true),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -120,7 +124,7 @@ async fn comments_prevent_the_idle_timeout_but_not_the_time_limit() {
     let mut request = scene.request("t", "x");
     (request.limits.idle, request.limits.wall) = (Duration::from_secs(20), Duration::from_millis(500));
     let error = scene.finish(request).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::Budget, "{error}");
+    assert_eq!(error.class, DriverErrorClass::Budget, "{error}");
 }
 
 #[tokio::test]
@@ -132,7 +136,7 @@ async fn a_turn_can_be_cancelled_while_the_model_is_silent() {
         scene.server.wait_for(1).await;
         cancel.cancel();
     });
-    assert_eq!(ended.unwrap_err().class, ErrorClass::Cancelled);
+    assert_eq!(ended.unwrap_err().class, DriverErrorClass::Cancelled);
 }
 
 #[tokio::test]
@@ -144,7 +148,7 @@ async fn a_missing_server_is_a_transient_error() {
     let config = ApiConfig::new(format!("http://user:{KEY}@{address}/v1")).key(ApiKey::new(KEY), "MY_KEY");
     let api = ApiDriver::new(config, SessionStore::new(scene.store())).unwrap();
     let error = api.finish(scene.request("t", "x"), |_| ()).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::Transient);
+    assert_eq!(error.class, DriverErrorClass::Transient);
     assert!(!format!("{error:?}").contains(KEY), "{error:?}");
     scene.server = ModelServer::start_at([Answer::text("back")], &address).await.unwrap();
     assert_eq!(api.finish(scene.request("t", "x"), |_| ()).await.unwrap().text, "back");
@@ -167,15 +171,15 @@ async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[ca
     assert!(other.server.requests().is_empty());
     match same_host {
         true => assert_eq!(ended.unwrap().text, "at home"),
-        false => assert_eq!(ended.unwrap_err().class, ErrorClass::Fatal),
+        false => assert_eq!(ended.unwrap_err().class, DriverErrorClass::Fatal),
     }
 }
 
 #[rstest]
-#[case("not a url", ErrorClass::Fatal)]
-#[case("ftp://example.org/v1", ErrorClass::Fatal)]
+#[case("not a url", DriverErrorClass::Fatal)]
+#[case("ftp://example.org/v1", DriverErrorClass::Fatal)]
 #[tokio::test]
-async fn an_invalid_base_url_is_refused(#[case] url: &str, #[case] class: ErrorClass) {
+async fn an_invalid_base_url_is_refused(#[case] url: &str, #[case] class: DriverErrorClass) {
     let error = ApiDriver::new(ApiConfig::new(url), SessionStore::new("unused")).unwrap_err();
     assert_eq!(error.class, class);
     assert!(error.message.contains("base URL"), "{error}");
@@ -185,7 +189,7 @@ async fn an_invalid_base_url_is_refused(#[case] url: &str, #[case] class: ErrorC
 async fn a_key_with_a_line_end_in_it_is_refused_and_not_shown() {
     let config = ApiConfig::new("http://localhost/v1").key(ApiKey::new("sk-one\nsk-two"), "MY_KEY");
     let error = ApiDriver::new(config, SessionStore::new("unused")).unwrap_err();
-    assert_eq!(error.class, ErrorClass::Auth);
+    assert_eq!(error.class, DriverErrorClass::Auth);
     assert!(error.message.contains("MY_KEY") && !format!("{error:?}").contains("sk-"), "{error:?}");
 }
 
@@ -218,7 +222,7 @@ async fn content_errors_do_not_change_the_session() {
         Answer::call("submit_work", work_done()),
     ])
     .await;
-    assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap_err().class, ErrorClass::Content);
+    assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap_err().class, DriverErrorClass::Content);
     let finished = scene.finish(scene.request("t", "x")).await.unwrap();
     assert_eq!(finished.submitted, Some(work_done()));
     let requests = scene.server.requests();
@@ -233,7 +237,7 @@ async fn content_errors_do_not_change_the_session() {
 async fn a_stream_that_ends_inside_a_frame_is_a_cut(#[case] body: &str) {
     let how = How { no_content_type: true, ..How::default() };
     let (scene, error) = error_of(Answer { body: Some(body.to_owned()), how, ..Answer::default() }).await;
-    assert_eq!(error.class, ErrorClass::Transient, "{error}");
+    assert_eq!(error.class, DriverErrorClass::Transient, "{error}");
     assert!(error.message.contains("closed the connection early"), "{error}");
     assert!(!scene.stored().contains("assistant"));
 }
@@ -253,7 +257,7 @@ async fn an_event_without_its_empty_line_is_complete() {
 #[tokio::test]
 async fn a_first_rejection_concerns_the_session_only_if_the_message_does(#[case] says: &str, #[case] refusal: bool) {
     let (_scene, error) = error_of(Answer::refusal(400, says)).await;
-    assert_eq!((error.class, error.refusal), (ErrorClass::Content, refusal), "{error}");
+    assert_eq!((error.class, error.refusal), (DriverErrorClass::Content, refusal), "{error}");
 }
 
 #[tokio::test]
@@ -261,7 +265,7 @@ async fn a_rejection_after_an_answer_concerns_the_session() {
     let scene =
         Scene::of([Answer::call("read", json!({ "path": "a.txt" })), Answer::refusal(400, "bad request")]).await;
     let error = scene.finish(scene.request("t", "x")).await.unwrap_err();
-    assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
+    assert_eq!((error.class, error.refusal), (DriverErrorClass::Content, true), "{error}");
 }
 
 #[tokio::test]
@@ -272,7 +276,7 @@ async fn a_filtered_answer_is_a_refusal_and_is_not_stored() {
     let scene = Scene::of(answers).await;
     let (events, ended) = scene.run(scene.request("t", "x")).await;
     let error = ended.unwrap_err();
-    assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
+    assert_eq!((error.class, error.refusal), (DriverErrorClass::Content, true), "{error}");
     assert!(error.message.contains("content filter") && !scene.stored().contains("assistant"), "{error}");
     let Some(AgentEvent::Usage(usage)) = events.last() else { panic!("{events:?}") };
     assert_eq!((usage.input, usage.output, usage.requests), (40, 2, 1), "what is not kept is paid for");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use superstep::drivers::api::{ApiConfig, ApiDriver, ApiKey};
-use superstep::drivers::{DriverExt, ErrorClass, SessionStore};
+use superstep::drivers::{DriverErrorClass, DriverExt, SessionStore};
 
 use super::{KEY, Scene, after};
 
@@ -27,7 +27,7 @@ async fn a_foreign_server_agrees_on_the_wire() {
     assert_eq!((second.text.as_str(), second.submitted), ("There are two.", None));
 
     let error = api().finish(scene.request("3", "Too fast."), |_| ()).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::RateLimited, "{error}");
+    assert_eq!(error.class, DriverErrorClass::RateLimited, "{error}");
     let error = api().finish(scene.request("4", "Nobody knows this."), |_| ()).await.unwrap_err();
     println!("{error:?}");
 }

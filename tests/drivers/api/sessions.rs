@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use superstep::drivers::{AgentEvent, Driver, ErrorClass, Session, SessionStore};
+use superstep::drivers::{AgentEvent, Driver, DriverErrorClass, Session, SessionStore};
 
 use super::{Scene, after, at, work_done};
 use crate::model_server::{Answer, How, When};
@@ -81,7 +81,7 @@ async fn an_ended_turn_is_not_run_again() {
     let mut next = scene.request("t2", "x");
     next.session = after(&finished);
     let error = scene.finish(next).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::Fatal, "the scenario has no more answers: {error}");
+    assert_eq!(error.class, DriverErrorClass::Fatal, "the scenario has no more answers: {error}");
     assert_eq!(api.finished_turn(finished.session.as_ref(), "t2").await.unwrap(), None);
 }
 
@@ -182,12 +182,12 @@ async fn an_unknown_session_is_lost() {
     for session in [at("none", "1"), at("1", "none"), at("1", "")] {
         let mut request = scene.request("2", "y");
         request.session = session;
-        assert_eq!(scene.finish(request).await.unwrap_err().class, ErrorClass::SessionLost);
+        assert_eq!(scene.finish(request).await.unwrap_err().class, DriverErrorClass::SessionLost);
     }
     SessionStore::new(scene.store()).forget("1").unwrap();
     let mut request = scene.request("2", "y");
     request.session = after(&finished);
-    assert_eq!(scene.finish(request).await.unwrap_err().class, ErrorClass::SessionLost);
+    assert_eq!(scene.finish(request).await.unwrap_err().class, DriverErrorClass::SessionLost);
     assert_eq!(scene.server.requests().len(), 1);
 }
 
@@ -201,7 +201,7 @@ async fn a_damaged_session_is_lost_and_not_repaired() {
     let mut request = scene.request("2", "y");
     request.session = at("1", "1");
     let error = scene.finish(request).await.unwrap_err();
-    assert_eq!(error.class, ErrorClass::SessionLost);
+    assert_eq!(error.class, DriverErrorClass::SessionLost);
     assert!(error.message.contains("line 3"), "{error}");
 }
 
@@ -251,7 +251,7 @@ async fn a_turn_belongs_to_one_process_at_a_time() {
         assert!(error.message.contains("by another process"), "{error}");
         cancel.cancel();
     });
-    assert_eq!(first.unwrap_err().class, ErrorClass::Cancelled);
+    assert_eq!(first.unwrap_err().class, DriverErrorClass::Cancelled);
 }
 
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn a_key_used_for_another_turn_is_refused() {
     let mut request = scene.request("2", "y");
     request.session = at("1", "2");
     let error = scene.finish(request).await.unwrap_err();
-    assert!([ErrorClass::Fatal, ErrorClass::SessionLost].contains(&error.class), "{error}");
+    assert!([DriverErrorClass::Fatal, DriverErrorClass::SessionLost].contains(&error.class), "{error}");
     let mut request = scene.request("1", "new");
     request.session = Session::New;
     assert_eq!(scene.finish(request).await.unwrap(), first, "the same key is the same turn");

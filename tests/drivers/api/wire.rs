@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::api::{ApiConfig, ApiDriver, Price};
-use superstep::drivers::{AgentEvent, Driver, DriverExt, SessionStore, Status, Usage};
+use superstep::drivers::{AgentEvent, Driver, DriverExt, SessionStore, TurnStatus, Usage};
 
 use super::{KEY, Scene, work_done};
 use crate::model_server::{Answer, Call, How, Tokens, When};
@@ -18,7 +18,7 @@ async fn a_turn_reads_writes_and_submits() {
     ])
     .await;
     let finished = scene.finish(scene.request("t1", "Do it.")).await.unwrap();
-    assert_eq!(finished.status, Status::Done);
+    assert_eq!(finished.status, TurnStatus::Done);
     assert_eq!(finished.submitted, Some(work_done()));
     assert_eq!(finished.usage.requests, 3);
     assert_eq!(std::fs::read_to_string(scene.work().join("b.txt")).unwrap(), "moons");
@@ -160,7 +160,7 @@ async fn a_turn_ends_with_the_second_unreadable_submission(#[case] mut answer: A
     answer.text = "Done.".to_owned();
     let scene = Scene::of([answer.always()]).await;
     let finished = scene.finish(scene.request("t", "x")).await.unwrap();
-    assert_eq!((finished.status, finished.submitted.as_ref(), &*finished.text), (Status::Done, None, "Done."));
+    assert_eq!((finished.status, finished.submitted.as_ref(), &*finished.text), (TurnStatus::Done, None, "Done."));
     assert_eq!(scene.server.requests().len(), requests);
     let calls = |text: &str| scene.stored().matches(text).count();
     assert_eq!(calls("\"arguments\":"), calls("\"tool_call_id\""), "every call has its result");
@@ -233,12 +233,12 @@ async fn costs_follow_from_prices() {
 }
 
 #[rstest]
-#[case::requests(|limits: &mut superstep::drivers::Limits| limits.requests = 2, Status::TurnLimit)]
-#[case::tokens(|limits: &mut superstep::drivers::Limits| limits.tokens = Some(30), Status::TokenLimit)]
+#[case::requests(|limits: &mut superstep::drivers::Limits| limits.requests = 2, TurnStatus::TurnLimit)]
+#[case::tokens(|limits: &mut superstep::drivers::Limits| limits.tokens = Some(30), TurnStatus::TokenLimit)]
 #[tokio::test]
 async fn limits_end_a_turn_with_every_call_answered(
     #[case] limit: fn(&mut superstep::drivers::Limits),
-    #[case] status: Status,
+    #[case] status: TurnStatus,
 ) {
     let mut answer = Answer::call("list", json!({ "path": "." })).always();
     answer.text = "I look.".to_owned();

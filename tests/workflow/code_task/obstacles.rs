@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::{DriverError, ErrorClass, RunLimits};
+use superstep::drivers::{DriverError, DriverErrorClass, RunLimits};
 use superstep::nodes::{
     AfterBudget, AfterGivingUp, AfterRefusal, BudgetReached, RaisedLimits, SessionRefused, TaskGivenUp,
 };
@@ -134,7 +134,7 @@ async fn the_files_of_a_child_whose_session_is_given_up_are_kept(
     let cast = Cast::new(|call: Call| async move {
         if call.task == "tides.1" && call.is_developer() {
             writes(&call, "in.txt", "right\n");
-            let error = DriverError::new(ErrorClass::Content, "the prompt is too long");
+            let error = DriverError::new(DriverErrorClass::Content, "the prompt is too long");
             return Err(DriverError { refusal: true, ..error });
         }
         Ok(acts(call).await)

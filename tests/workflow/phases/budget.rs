@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::checkpoint::MemoryCheckpointer;
-use superstep::drivers::{DriverError, ErrorClass, RunLimits};
+use superstep::drivers::{DriverError, DriverErrorClass, RunLimits};
 use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, RaisedLimits};
 use superstep::plan::Decision;
 use superstep_workflows::phased::{PhaseStatus, graph};
@@ -146,7 +146,7 @@ async fn a_run_whose_budget_is_not_raised_ends_with_its_work_kept(#[case] profil
     let cast = Cast::developers(|call| async move {
         call.part();
         std::future::pending::<()>().await;
-        Err(DriverError::new(ErrorClass::Cancelled, "never"))
+        Err(DriverError::new(DriverErrorClass::Cancelled, "never"))
     });
     let stage = Stage::new(&cast);
     stage.run(&three(), profile).await;
@@ -221,7 +221,7 @@ async fn the_usage_of_killed_turns_is_counted_once(#[case] parallel: u32) {
         async move {
             call.part();
             std::future::pending::<()>().await;
-            Err(DriverError::new(ErrorClass::Cancelled, "never"))
+            Err(DriverError::new(DriverErrorClass::Cancelled, "never"))
         }
     });
     let graph = || graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store.clone());

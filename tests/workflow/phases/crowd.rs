@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
-    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, Status as Turned, Usage, events,
+    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, TurnStatus as Turned, Usage,
+    events,
 };
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep_workflows::phased::{PhaseStep, graph};
 use superstep_workflows::task_based::{ExecutionState, RunOutcome};
-use superstep_workflows::{Phased, Profile};
+use superstep_workflows::{PhasedSettings, Profile};
 use tokio::sync::Barrier;
 
 use crate::agent::{approved, part};
@@ -98,8 +99,11 @@ fn thread(name: &str, crowd: &Arc<Crowd>) -> Phases {
 
 /// Runs a plan in a folder to its end.
 async fn run(thread: &Phases, folder: &Path, subtasks: usize, max_parallel: u32) -> Arc<ExecutionState> {
-    let profile =
-        Profile { final_review: false, phased: Phased { max_parallel, ..Phased::default() }, ..Profile::default() };
+    let profile = Profile {
+        final_review: false,
+        phased: PhasedSettings { max_parallel, ..PhasedSettings::default() },
+        ..Profile::default()
+    };
     let input =
         ExecutionState::update().working_dir(folder.to_owned()).plan_markdown(Some(plan(subtasks))).profile(profile);
     thread.invoke(input).await.unwrap();

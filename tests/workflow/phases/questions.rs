@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::{DriverError, ErrorClass, Session};
+use superstep::drivers::{DriverError, DriverErrorClass, Session};
 use superstep::nodes::{
     AfterMissingReview, AfterRefusal, AgentQuestion, AgentReply, ReviewUnavailable, SessionRefused,
 };
@@ -122,7 +122,7 @@ async fn a_blocked_subtask_is_cancelled_after_its_answer_if_a_sibling_failed() {
 async fn siblings_of_a_busy_model_end_their_turns_before_the_run_waits() {
     let cast = Cast::developers(|call| async move {
         if call.task == "2b" && call.nth == 0 {
-            let busy = DriverError::new(ErrorClass::RateLimited, "too many requests");
+            let busy = DriverError::new(DriverErrorClass::RateLimited, "too many requests");
             return Err(busy.retry_after(Duration::from_millis(1500)));
         }
         Ok(call.part())
@@ -148,7 +148,7 @@ fn refusing() -> Arc<Cast> {
     Cast::developers(|call| async move {
         if call.task == "2b" && call.nth == 0 {
             write(call.folder(), "half.txt", "half of it\n");
-            let error = DriverError::new(ErrorClass::Content, "the prompt is too long");
+            let error = DriverError::new(DriverErrorClass::Content, "the prompt is too long");
             return Err(DriverError { refusal: true, ..error });
         }
         Ok(call.part())

@@ -9,7 +9,7 @@ use superstep::plan::Decision;
 use superstep::workspace::Furnishings;
 use superstep_workflows::phased::{PhaseStep, graph};
 use superstep_workflows::task_based::{ExecutionState, RunOutcome};
-use superstep_workflows::{Phased, Profile, WorktreeSettings};
+use superstep_workflows::{PhasedSettings, Profile, WorktreeSettings};
 
 use crate::agent::{Agent, approved, part};
 use crate::repository::Repository;
@@ -25,7 +25,11 @@ fn plan() -> String {
 fn prepared(setup: &str) -> Profile {
     let furnishings = Furnishings { copy: vec![".env.test".into()], link: vec!["modules".into()] };
     let worktree = WorktreeSettings { setup: vec![setup.to_owned()], furnishings };
-    Profile { final_review: false, phased: Phased { worktree, ..Phased::default() }, ..Profile::default() }
+    Profile {
+        final_review: false,
+        phased: PhasedSettings { worktree, ..PhasedSettings::default() },
+        ..Profile::default()
+    }
 }
 
 fn repository() -> Repository {

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Session,
-    SessionRef, Status as TurnStatus, Usage, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished, Session,
+    SessionRef, TurnStatus, Usage, events,
 };
 use superstep::nodes::{AfterHalt, Agents, ApprovePlan, Halted};
 use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep_workflows::phased::{PhaseStep, SubtaskState, graph};
 use superstep_workflows::task_based::{ExecutionState, ExecutionStateUpdate};
-use superstep_workflows::{Phased, Profile};
+use superstep_workflows::{PhasedSettings, Profile};
 
 use crate::agent::{approved, work};
 use crate::phases::scene;
@@ -61,7 +61,7 @@ impl Call {
     pub(crate) async fn hangs(&self) -> ActResult {
         self.part();
         self.request.cancel.cancelled().await;
-        Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"))
+        Err(DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled"))
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct Stage<C: Agents = Arc<Cast>> {
 }
 
 /// Returns a profile with settings of phases.
-pub(crate) fn phased(change: impl FnOnce(&mut Phased)) -> Profile {
+pub(crate) fn phased(change: impl FnOnce(&mut PhasedSettings)) -> Profile {
     let mut profile = profile();
     change(&mut profile.phased);
     profile
@@ -298,5 +298,5 @@ pub(crate) fn done(outcome: RunResult) -> Arc<ExecutionState> {
 
 /// A permanent failure.
 pub(crate) fn broken() -> DriverError {
-    DriverError::new(ErrorClass::Fatal, "the agent broke")
+    DriverError::new(DriverErrorClass::Fatal, "the agent broke")
 }

@@ -10,7 +10,7 @@ words! {
     "SCREAMING_SNAKE_CASE"
     /// A decision on a task after an attempt. In JSON and text its name is in capitals: `GIVE_UP`.
     #[derive(PartialOrd, Ord)]
-    pub enum Kind {
+    pub enum DecisionKind {
         /// The task is done.
         Done,
         /// The agent tries again.
@@ -31,10 +31,10 @@ pub(super) const SPLIT: &str = "split";
 
 /// The decision on a task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct AttemptDecision {
     /// The kind of decision.
     #[serde(rename = "decision")]
-    pub kind: Kind,
+    pub kind: DecisionKind,
     /// The reason, in words, prefixed with the name of the rule.
     pub reason: String,
     /// The name of the rule.
@@ -43,14 +43,14 @@ pub struct Decision {
     pub repeated: Vec<Fingerprint>,
     /// The decision that an override replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub was: Option<Kind>,
+    pub was: Option<DecisionKind>,
 }
 
-impl Decision {
+impl AttemptDecision {
     /// Returns the decision on a task whose proposed splits were all rejected, by the rule `split`.
     pub fn split_rejected(problem: impl Display) -> Self {
         let reason = format!("{SPLIT}: {problem}");
-        Self { kind: Kind::GiveUp, reason, rule: SPLIT.to_owned(), repeated: Vec::new(), was: None }
+        Self { kind: DecisionKind::GiveUp, reason, rule: SPLIT.to_owned(), repeated: Vec::new(), was: None }
     }
 }
 
@@ -62,7 +62,7 @@ pub struct DecisionRecord {
     pub about: AttemptId,
     /// The decision; its `was` is recorded only in `override`.
     #[serde(flatten)]
-    pub decision: Decision,
+    pub decision: AttemptDecision,
     /// The number of findings of each severity.
     pub counts: Counts,
     /// The person who overrode the decision, with the reason.
@@ -92,9 +92,9 @@ pub struct AttemptId {
 impl DecisionRecord {
     /// Returns the record of a decision at a time, without tree and commit.
     #[must_use]
-    pub fn new(about: AttemptId, decision: Decision, over: Option<&Override>, counts: Counts, at: &str) -> Self {
+    pub fn new(about: AttemptId, decision: AttemptDecision, over: Option<&Override>, counts: Counts, at: &str) -> Self {
         let over = over.map(|over| OverrideNote { was: decision.was, ..over.note.clone() });
-        let decision = Decision { was: None, ..decision };
+        let decision = AttemptDecision { was: None, ..decision };
         Self { about, decision, counts, over, tree: None, commit: None, at: at.to_owned() }
     }
 }
@@ -103,7 +103,7 @@ impl DecisionRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
     /// The decision.
-    pub decision: Kind,
+    pub decision: DecisionKind,
     /// The author, time and reason.
     #[serde(flatten)]
     pub note: OverrideNote,
@@ -120,7 +120,7 @@ pub struct OverrideNote {
     pub at: String,
     /// The decision that it replaces.
     #[serde(default)]
-    pub was: Option<Kind>,
+    pub was: Option<DecisionKind>,
 }
 
 /// An invalid override.
@@ -157,7 +157,10 @@ impl Override {
     /// [`OverrideError`] without a reason, and for decisions other than DONE, RETRY, SPLIT and FAIL.
     pub fn new(decision: &str, why: &str, by: &str, at: &str) -> Result<Self, OverrideError> {
         let why = why.trim().to_owned();
-        let kind = decision.parse::<Kind>().ok().filter(|kind| !matches!(kind, Kind::GiveUp | Kind::Ask));
+        let kind = decision
+            .parse::<DecisionKind>()
+            .ok()
+            .filter(|kind| !matches!(kind, DecisionKind::GiveUp | DecisionKind::Ask));
         let Some(kind) = kind else { return Err(OverrideError::NotAllowed { decision: decision.to_owned() }) };
         if why.is_empty() {
             return Err(OverrideError::NoReason);

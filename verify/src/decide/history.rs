@@ -11,7 +11,7 @@ use crate::task::{PROGRESS, Verifiers, sha256};
 
 /// One attempt at a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct PastAttempt {
     /// Its number, from 1.
     pub number: u32,
     /// The author of the change to the tree.
@@ -47,10 +47,10 @@ pub struct AttemptHistory {
     #[serde(default)]
     base: Option<String>,
     #[serde(default)]
-    attempts: Vec<Attempt>,
+    attempts: Vec<PastAttempt>,
 }
 
-impl Attempt {
+impl PastAttempt {
     /// Returns an attempt without errors.
     #[must_use]
     pub fn new(number: u32, kind: AttemptKind, tree: Option<String>) -> Self {
@@ -72,17 +72,17 @@ impl AttemptHistory {
 
     /// Returns a history of recorded attempts, oldest first.
     #[must_use]
-    pub fn with(base: Option<String>, attempts: impl IntoIterator<Item = Attempt>) -> Self {
+    pub fn with(base: Option<String>, attempts: impl IntoIterator<Item = PastAttempt>) -> Self {
         Self { base, attempts: attempts.into_iter().collect() }
     }
 
     /// Adds an attempt with the errors of its outputs, and appends the output of the verifier `progress` to them if it
     /// has findings. Replaces the recorded attempt with the same number, and removes all later ones.
-    pub fn record(&mut self, attempt: Attempt, outputs: &mut Vec<VerifierOutput>, verifiers: &Verifiers) {
+    pub fn record(&mut self, attempt: PastAttempt, outputs: &mut Vec<VerifierOutput>, verifiers: &Verifiers) {
         outputs.retain(|output| output.verifier != PROGRESS);
         let errors = weight::errors(outputs, verifiers);
         self.attempts.retain(|earlier| earlier.number < attempt.number);
-        self.attempts.push(Attempt { errors, ..attempt });
+        self.attempts.push(PastAttempt { errors, ..attempt });
         let Some(output) = progress(self) else { return };
         let stalls = output.findings.iter().map(|finding| finding.fingerprint.clone());
         self.attempts.last_mut().into_iter().for_each(|attempt| attempt.stalls = stalls.clone().collect());
@@ -91,13 +91,13 @@ impl AttemptHistory {
 
     /// Returns the attempts, oldest first.
     #[must_use]
-    pub fn attempts(&self) -> &[Attempt] {
+    pub fn attempts(&self) -> &[PastAttempt] {
         &self.attempts
     }
 
     /// Returns the newest attempt.
     #[must_use]
-    pub fn last(&self) -> Option<&Attempt> {
+    pub fn last(&self) -> Option<&PastAttempt> {
         self.attempts.last()
     }
 
@@ -133,7 +133,7 @@ impl AttemptHistory {
     /// Repetition within an attempt makes no difference, and the attempts need not be consecutive.
     #[must_use]
     pub fn repeated_errors(&self, threshold: u32) -> Vec<Fingerprint> {
-        let errors = self.last().into_iter().flat_map(Attempt::fingerprints);
+        let errors = self.last().into_iter().flat_map(PastAttempt::fingerprints);
         errors.filter(|error| self.seen_in(error).len() >= threshold.max(1) as usize).cloned().collect()
     }
 
@@ -186,7 +186,7 @@ fn alternating_errors(history: &AttemptHistory) -> Option<Finding> {
 }
 
 /// Returns two sets of errors in sorted order, so that A, B, A, B and B, A, B, A have the same fingerprint.
-fn sorted_sets(one: &Attempt, other: &Attempt) -> Vec<String> {
+fn sorted_sets(one: &PastAttempt, other: &PastAttempt) -> Vec<String> {
     let mut sets =
         [one, other].map(|attempt| attempt.errors.iter().map(Fingerprint::as_str).collect::<Vec<_>>().join(" "));
     sets.sort();

@@ -22,10 +22,10 @@ mod weight;
 mod what_if;
 
 pub use case::{Case, SplitRefusal};
-pub use decision::{AttemptId, Decision, DecisionRecord, Kind, Override, OverrideError, OverrideNote};
-pub use history::{Attempt, AttemptHistory, AttemptKind};
+pub use decision::{AttemptDecision, AttemptId, DecisionKind, DecisionRecord, Override, OverrideError, OverrideNote};
+pub use history::{AttemptHistory, AttemptKind, PastAttempt};
 pub use rule::{Rule, Ruling, rule};
 pub use rules::{Rules, UnknownRule, decide};
 pub use standard::table;
 pub use weight::{excuse_errors, may_run, severity};
-pub use what_if::{ChangesError, Recorded, SettingChanges, WhatIfDecision, what_if};
+pub use what_if::{ChangesError, RecordedDecision, SettingChanges, WhatIfDecision, what_if};

@@ -1,7 +1,7 @@
 //! A rule of decisions, and its ruling.
 
 use super::case::Case;
-use super::decision::Kind;
+use super::decision::DecisionKind;
 
 /// A rule: a pure function of a [`Case`], with a name.
 pub trait Rule: Send + Sync {
@@ -16,14 +16,14 @@ pub trait Rule: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
     /// The decision.
-    pub kind: Kind,
+    pub kind: DecisionKind,
     /// The reason, in words.
     pub reason: String,
 }
 
 impl Ruling {
     /// Returns a ruling with its reason.
-    pub fn new(kind: Kind, reason: impl Into<String>) -> Self {
+    pub fn new(kind: DecisionKind, reason: impl Into<String>) -> Self {
         Self { kind, reason: reason.into() }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use super::case::Case;
-use super::decision::{Decision, Kind, Override};
+use super::decision::{AttemptDecision, DecisionKind, Override};
 use super::rule::{Rule, Ruling};
 use super::standard::{self, STANDARD};
 
@@ -68,51 +68,52 @@ impl Rules {
 
     /// Decides on a case. Deterministic.
     #[must_use]
-    pub fn decide(&self, case: &Case<'_>) -> Decision {
+    pub fn decide(&self, case: &Case<'_>) -> AttemptDecision {
         let rulings = self.list.iter().filter_map(|rule| Some((rule.name(), rule.judge(case)?)));
         let rulings = rulings.map(|(name, ruling)| (name, possible_ruling(ruling, case)));
         let allowed = rulings.into_iter().find(|(_, ruling)| is_allowed(ruling.kind, case));
         let (name, ruling) = allowed.unwrap_or_else(|| standard::last(case));
         let was = case.over.map(|over| self.replaced_decision(over, case));
         let instead = was.map(|was| format!(" (in place of {was})")).unwrap_or_default();
-        Decision {
+        AttemptDecision {
             kind: ruling.kind,
             rule: name.to_owned(),
             reason: format!("{name}: {}{instead}", ruling.reason),
-            repeated: if ruling.kind == Kind::Split { case.to_cover() } else { case.repeated_errors() },
+            repeated: if ruling.kind == DecisionKind::Split { case.to_cover() } else { case.repeated_errors() },
             was,
         }
     }
 
     /// Returns the decision that an override replaces: as recorded, otherwise as decided by the rules without it.
-    fn replaced_decision(&self, over: &Override, case: &Case<'_>) -> Kind {
+    fn replaced_decision(&self, over: &Override, case: &Case<'_>) -> DecisionKind {
         over.note.was.unwrap_or_else(|| self.decide(&Case { over: None, ..*case }).kind)
     }
 }
 
 /// Decides on a case by the standard rules.
 #[must_use]
-pub fn decide(case: &Case<'_>) -> Decision {
+pub fn decide(case: &Case<'_>) -> AttemptDecision {
     Rules::standard().decide(case)
 }
 
 /// Turns a person's SPLIT into GIVE_UP if the task cannot be split, so that the decision is recorded anyway.
 fn possible_ruling(ruling: Ruling, case: &Case<'_>) -> Ruling {
-    let is_ordered = ruling.kind == Kind::Split && case.over.is_some_and(|over| over.decision == Kind::Split);
+    let is_ordered =
+        ruling.kind == DecisionKind::Split && case.over.is_some_and(|over| over.decision == DecisionKind::Split);
     match case.may_be_split() {
-        Err(refusal) if is_ordered => Ruling::new(Kind::GiveUp, format!("{}; {refusal}", ruling.reason)),
+        Err(refusal) if is_ordered => Ruling::new(DecisionKind::GiveUp, format!("{}; {refusal}", ruling.reason)),
         _ => ruling,
     }
 }
 
 /// True if any rule may decide this.
-fn is_allowed(kind: Kind, case: &Case<'_>) -> bool {
-    let overrides = || case.over.is_some_and(|over| over.decision == Kind::Done);
+fn is_allowed(kind: DecisionKind, case: &Case<'_>) -> bool {
+    let overrides = || case.over.is_some_and(|over| over.decision == DecisionKind::Done);
     match kind {
-        Kind::Done => overrides() || case.unverified_reasons().is_empty(),
-        Kind::Split if case.over.is_some() => case.may_be_split().is_ok(),
-        Kind::Split => case.can_split().is_ok(),
-        Kind::Retry | Kind::GiveUp | Kind::Fail | Kind::Ask => true,
+        DecisionKind::Done => overrides() || case.unverified_reasons().is_empty(),
+        DecisionKind::Split if case.over.is_some() => case.may_be_split().is_ok(),
+        DecisionKind::Split => case.can_split().is_ok(),
+        DecisionKind::Retry | DecisionKind::GiveUp | DecisionKind::Fail | DecisionKind::Ask => true,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The standard rules as a table: the name, the condition and decision in words, and the function that implements them.
 
 use super::case::{Case, SplitRefusal};
-use super::decision::Kind;
+use super::decision::DecisionKind;
 use super::rule::{Rule, Ruling};
 use crate::findings::{Counts, Finding, Fingerprint, VerifierOutput};
 use crate::task::OnFail;
@@ -96,7 +96,7 @@ pub fn table() -> String {
 
 /// Returns the ruling if no rule applies, or none that is allowed.
 pub(super) fn last(case: &Case<'_>) -> (&'static str, Ruling) {
-    let ruling = unverified_ruling(case).unwrap_or_else(|| Ruling::new(Kind::GiveUp, "no rule applies"));
+    let ruling = unverified_ruling(case).unwrap_or_else(|| Ruling::new(DecisionKind::GiveUp, "no rule applies"));
     ("unverified", ruling)
 }
 
@@ -106,18 +106,18 @@ fn override_ruling(case: &Case<'_>) -> Option<Ruling> {
 }
 
 fn budget_ruling(case: &Case<'_>) -> Option<Ruling> {
-    case.spent.map(|spent| Ruling::new(Kind::GiveUp, format!("the budget is used up: {spent}")))
+    case.spent.map(|spent| Ruling::new(DecisionKind::GiveUp, format!("the budget is used up: {spent}")))
 }
 
 fn abort_ruling(case: &Case<'_>) -> Option<Ruling> {
-    failed_with(OnFail::Abort, Kind::Fail, case)
+    failed_with(OnFail::Abort, DecisionKind::Fail, case)
 }
 
 fn human_ruling(case: &Case<'_>) -> Option<Ruling> {
-    failed_with(OnFail::Human, Kind::Ask, case)
+    failed_with(OnFail::Human, DecisionKind::Ask, case)
 }
 
-fn failed_with(on_fail: OnFail, kind: Kind, case: &Case<'_>) -> Option<Ruling> {
+fn failed_with(on_fail: OnFail, kind: DecisionKind, case: &Case<'_>) -> Option<Ruling> {
     let failed = non_empty(case.failed_with(on_fail))?;
     Some(Ruling::new(kind, format!("{} failed with `on_fail: {on_fail}`", ids(&failed))))
 }
@@ -125,15 +125,20 @@ fn failed_with(on_fail: OnFail, kind: Kind, case: &Case<'_>) -> Option<Ruling> {
 fn granted_ruling(case: &Case<'_>) -> Option<Ruling> {
     let failed = non_empty(case.failed()).filter(|_| case.granted > 0)?;
     let granted = count(case.granted as usize, "more attempt");
-    Some(Ruling::new(Kind::Retry, format!("{} failed, and a person granted {granted}", ids(&failed))))
+    Some(Ruling::new(DecisionKind::Retry, format!("{} failed, and a person granted {granted}", ids(&failed))))
 }
 
 fn children_ruling(case: &Case<'_>) -> Option<Ruling> {
     let failed = non_empty(case.failed()).filter(|_| case.history.was_split())?;
     let failed = ids(&failed);
     Some(match case.turns_left() {
-        0 => Ruling::new(Kind::GiveUp, format!("{failed} failed after the split, and a task is split at most once")),
-        _ => Ruling::new(Kind::Retry, format!("{failed} failed on the result of the children; one more attempt")),
+        0 => Ruling::new(
+            DecisionKind::GiveUp,
+            format!("{failed} failed after the split, and a task is split at most once"),
+        ),
+        _ => {
+            Ruling::new(DecisionKind::Retry, format!("{failed} failed on the result of the children; one more attempt"))
+        }
     })
 }
 
@@ -143,39 +148,39 @@ fn repeated_ruling(case: &Case<'_>) -> Option<Ruling> {
     let refusal = match case.can_split() {
         Err(refusal) => refusal.to_string(),
         Ok(()) if case.actionable(&repeated).is_empty() => SplitRefusal::NothingToSplit.to_string(),
-        Ok(()) => return Some(Ruling::new(Kind::Split, errors)),
+        Ok(()) => return Some(Ruling::new(DecisionKind::Split, errors)),
     };
-    Some(Ruling::new(Kind::GiveUp, format!("{errors}; {refusal}")))
+    Some(Ruling::new(DecisionKind::GiveUp, format!("{errors}; {refusal}")))
 }
 
 fn retry_ruling(case: &Case<'_>) -> Option<Ruling> {
     let failed = non_empty(case.failed()).filter(|_| case.turns_left() > 0)?;
-    Some(Ruling::new(Kind::Retry, format!("{} failed; {}", ids(&failed), attempts_left(case))))
+    Some(Ruling::new(DecisionKind::Retry, format!("{} failed; {}", ids(&failed), attempts_left(case))))
 }
 
 fn exhausted_ruling(case: &Case<'_>) -> Option<Ruling> {
     let failed = non_empty(case.failed())?;
     let (turns, most) = (case.history.turns(), case.policy.max_attempts);
-    Some(Ruling::new(Kind::GiveUp, format!("{} failed; {turns} of {most} attempts are used up", ids(&failed))))
+    Some(Ruling::new(DecisionKind::GiveUp, format!("{} failed; {turns} of {most} attempts are used up", ids(&failed))))
 }
 
 fn warnings_ruling(case: &Case<'_>) -> Option<Ruling> {
     let warned = non_empty(case.warned_outputs()).filter(|_| case.turns_left() > 0)?;
     Some(Ruling::new(
-        Kind::Retry,
+        DecisionKind::Retry,
         format!("{} has warnings with `warn_triggers_retry`; {}", ids(&warned), attempts_left(case)),
     ))
 }
 
 fn unverified_ruling(case: &Case<'_>) -> Option<Ruling> {
     let problems = non_empty(case.unverified_reasons())?;
-    Some(Ruling::new(Kind::GiveUp, format!("{}; only an override makes it DONE", problems.join("; "))))
+    Some(Ruling::new(DecisionKind::GiveUp, format!("{}; only an override makes it DONE", problems.join("; "))))
 }
 
 fn done_ruling(case: &Case<'_>) -> Option<Ruling> {
     let warnings = Counts::of(case.outputs).warning;
     Some(Ruling::new(
-        Kind::Done,
+        DecisionKind::Done,
         match warnings {
             0 => "no verifier failed".to_owned(),
             warnings => format!("no verifier failed; {}", count(warnings as usize, "warning")),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use superstep_base::near::{did_you_mean, meant_or_all, quote_list};
 
 use super::case::Case;
-use super::decision::{Decision, DecisionRecord, Kind, Override, SPLIT};
-use super::history::{Attempt, AttemptHistory, AttemptKind};
+use super::decision::{AttemptDecision, DecisionKind, DecisionRecord, Override, SPLIT};
+use super::history::{AttemptHistory, AttemptKind, PastAttempt};
 use super::rules::Rules;
 use super::standard::{BUDGET, GRANTED};
 use crate::findings::{Severity, SkipReason, Verdict, VerifierOutput};
@@ -15,14 +15,14 @@ use crate::task::{PROGRESS, Policy, Requirement, RunSettings, VerifierEntry, cho
 
 /// A recorded attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordedDecision {
     /// Its `verifier_outputs.json`.
     pub outputs: Vec<VerifierOutput>,
     /// Its `decision.json`.
     pub record: DecisionRecord,
 }
 
-impl Recorded {
+impl RecordedDecision {
     /// Returns a digest by which a changed record is detected.
     pub fn digest(&self) -> String {
         sha256(&serde_json::to_vec(self).unwrap_or_default())
@@ -35,9 +35,9 @@ pub struct WhatIfDecision {
     /// The number of the attempt.
     pub attempt: u32,
     /// The recorded decision.
-    pub recorded: Kind,
+    pub recorded: DecisionKind,
     /// The hypothetical decision.
-    pub now: Kind,
+    pub now: DecisionKind,
     /// The rule of the hypothetical decision.
     pub rule: String,
 }
@@ -146,7 +146,7 @@ fn weigh_as(output: &mut VerifierOutput, severity: Severity) {
 /// Decides again on each attempt of a task, given the attempts before it as recorded. Overrides, an exhausted budget,
 /// granted attempts and rejected splits are kept.
 #[must_use]
-pub fn what_if(run: &[Recorded], changes: &SettingChanges, rules: &Rules) -> Vec<WhatIfDecision> {
+pub fn what_if(run: &[RecordedDecision], changes: &SettingChanges, rules: &Rules) -> Vec<WhatIfDecision> {
     let mut history = AttemptHistory::of(base(run));
     let mut before = None;
     let mut found = Vec::new();
@@ -158,16 +158,20 @@ pub fn what_if(run: &[Recorded], changes: &SettingChanges, rules: &Rules) -> Vec
 }
 
 fn on_attempt(
-    recorded: &Recorded,
+    recorded: &RecordedDecision,
     kind: AttemptKind,
     history: &mut AttemptHistory,
     changes: &SettingChanges,
     rules: &Rules,
 ) -> WhatIfDecision {
-    let Recorded { outputs, record } = recorded;
+    let RecordedDecision { outputs, record } = recorded;
     let (decision, about) = (&record.decision, &record.about);
     let mut outputs = changes.outputs(outputs);
-    history.record(Attempt::new(about.attempt, kind, record.tree.clone()), &mut outputs, &changes.settings.verifiers);
+    history.record(
+        PastAttempt::new(about.attempt, kind, record.tree.clone()),
+        &mut outputs,
+        &changes.settings.verifiers,
+    );
     let over = record.over.clone().map(|note| Override { decision: decision.kind, note });
     let case = Case {
         depth: about.depth,
@@ -177,14 +181,16 @@ fn on_attempt(
         ..Case::new(&outputs, history, &changes.settings.verifiers, &changes.settings.policy)
     };
     let now = match rules.decide(&case) {
-        now if now.kind == Kind::Split && decision.rule == SPLIT => Decision::split_rejected("as it was recorded"),
+        now if now.kind == DecisionKind::Split && decision.rule == SPLIT => {
+            AttemptDecision::split_rejected("as it was recorded")
+        }
         now => now,
     };
     WhatIfDecision { attempt: about.attempt, recorded: decision.kind, now: now.kind, rule: now.rule }
 }
 
 /// Returns the tree before the task, if the first attempt left it unchanged.
-fn base(run: &[Recorded]) -> Option<String> {
+fn base(run: &[RecordedDecision]) -> Option<String> {
     let first = run.first()?;
     let is_same = first.outputs.iter().any(|output| output.verifier == PROGRESS);
     first.record.tree.clone().filter(|_| is_same)
@@ -192,12 +198,16 @@ fn base(run: &[Recorded]) -> Option<String> {
 
 /// Returns the author of an attempt: the children after a split, nobody if a person overrode a recorded decision or a
 /// split was rejected, otherwise the agent.
-fn kind(recorded: &Recorded, before: Option<&DecisionRecord>) -> AttemptKind {
+fn kind(recorded: &RecordedDecision, before: Option<&DecisionRecord>) -> AttemptKind {
     let record = &recorded.record;
     match before.map(|record| record.decision.kind) {
         Some(_) if record.decision.rule == SPLIT => AttemptKind::Override,
-        Some(Kind::Split) => AttemptKind::Children,
-        Some(Kind::Done | Kind::GiveUp | Kind::Fail | Kind::Ask) if record.over.is_some() => AttemptKind::Override,
+        Some(DecisionKind::Split) => AttemptKind::Children,
+        Some(DecisionKind::Done | DecisionKind::GiveUp | DecisionKind::Fail | DecisionKind::Ask)
+            if record.over.is_some() =>
+        {
+            AttemptKind::Override
+        }
         _ => AttemptKind::Turn,
     }
 }

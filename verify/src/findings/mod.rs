@@ -36,4 +36,4 @@ pub use normalizer::Normalizer;
 pub(crate) use report::highest_severity;
 pub use report::{Counts, SkipReason, Verdict, VerifierOutput, VerifierReport};
 pub use secrets::secrets_in;
-pub use shell_report::{Exit, ReportReader, ShellOutput};
+pub use shell_report::{ReportReader, ShellExit, ShellOutput};

@@ -17,7 +17,7 @@ use super::{json_report, text};
 
 /// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ShellExit {
     /// With an exit code.
     Code(i32),
     /// By a signal, whose number may not be known.
@@ -26,7 +26,7 @@ pub enum Exit {
     TimedOut(Duration),
 }
 
-impl Exit {
+impl ShellExit {
     /// Returns whether the exit code is 0.
     #[must_use]
     pub fn is_success(self) -> bool {
@@ -67,7 +67,7 @@ pub struct ShellOutput<'a> {
     /// Its standard error.
     pub stderr: &'a [u8],
     /// Its end.
-    pub exit: Exit,
+    pub exit: ShellExit,
 }
 
 /// The maximum length of a finding's message, in bytes.
@@ -158,7 +158,7 @@ impl<'a> ReportReader<'a> {
         report
     }
 
-    fn read_diagnostics(&self, lines: &[&str], exit: Exit) -> VerifierReport {
+    fn read_diagnostics(&self, lines: &[&str], exit: ShellExit) -> VerifierReport {
         let most = if exit.is_success() { Severity::Warning } else { Severity::Error };
         let mut found = diagnostics::read(lines, self.normalizer);
         found.iter_mut().for_each(|diagnostic| diagnostic.severity = diagnostic.severity.min(most));
@@ -200,8 +200,8 @@ impl<'a> ReportReader<'a> {
     }
 
     /// Raises the report's severity to at least that of the exit.
-    fn judge(&self, report: &mut VerifierReport, exit: Exit, tail: &[&str]) {
-        if let Exit::Code(code) = exit {
+    fn judge(&self, report: &mut VerifierReport, exit: ShellExit, tail: &[&str]) {
+        if let ShellExit::Code(code) = exit {
             if code == 0 {
                 return;
             }
@@ -210,21 +210,21 @@ impl<'a> ReportReader<'a> {
             report.verdict = None;
         }
         let is_known = report.findings.iter().any(|finding| finding.severity == Severity::Error);
-        if !is_known || !matches!(exit, Exit::Code(_)) {
+        if !is_known || !matches!(exit, ShellExit::Code(_)) {
             report.findings.insert(0, self.exit_finding(exit, tail));
         }
         report.severity = Severity::Error;
     }
 
     /// Returns the finding for an exit whose cause the output does not show.
-    fn exit_finding(&self, exit: Exit, tail: &[&str]) -> Finding {
-        let is_failure = exit.is_missing() || !matches!(exit, Exit::Code(_));
+    fn exit_finding(&self, exit: ShellExit, tail: &[&str]) -> Finding {
+        let is_failure = exit.is_missing() || !matches!(exit, ShellExit::Code(_));
         let kind = if is_failure { FindingKind::VerifierFail } else { self.default_kind() };
         let words = exit.describe(self.command);
         let last = tail.last().map_or(words.clone(), |last| format!("{words}: {}", last.trim()));
         let shown: Cow<'_, str> = match exit {
-            Exit::Code(_) => Cow::Owned(format!("{words}\n{}", tail.join("\n"))),
-            Exit::Signal(_) | Exit::TimedOut(_) => Cow::Borrowed(&words),
+            ShellExit::Code(_) => Cow::Owned(format!("{words}\n{}", tail.join("\n"))),
+            ShellExit::Signal(_) | ShellExit::TimedOut(_) => Cow::Borrowed(&words),
         };
         let code = exit.code();
         let identity =

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use superstep_base::near::unknown_key;
 use superstep_base::settings::{Problems, SettingEntry, SettingsSection, Value, count_of, expected, flag_of, text_of};
 
-use super::entry::{Criticality, Mode, OnFail, Stage, VerifierEntry};
+use super::entry::{Criticality, OnFail, Stage, VerifierEntry, VerifierMode};
 use super::id::name;
 use super::problem::SpecError;
 use super::yaml::{self, choice_of};
@@ -134,7 +134,7 @@ type Check = fn(&Value) -> Result<Json, String>;
 const KEYS: [(&str, Check); 9] = [
     ("enabled", flag),
     ("stakeholder", |value| word(value, name)),
-    ("mode", |value| word(value, choice_of::<Mode>)),
+    ("mode", |value| word(value, choice_of::<VerifierMode>)),
     ("stage", stage),
     ("after", names),
     ("criticality", |value| word(value, choice_of::<Criticality>)),
@@ -209,7 +209,7 @@ impl VerifierPatch {
             json[key] = value.clone();
         }
         if self.config.contains_key("command") && !self.keys.contains_key("mode") {
-            json["mode"] = Mode::Shell.to_string().into();
+            json["mode"] = VerifierMode::Shell.to_string().into();
         }
         for (key, value) in &self.config {
             json["config"][key] = value.clone();

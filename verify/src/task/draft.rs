@@ -3,7 +3,7 @@
 use superstep_base::near::meant_or_all;
 
 use super::config::{Stakeholder, VerifierPatch, unknown_setting};
-use super::entry::{Mode, Stage, VerifierEntry};
+use super::entry::{Stage, VerifierEntry, VerifierMode};
 use super::problem::SpecProblem;
 use super::standard::{self, FINDS_COMMAND};
 
@@ -48,7 +48,7 @@ impl<'p> Draft<'p> {
 
     /// Moves a new verifier of mode `model` without a stage behind the build.
     pub(super) fn place(&mut self) {
-        let is_free = self.is_new && self.entry.mode == Mode::Model && !self.has("stage");
+        let is_free = self.is_new && self.entry.mode == VerifierMode::Model && !self.has("stage");
         if is_free {
             self.entry.place.stage = Stage::ALIGNMENT;
         }
@@ -107,26 +107,26 @@ fn unknown_stakeholder(draft: &Draft<'_>, stakeholders: &[Stakeholder]) -> Optio
 
 fn without_command(draft: &Draft<'_>) -> Option<SpecProblem> {
     let VerifierEntry { id, mode, config, .. } = &draft.entry;
-    let is_bare = *mode == Mode::Shell && config.command.is_none() && !FINDS_COMMAND.contains(&id.as_str());
+    let is_bare = *mode == VerifierMode::Shell && config.command.is_none() && !FINDS_COMMAND.contains(&id.as_str());
     is_bare.then(|| draft.problem("config.command", "is missing; a verifier of mode `shell` needs one".to_owned()))
 }
 
 fn idle_command(draft: &Draft<'_>) -> Option<SpecProblem> {
     let VerifierEntry { mode, config, .. } = &draft.entry;
-    let is_idle = *mode != Mode::Shell && config.command.is_some();
+    let is_idle = *mode != VerifierMode::Shell && config.command.is_some();
     let problem = || format!("is for verifiers of mode `shell`, and this one has mode `{mode}`");
     is_idle.then(|| draft.problem("config.command", problem()))
 }
 
 fn without_prompt(draft: &Draft<'_>) -> Option<SpecProblem> {
     let VerifierEntry { id, mode, config, .. } = &draft.entry;
-    let is_mute = *mode == Mode::Model && config.model.prompt.is_none() && !HAS_PROMPT.contains(&id.as_str());
+    let is_mute = *mode == VerifierMode::Model && config.model.prompt.is_none() && !HAS_PROMPT.contains(&id.as_str());
     is_mute.then(|| draft.problem("config.prompt", "is missing; a verifier of mode `model` needs one".to_owned()))
 }
 
 /// Returns a problem for each unknown setting; verifiers in code may have their own.
 fn unknown_settings(draft: &Draft<'_>) -> Vec<SpecProblem> {
-    let keys = draft.entry.config.other.keys().filter(|_| draft.entry.mode != Mode::Code);
+    let keys = draft.entry.config.other.keys().filter(|_| draft.entry.mode != VerifierMode::Code);
     keys.map(|key| draft.problem(&format!("config.{key}"), unknown_setting(key))).collect()
 }
 

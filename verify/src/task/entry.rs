@@ -15,10 +15,10 @@ pub struct VerifierEntry {
     /// The id of the owning stakeholder.
     pub stakeholder: String,
     /// The kind of verifier.
-    pub mode: Mode,
+    pub mode: VerifierMode,
     /// The stage and order.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: ConfigPlace,
     /// The effect of its findings.
     #[serde(flatten)]
     pub gate: Gate,
@@ -32,7 +32,7 @@ pub struct VerifierEntry {
 words! {
     "lowercase"
     /// The kind of a verifier.
-    pub enum Mode {
+    pub enum VerifierMode {
         /// A command.
         Shell,
         /// A model with read access only.
@@ -44,7 +44,7 @@ words! {
 
 /// The order in which a verifier runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ConfigPlace {
     /// The stage, which runs only if nothing failed in earlier stages.
     pub stage: Stage,
     /// The verifiers of the same stage that run before this one.

@@ -47,7 +47,7 @@ pub struct Verifiers {
 
 /// Verifiers of one stage that can run in parallel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step<'v> {
+pub struct MergeStep<'v> {
     /// The stage.
     pub stage: Stage,
     /// The verifiers.
@@ -69,14 +69,14 @@ impl Verifiers {
 
     /// Returns the verifiers in sequential steps: the stages in order, split where one comes `after` another.
     #[must_use]
-    pub fn steps(&self) -> Vec<Step<'_>> {
-        let mut steps: Vec<Step<'_>> = Vec::new();
+    pub fn steps(&self) -> Vec<MergeStep<'_>> {
+        let mut steps: Vec<MergeStep<'_>> = Vec::new();
         for entry in &self.entries {
             match steps.last_mut() {
                 Some(step) if step.stage == entry.place.stage && !waits_for(entry, &step.verifiers) => {
                     step.verifiers.push(entry);
                 }
-                _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
+                _ => steps.push(MergeStep { stage: entry.place.stage, verifiers: vec![entry] }),
             }
         }
         steps

@@ -49,11 +49,11 @@ pub use config::AGENT;
 pub(crate) use config::PROGRESS;
 pub use config::{Stakeholder, VerifierConfig, VerifierPatch};
 pub use entry::{
-    Criticality, Gate, Mode, ModelSettings, OnFail, Place, Requirement, Stage, StageError, VerifierEntry,
+    ConfigPlace, Criticality, Gate, ModelSettings, OnFail, Requirement, Stage, StageError, VerifierEntry, VerifierMode,
     VerifierSettings,
 };
 pub use id::{IdError, SpecId};
-pub use merge::{Flags, RunSettings, Step, Verifiers};
+pub use merge::{Flags, MergeStep, RunSettings, Verifiers};
 pub(crate) use policy::flag;
 pub use policy::{Policy, PolicyError};
 pub use problem::{SpecError, SpecProblem};
@@ -62,5 +62,5 @@ pub(crate) use spec::sha256;
 pub use spec::{
     AgentOptions, Attempts, Constraint, GitOptions, NextTask, Origin, PermissionMode, Relationships, TaskSpec,
 };
-pub use split::{Split, SplitProblem};
+pub use split::{SplitContext, SplitProblem};
 pub(crate) use yaml::choice_of;

@@ -16,7 +16,7 @@ const MIN_PREFIX: usize = 8;
 
 /// The context in which a task is split.
 #[derive(Clone, Copy, Debug)]
-pub struct Split<'s> {
+pub struct SplitContext<'s> {
     /// The task.
     pub parent: &'s TaskSpec,
     /// The [hashes](TaskSpec::hash) of its ancestors.
@@ -114,7 +114,7 @@ fn length(text: &str) -> usize {
     words.sum::<usize>().saturating_sub(1)
 }
 
-impl Split<'_> {
+impl SplitContext<'_> {
     /// Returns the children of a proposal as tasks.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ fn clean_all(texts: &[String]) -> Vec<String> {
 const MAX_MESSAGES: usize = 20;
 const MAX_MESSAGE: usize = 300;
 
-impl Split<'_> {
+impl SplitContext<'_> {
     /// Returns a child for each group of errors with a likely common cause, at most as many as the policy allows.
     ///
     /// # Errors

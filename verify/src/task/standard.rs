@@ -1,7 +1,7 @@
 //! The built-in verifiers and stakeholders.
 
 use super::config::Stakeholder;
-use super::entry::{Criticality, Gate, Mode, Place, Requirement, Stage, VerifierEntry, VerifierSettings};
+use super::entry::{ConfigPlace, Criticality, Gate, Requirement, Stage, VerifierEntry, VerifierMode, VerifierSettings};
 
 /// The built-in verifier that is off unless configured.
 pub(super) const OFF: &str = "style";
@@ -19,12 +19,12 @@ pub(super) fn verifiers() -> Vec<VerifierEntry> {
     use Criticality::{Advisory, Blocker, Standard};
     use Requirement::{IfCommand, IfCriteria, No, Yes};
     let built_in = [
-        ("build", "architecture", Mode::Shell, Stage::BUILD, Blocker, Yes),
-        ("secrets", "security", Mode::Code, Stage::BUILD, Blocker, Yes),
-        ("test", "architecture", Mode::Shell, Stage::BUILD, Standard, IfCommand),
-        ("alignment", "product", Mode::Model, Stage::ALIGNMENT, Standard, IfCriteria),
-        ("bigpicture", "architecture", Mode::Model, Stage::BIG_PICTURE, Standard, No),
-        (OFF, "architecture", Mode::Model, Stage::STYLE, Advisory, No),
+        ("build", "architecture", VerifierMode::Shell, Stage::BUILD, Blocker, Yes),
+        ("secrets", "security", VerifierMode::Code, Stage::BUILD, Blocker, Yes),
+        ("test", "architecture", VerifierMode::Shell, Stage::BUILD, Standard, IfCommand),
+        ("alignment", "product", VerifierMode::Model, Stage::ALIGNMENT, Standard, IfCriteria),
+        ("bigpicture", "architecture", VerifierMode::Model, Stage::BIG_PICTURE, Standard, No),
+        (OFF, "architecture", VerifierMode::Model, Stage::STYLE, Advisory, No),
     ];
     built_in
         .map(|(id, stakeholder, mode, stage, criticality, required)| {
@@ -34,9 +34,9 @@ pub(super) fn verifiers() -> Vec<VerifierEntry> {
         .into()
 }
 
-fn place(id: &str, stage: Stage) -> Place {
+fn place(id: &str, stage: Stage) -> ConfigPlace {
     let after = if id == "test" { vec!["build".to_owned()] } else { Vec::new() };
-    Place { stage, after }
+    ConfigPlace { stage, after }
 }
 
 /// Returns an entry with this id and default settings.
@@ -44,8 +44,8 @@ pub(super) fn new(id: &str) -> VerifierEntry {
     VerifierEntry {
         id: id.to_owned(),
         stakeholder: "architecture".to_owned(),
-        mode: Mode::Shell,
-        place: Place { stage: Stage::BUILD, after: Vec::new() },
+        mode: VerifierMode::Shell,
+        place: ConfigPlace { stage: Stage::BUILD, after: Vec::new() },
         gate: Gate::default(),
         config: VerifierSettings::default(),
         skipped: false,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use superstep::drivers::{Access, SessionRef};
 use superstep::nodes::{
-    AgentSpec, Base, Brief, Check, DeveloperJob, Feedback, Folder, ReviewerJob, Siblings, Verified, VerifyJob,
+    AgentSpec, Base, Brief, Check, DeveloperJob, Feedback, Folder, ReviewerJob, Siblings, VerifyJob, VerifyResult,
     WorktreeJob,
 };
 use superstep::plan::{Comment, Plan, Task};
@@ -76,7 +76,7 @@ impl AttemptJob<'_> {
 }
 
 /// An attempt after its checks.
-pub(crate) struct Checked {
+pub(crate) struct CheckedAttempt {
     /// Its files.
     pub(crate) tree: Option<TreeId>,
     /// The number of consecutive attempts without changes.
@@ -85,11 +85,11 @@ pub(crate) struct Checked {
     pub(crate) outcome: AttemptOutcome,
 }
 
-impl Checked {
+impl CheckedAttempt {
     /// Judges the attempt at a task by its checks. `tree` and `empty` are those before, `left_out` the changes that no commit
     /// will contain.
     pub(crate) fn of(
-        verified: &Verified,
+        verified: &VerifyResult,
         base: Option<&Base>,
         (tree, empty): (Option<&TreeId>, u32),
         left_out: &[String],

@@ -11,6 +11,6 @@
 mod job;
 mod outcome;
 
-pub(crate) use job::{AttemptJob, Checked, brief, check_lines, chosen_models, commands, worktree};
+pub(crate) use job::{AttemptJob, CheckedAttempt, brief, check_lines, chosen_models, commands, worktree};
 pub use outcome::AttemptOutcome;
 pub(crate) use outcome::{SubtaskWords, open_comments, work_notices};

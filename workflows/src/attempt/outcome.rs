@@ -1,7 +1,7 @@
 //! The outcome of an attempt: after the turns of its agent, after its checks, after its review. Pure.
 
 use serde::{Deserialize, Serialize};
-use superstep::nodes::{Check, CutReason, Developed, GivenUp, Verdict, Verified, tampering_message};
+use superstep::nodes::{Check, CutReason, DevelopResult, GivenUp, ReviewVerdict, VerifyResult, tampering_message};
 use superstep::plan::{Comment, Review};
 
 /// The number of consecutive attempts without changes after which another one is useless.
@@ -56,7 +56,7 @@ pub(crate) enum SubtaskWords {
 
 impl AttemptOutcome {
     /// Returns the outcome after the turns of an agent.
-    pub(crate) fn after_work(worked: &Developed) -> Self {
+    pub(crate) fn after_work(worked: &DevelopResult) -> Self {
         match (worked.after.tampered.as_slice(), worked.given_up, &worked.cut) {
             (_, _, Some(CutReason::Stopped(why))) => Self::Cancelled(why.clone()),
             ([], None, None) => Self::Unjudged,
@@ -69,7 +69,7 @@ impl AttemptOutcome {
     }
 
     /// Returns the outcome after checks with these failures; `empty` is the number of consecutive attempts without changes.
-    pub(crate) fn after_checks(verified: &Verified, failures: &[String], empty: u32, left_out: &[String]) -> Self {
+    pub(crate) fn after_checks(verified: &VerifyResult, failures: &[String], empty: u32, left_out: &[String]) -> Self {
         if let Some(stopped) = verified.checks.iter().find(|check| check.stopped) {
             Self::Cancelled(stopped.output.clone())
         } else if verified.is_aborted {
@@ -88,16 +88,16 @@ impl AttemptOutcome {
     }
 
     /// Returns the outcome after a review.
-    pub(crate) fn after_review(verdict: &Verdict) -> Self {
+    pub(crate) fn after_review(verdict: &ReviewVerdict) -> Self {
         match verdict {
-            Verdict::Judged(review) if !review.passes() => Self::Failed,
-            Verdict::Judged(_) | Verdict::Accepted => Self::Approved,
-            Verdict::Skipped => Self::Skipped,
-            Verdict::Aborted => Self::Aborted,
-            Verdict::Tampered(what) => Self::Tampered(tampering_message("a reviewer", what)),
-            Verdict::Cut(CutReason::Failed(why)) => Self::Halted(why.clone()),
-            Verdict::Cut(CutReason::Stopped(why)) => Self::Cancelled(why.clone()),
-            Verdict::Cut(CutReason::Spent(_)) => Self::Spent,
+            ReviewVerdict::Judged(review) if !review.passes() => Self::Failed,
+            ReviewVerdict::Judged(_) | ReviewVerdict::Accepted => Self::Approved,
+            ReviewVerdict::Skipped => Self::Skipped,
+            ReviewVerdict::Aborted => Self::Aborted,
+            ReviewVerdict::Tampered(what) => Self::Tampered(tampering_message("a reviewer", what)),
+            ReviewVerdict::Cut(CutReason::Failed(why)) => Self::Halted(why.clone()),
+            ReviewVerdict::Cut(CutReason::Stopped(why)) => Self::Cancelled(why.clone()),
+            ReviewVerdict::Cut(CutReason::Spent(_)) => Self::Spent,
         }
     }
 
@@ -130,7 +130,7 @@ fn no_changes(attempts: u32, left_out: &[String]) -> String {
 }
 
 /// Returns the notices about an agent's turns; `task` names the task, such as `subtask 2a`.
-pub(crate) fn work_notices(task: &str, worked: &Developed) -> Vec<String> {
+pub(crate) fn work_notices(task: &str, worked: &DevelopResult) -> Vec<String> {
     let mut notices = worked.after.notices.clone();
     notices.extend(worked.session_lost.then(|| format!("{task}: the session was lost; a new one began")));
     if let (Err(why), None) = (&worked.report, &worked.cut) {

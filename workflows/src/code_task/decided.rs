@@ -7,7 +7,7 @@ use superstep_base::time::{millis, rfc3339};
 use super::state::{Attempt, CodeTaskState, CodeTaskStateUpdate as Update, Obstacle, OutputChange, TaskOutcome};
 use super::step::AfterDecide;
 use superstep::decide::{
-    AttemptHistory, AttemptId, AttemptKind, Case, Decision, DecisionRecord, Kind, Override, Rules,
+    AttemptDecision, AttemptHistory, AttemptId, AttemptKind, Case, DecisionKind, DecisionRecord, Override, Rules,
 };
 use superstep::findings::{Counts, Evidence, Finding, FindingKind, Fingerprint, Identity, Normalizer, VerifierOutput};
 use superstep::graph::{Ctx, NodeError};
@@ -66,8 +66,8 @@ fn tree(attempt: &Attempt) -> Option<&TreeId> {
     attempt.files.as_ref().map(|files| &files.tree)
 }
 
-fn as_past(attempt: &Attempt) -> superstep::decide::Attempt {
-    superstep::decide::Attempt::new(attempt.number, attempt.kind, tree(attempt).map(ToString::to_string))
+fn as_past(attempt: &Attempt) -> superstep::decide::PastAttempt {
+    superstep::decide::PastAttempt::new(attempt.number, attempt.kind, tree(attempt).map(ToString::to_string))
 }
 
 fn history(state: &CodeTaskState) -> AttemptHistory {
@@ -91,9 +91,9 @@ fn apply_rules(
     attempt: &Attempt,
     (outputs, history): (&[VerifierOutput], &AttemptHistory),
     over: Option<&Override>,
-) -> (Decision, u32) {
+) -> (AttemptDecision, u32) {
     if let Some(problem) = attempt.unsplit.as_ref().filter(|_| over.is_none()) {
-        return (Decision::split_rejected(problem), state.granted);
+        return (AttemptDecision::split_rejected(problem), state.granted);
     }
     let (verifiers, policy) = (&state.settings.run.verifiers, state.policy());
     let case = Case {
@@ -104,7 +104,7 @@ fn apply_rules(
         ..Case::new(outputs, history, verifiers, &policy)
     };
     let decision = rules.decide(&case);
-    let is_granted = decision.kind == Kind::Retry && decision.rule == "granted";
+    let is_granted = decision.kind == DecisionKind::Retry && decision.rule == "granted";
     let granted = if is_granted { state.granted.saturating_sub(1) } else { state.granted };
     (decision, granted)
 }
@@ -156,7 +156,7 @@ pub(super) fn with_case<T>(state: &CodeTaskState, then: impl FnOnce(&Case<'_>) -
 }
 
 /// Returns the recorded form of the current attempt for the rules.
-pub(super) fn past(state: &CodeTaskState) -> superstep::decide::Attempt {
+pub(super) fn past(state: &CodeTaskState) -> superstep::decide::PastAttempt {
     state.attempt.past.clone().unwrap_or_else(|| as_past(&state.attempt))
 }
 
@@ -165,22 +165,24 @@ pub(super) fn outcome(state: &CodeTaskState) -> Option<TaskOutcome> {
     let made = state.decision.as_ref()?;
     let is_final = !state.is_first() || made.decision.rule == "override";
     match made.decision.kind {
-        Kind::Done => Some(TaskOutcome::Done),
-        Kind::Fail if is_final => Some(TaskOutcome::Failed),
-        Kind::GiveUp if !state.is_first() => Some(TaskOutcome::GaveUp),
-        Kind::Fail | Kind::GiveUp | Kind::Ask | Kind::Retry | Kind::Split => None,
+        DecisionKind::Done => Some(TaskOutcome::Done),
+        DecisionKind::Fail if is_final => Some(TaskOutcome::Failed),
+        DecisionKind::GiveUp if !state.is_first() => Some(TaskOutcome::GaveUp),
+        DecisionKind::Fail | DecisionKind::GiveUp | DecisionKind::Ask | DecisionKind::Retry | DecisionKind::Split => {
+            None
+        }
     }
 }
 
 /// Returns the next step after the last decision.
 pub(super) fn route(state: &CodeTaskState) -> AfterDecide {
-    let kind = state.decision.as_ref().map_or(Kind::GiveUp, |made| made.decision.kind);
+    let kind = state.decision.as_ref().map_or(DecisionKind::GiveUp, |made| made.decision.kind);
     match kind {
         _ if state.outcome.is_some() => AfterDecide::Finish,
-        Kind::Retry => AfterDecide::Execute,
-        Kind::Split => AfterDecide::MakeChildren,
-        Kind::Done => AfterDecide::Finish,
-        Kind::GiveUp | Kind::Fail | Kind::Ask => AfterDecide::Ask,
+        DecisionKind::Retry => AfterDecide::Execute,
+        DecisionKind::Split => AfterDecide::MakeChildren,
+        DecisionKind::Done => AfterDecide::Finish,
+        DecisionKind::GiveUp | DecisionKind::Fail | DecisionKind::Ask => AfterDecide::Ask,
     }
 }
 
@@ -196,5 +198,5 @@ pub(super) fn is_about_budget(made: &DecisionRecord) -> bool {
 
 /// True if a verifier leaves the decision to a person.
 pub(super) fn is_left_to_a_person(made: &DecisionRecord) -> bool {
-    made.decision.kind == Kind::Ask
+    made.decision.kind == DecisionKind::Ask
 }

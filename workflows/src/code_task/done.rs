@@ -12,8 +12,8 @@ use superstep::decide::{self, AttemptKind, DecisionRecord, Override};
 use superstep::drivers::Usage;
 use superstep::graph::overwrite;
 use superstep::nodes::{
-    AfterGivingUp, Base, BegunTask, CutReason, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved,
-    Recorded, Reply, SplitTask, TakenSnapshot, tampering_message,
+    AfterGivingUp, Base, BegunTask, CommittedWork, CutReason, DevelopResult, FinishedTask, GivenUp, JoinedChildren,
+    KeptFiles, QuestionReply, RecordResult, SplitTask, TakenSnapshot, tampering_message,
 };
 use superstep::spec::TaskSpec;
 
@@ -42,12 +42,13 @@ fn unusual(state: &CodeTaskState) -> Vec<String> {
     off.chain(unknown.map(|tool| format!("`{tool}` in do_agent.allowed_tools is no tool that is known here"))).collect()
 }
 
-pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
+pub(super) fn execute(state: &CodeTaskState, developed: DevelopResult) -> Update {
     let tampered = match AttemptOutcome::after_work(&developed) {
         AttemptOutcome::Tampered(what) => Some(what),
         _ => None,
     };
-    let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, base, .. } = developed;
+    let DevelopResult { report, session, usage, after, model, given_up, raised, cut, session_lost, base, .. } =
+        developed;
     let spent = match &cut {
         Some(CutReason::Spent(cut)) => Some(cut.clone()),
         _ => None,
@@ -133,8 +134,8 @@ pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
     update.attempt(attempt)
 }
 
-pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
-    let Recorded { commit, reference, at, refused, is_aborted, has_digest } = recorded;
+pub(super) fn record(state: &CodeTaskState, recorded: RecordResult) -> Update {
+    let RecordResult { commit, reference, at, refused, is_aborted, has_digest } = recorded;
     let made = state.decision.as_ref();
     let mut before = Usage::default();
     state.attempts.iter().for_each(|line| before += line.usage);
@@ -151,7 +152,7 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
     };
     let commit = commit.map(|commit| commit.to_string());
     let decision = state.decision.clone().map(|made| DecisionRecord { commit, ..made });
-    let digest = |record| decide::Recorded { outputs: state.outputs.clone(), record }.digest();
+    let digest = |record| decide::RecordedDecision { outputs: state.outputs.clone(), record }.digest();
     let record = decision.clone().filter(|_| has_digest).map(digest);
     let line = AttemptLine { record, ..line };
     let notice = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
@@ -228,14 +229,14 @@ fn report(state: &CodeTaskState, children: &Children) -> Vec<String> {
     lines
 }
 
-pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
+pub(super) fn ask(state: &CodeTaskState, reply: QuestionReply) -> Update {
     let attempt = Attempt { tampered: None, is_spent: false, decides_now: false, ..state.attempt.clone() };
     let again = |granted: u32, attempt: Attempt| {
         // The turn that starts now is one of them.
         answered(attempt).granted(granted.saturating_sub(1)).outcome(None)
     };
     match reply {
-        Reply::Raised(raised) => match unfinished_children(state) {
+        QuestionReply::Raised(raised) => match unfinished_children(state) {
             Some((children, results)) => {
                 let attempt = Attempt { kind: AttemptKind::Children, problem: None, ..attempt };
                 let update = answered(attempt).raised(raised).outcome(None);
@@ -243,16 +244,16 @@ pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
             }
             None => again(1, attempt).raised(raised),
         },
-        Reply::Task(AfterGivingUp::Retry { attempts, note }) => again(attempts, Attempt { note, ..attempt }),
-        Reply::Task(AfterGivingUp::Split) => {
+        QuestionReply::Task(AfterGivingUp::Retry { attempts, note }) => again(attempts, Attempt { note, ..attempt }),
+        QuestionReply::Task(AfterGivingUp::Split) => {
             let given = decided::person_override("SPLIT", "a person had it split", None);
             decide_again(attempt, given)
         }
-        Reply::Task(AfterGivingUp::Override(given)) => {
+        QuestionReply::Task(AfterGivingUp::Override(given)) => {
             let given = decided::person_override(&given.decision, &given.why, given.by);
             decide_again(attempt, given)
         }
-        Reply::Task(AfterGivingUp::Abort) => answered(attempt).outcome(Some(TaskOutcome::Cancelled)),
+        QuestionReply::Task(AfterGivingUp::Abort) => answered(attempt).outcome(Some(TaskOutcome::Cancelled)),
     }
 }
 
@@ -284,7 +285,7 @@ fn decide_again(attempt: Attempt, given: Option<Override>) -> Update {
 }
 
 pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
-    let FinishedTask { moved: Moved { made, base, is_aborted, .. }, left, stays } = finished;
+    let FinishedTask { moved: CommittedWork { made, base, is_aborted, .. }, left, stays } = finished;
     if is_aborted {
         return CodeTaskState::update().outcome(Some(TaskOutcome::Cancelled));
     }

@@ -13,13 +13,13 @@ use superstep::graph::{
 };
 use superstep::nodes::{Agents, developer, node, restore_worktree};
 
-type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
+type CompileResult<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
 
 /// Returns the graph. Its agents and verifiers come from the context of the run.
 ///
 /// # Errors
 /// Only if the graph is invalid, which is a bug.
-pub fn graph<C: Agents>() -> Compiled<C> {
+pub fn graph<C: Agents>() -> CompileResult<C> {
     children::<C>(attempts(StateGraph::new()))
         .add_node(CodeStep::LoadSpec, node(jobs::begin, done::begin).replayable())
         .add_node(CodeStep::Ask, node(jobs::ask, done::ask).replayable())

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::state::{ChildResult, CodeTaskState};
 use crate::of_lone_task;
-use superstep::decide::Kind;
+use superstep::decide::DecisionKind;
 use superstep::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
 use superstep::graph::NodeError;
 use superstep::nodes::{CommitJob, CommitTarget, RecordJob};
@@ -96,7 +96,7 @@ pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
         .map_or(("GIVE_UP".to_owned(), ""), |made| (made.decision.kind.to_string(), made.decision.reason.as_str()));
     let Counts { error, warning, info } = Counts::of(&state.outputs);
     let attempt = format!("[{}] attempt {}: {made}", spec.id, state.attempt.number);
-    let is_done = decision.is_some_and(|made| made.decision.kind == Kind::Done);
+    let is_done = decision.is_some_and(|made| made.decision.kind == DecisionKind::Done);
     let template = &state.settings.profile.commit_template;
     let (subject, body) = match is_done && !template.is_of_old_runs() {
         true => (of_lone_task(template, &spec.title, &spec.id.to_string()), attempt),
@@ -140,7 +140,7 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     } else if spec.git.attempts == Attempts::Branch && state.is_first() && !has_secrets(&state.outputs) {
         let commit = CommitJob::new(start.folder.clone(), state.position()?, Some(files.tree.clone()), message);
         let commit = commit.task(spec.id.to_string()).attempt(number);
-        let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == Kind::Done);
+        let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == DecisionKind::Done);
         let start = state.attempt.is_behind.then(|| Box::new(start.base.clone()));
         CommitTarget::Branch { commit: Box::new(commit), start, or: attempt_tree(state, files.tree.clone())?, is_last }
     } else {

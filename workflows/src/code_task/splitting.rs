@@ -8,11 +8,11 @@ use super::state::{
     WorkPlace,
 };
 use super::step::CodeStep;
-use superstep::decide::{AttemptKind, Kind};
+use superstep::decide::{AttemptKind, DecisionKind};
 use superstep::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 use superstep::graph::Worker;
 use superstep::nodes::{Base, Prompt, SplitInput};
-use superstep::spec::{ChildOrder, Split, SplitProblem, SplitProposal, TaskSpec};
+use superstep::spec::{ChildOrder, SplitContext, SplitProblem, SplitProposal, TaskSpec};
 
 /// The number of findings in a group that the prompt shows with their message; the others are fingerprints only.
 const SHOWN: usize = 20;
@@ -50,12 +50,17 @@ fn errors_to_cover(state: &CodeTaskState) -> Vec<Fingerprint> {
 }
 
 /// Calls `then` with the context of the split.
-fn with_split<T>(state: &CodeTaskState, then: impl FnOnce(&Split<'_>) -> T) -> Option<T> {
+fn with_split<T>(state: &CodeTaskState, then: impl FnOnce(&SplitContext<'_>) -> T) -> Option<T> {
     let parent = state.spec.as_ref()?;
     let repeated = errors_to_cover(state);
     let reason = state.decision.as_ref().map(|made| made.decision.reason.as_str()).unwrap_or_default();
-    let split =
-        Split { parent, lineage: &state.place.lineage, repeated: &repeated, attempt: state.attempt.number, reason };
+    let split = SplitContext {
+        parent,
+        lineage: &state.place.lineage,
+        repeated: &repeated,
+        attempt: state.attempt.number,
+        reason,
+    };
     Some(then(&split))
 }
 
@@ -170,7 +175,7 @@ pub(crate) fn child_update(child: &CodeTaskState) -> Update {
         id: spec.as_ref().map(|spec| spec.id.to_string()).unwrap_or_default(),
         title: spec.map(|spec| spec.title).unwrap_or_default(),
         outcome: child.outcome.unwrap_or(TaskOutcome::GaveUp),
-        kind: decision.map_or(Kind::GiveUp, |made| made.decision.kind),
+        kind: decision.map_or(DecisionKind::GiveUp, |made| made.decision.kind),
         decision: match (decision, &child.attempt.problem) {
             (Some(made), _) => format!("{}: {}", made.decision.kind, made.decision.reason),
             (None, problem) => format!("GIVE_UP: {}", problem.clone().unwrap_or_default()),

@@ -10,10 +10,10 @@ use super::summary::DryRun;
 use crate::fork::{ForkPlace, ForkedWork};
 use crate::start::{StartError, blocking, ensure_programs, has_models, new_branch, origin, ready, with_scenarios};
 use crate::{Profile, Role};
-use superstep::decide::{Kind, Override};
+use superstep::decide::{DecisionKind, Override};
 use superstep::drivers::{DriverName, Scripted};
 use superstep::nodes::{Base, Folder};
-use superstep::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig, VerifierEntry};
+use superstep::spec::{Flags, RunSettings, SpecError, TaskSpec, VerifierConfig, VerifierEntry, VerifierMode};
 use superstep::verifiers::VerifierRegistry;
 use superstep::workspace::{Workspace, WorkspaceError, branch_name};
 
@@ -209,7 +209,7 @@ impl TaskStart {
             None => workspace.ensure_room_for(&branch_name("run")).await?,
         }
         let (most, is_split) =
-            (spec.policy.max_depth, decision.as_ref().is_some_and(|over| over.decision == Kind::Split));
+            (spec.policy.max_depth, decision.as_ref().is_some_and(|over| over.decision == DecisionKind::Split));
         if is_split && depth >= most {
             return Err(TaskStartError::Unsplittable { depth, most });
         }
@@ -287,7 +287,8 @@ async fn apart_from(workspace: &Workspace, file: &Path) -> Result<Option<PathBuf
 /// Checks that each verifier in code is known.
 fn check_code(run: &RunSettings, own: Vec<String>) -> Result<(), TaskStartError> {
     let known: Vec<String> = VerifierRegistry::built_in().ids().map(str::to_owned).chain(own).collect();
-    let is_missing = |entry: &&VerifierEntry| entry.mode == Mode::Code && !entry.skipped && !known.contains(&entry.id);
+    let is_missing =
+        |entry: &&VerifierEntry| entry.mode == VerifierMode::Code && !entry.skipped && !known.contains(&entry.id);
     match run.verifiers.entries.iter().find(is_missing) {
         Some(entry) => Err(TaskStartError::UnknownVerifier { id: entry.id.clone(), known }),
         None => Ok(()),
@@ -296,8 +297,9 @@ fn check_code(run: &RunSettings, own: Vec<String>) -> Result<(), TaskStartError>
 
 /// Checks that each required agent has a driver and a model.
 fn check_agents(profile: &Profile, spec: &TaskSpec, run: &RunSettings, file: &Path) -> Result<(), TaskStartError> {
-    let is_asked =
-        |entry: &VerifierEntry| entry.mode == Mode::Model && !entry.skipped && entry.config.model.model.is_none();
+    let is_asked = |entry: &VerifierEntry| {
+        entry.mode == VerifierMode::Model && !entry.skipped && entry.config.model.model.is_none()
+    };
     if run.verifiers.entries.iter().any(is_asked) {
         has_models(profile, &[Role::Verifier])?;
     }

@@ -156,7 +156,7 @@ pub struct Attempt {
     /// The reason why the task could not be split.
     pub unsplit: Option<String>,
     /// The recorded form for the rules, once decided.
-    pub past: Option<superstep::decide::Attempt>,
+    pub past: Option<superstep::decide::PastAttempt>,
     /// The changed git hooks or configuration, if any.
     pub tampered: Option<String>,
     /// Set if a person decided on the current files, and the decision is applied before any further work.
@@ -202,7 +202,7 @@ pub(super) fn meet(obstacle: &mut Option<Obstacle>, met: Option<Obstacle>) {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptLine {
     /// The form for the rules.
-    pub past: superstep::decide::Attempt,
+    pub past: superstep::decide::PastAttempt,
     /// The decision.
     pub decision: String,
     /// The rule that decided.
@@ -301,7 +301,7 @@ pub struct ChildResult {
     /// The outcome.
     pub outcome: TaskOutcome,
     /// The last decision.
-    pub kind: superstep::decide::Kind,
+    pub kind: superstep::decide::DecisionKind,
     /// The last decision, with its reason.
     pub decision: String,
     /// The number of attempts.

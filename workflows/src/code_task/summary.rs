@@ -12,7 +12,7 @@ use superstep::nodes::{
     AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, PlannedVerifier, Prompt, TaskGivenUp,
     plan_verifier,
 };
-use superstep::spec::{Criticality, Mode, Policy, Step};
+use superstep::spec::{Criticality, MergeStep, Policy, VerifierMode};
 use superstep::verifiers::VerifierTask;
 
 /// The maximum number of findings shown of the last attempt.
@@ -206,7 +206,7 @@ pub struct DryVerifier {
     /// The position in the order, from 1; verifiers with the same position may run in parallel.
     pub step: usize,
     /// The kind of verifier.
-    pub mode: Mode,
+    pub mode: VerifierMode,
     /// The weight of its findings.
     pub criticality: Criticality,
     /// Set if it is skipped.
@@ -226,7 +226,7 @@ impl DryRun {
         let state = CodeTaskState { spec: Some(spec.clone()), settings, ..CodeTaskState::default() };
         let prompt = Prompt::developer(&state.brief()?, &Feedback::default(), None).text().len();
         let mut verifiers = vec![];
-        for (step, Step { stage, verifiers: entries }) in (1..).zip(state.settings.run.verifiers.steps()) {
+        for (step, MergeStep { stage, verifiers: entries }) in (1..).zip(state.settings.run.verifiers.steps()) {
             for entry in entries {
                 verifiers.push(DryVerifier {
                     verifier: entry.id.clone(),
@@ -269,7 +269,7 @@ impl DryVerifier {
                 format!("$ {}", command.trim().replace('\n', "\n       "))
             }
             PlannedVerifier { prompt: Some(bytes), .. } => format!("a prompt of {bytes} bytes and the changes"),
-            PlannedVerifier { .. } if *mode == Mode::Shell => "no command was found: it passes".to_owned(),
+            PlannedVerifier { .. } if *mode == VerifierMode::Shell => "no command was found: it passes".to_owned(),
             PlannedVerifier { .. } => "code".to_owned(),
         };
         format!("  {step}. {stage}: {verifier} ({criticality}): {does}")

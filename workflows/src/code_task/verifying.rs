@@ -14,7 +14,7 @@ use superstep::graph::{Ctx, NodeError, Worker};
 use superstep::nodes::{
     Agents, RunVerifier, VerifierHost, VerifierRun, plan_verifier, run_verifier, tampering_message,
 };
-use superstep::spec::{Mode, VerifierEntry};
+use superstep::spec::{VerifierEntry, VerifierMode};
 use superstep::verifiers::VerifierTask;
 
 pub(super) const VERIFIER: Worker<CodeStep, RunVerifier> = Worker::new(CodeStep::Verifier);
@@ -48,14 +48,16 @@ fn next(state: &CodeTaskState) -> Vec<&VerifierEntry> {
     }
     for step in verifiers.steps() {
         let is_beside = |output: &&VerifierOutput| {
-            step.verifiers.iter().any(|entry| entry.mode == Mode::Code && entry.id == output.verifier)
+            step.verifiers.iter().any(|entry| entry.mode == VerifierMode::Code && entry.id == output.verifier)
         };
         if !may_run(step.stage, state.outputs.iter().filter(|output| !is_beside(output)), verifiers) {
             return vec![];
         }
-        let of = |mode: Mode| step.verifiers.iter().copied().filter(move |entry| entry.mode == mode).filter(is_left);
-        let (in_code, models) = (of(Mode::Code).collect::<Vec<_>>(), of(Mode::Model).collect::<Vec<_>>());
-        match (in_code.is_empty(), of(Mode::Shell).next(), models.is_empty()) {
+        let of =
+            |mode: VerifierMode| step.verifiers.iter().copied().filter(move |entry| entry.mode == mode).filter(is_left);
+        let (in_code, models) =
+            (of(VerifierMode::Code).collect::<Vec<_>>(), of(VerifierMode::Model).collect::<Vec<_>>());
+        match (in_code.is_empty(), of(VerifierMode::Shell).next(), models.is_empty()) {
             (false, ..) => return in_code,
             (true, Some(command), _) => return vec![command],
             (true, None, false) => return models,

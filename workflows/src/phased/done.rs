@@ -13,7 +13,8 @@ use crate::task_based::done::{cancelled, completed, spend};
 use crate::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine};
 use superstep::graph::overwrite;
 use superstep::nodes::{
-    BegunPhase, Collision, Finalized, IntegrationResult, PlannedPhases, Reviewed, Verdict, tampering_message,
+    BegunPhase, Collision, FinalizeResult, IntegrationResult, PlannedPhases, ReviewResult, ReviewVerdict,
+    tampering_message,
 };
 use superstep::plan::Comment;
 
@@ -297,8 +298,8 @@ fn waiting(update: Update, standing: &PhaseStanding) -> Update {
     }
 }
 
-pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
-    let Reviewed { verdict, usage, model, raised } = reviewed;
+pub(super) fn review(state: &ExecutionState, reviewed: ReviewResult) -> Update {
+    let ReviewResult { verdict, usage, model, raised } = reviewed;
     let phase = state.this_phase();
     let update = spend(update(), Role::Reviewer, usage, raised)
         .review_iteration(state.run.review_iteration + 1)
@@ -306,8 +307,8 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
     let work = state.phased.phase.clone();
     let halted = |reason, cause| PhaseStanding::Halted { subtask: None, reason, cause };
     let (work, result, standing) = match verdict {
-        Verdict::Accepted => (work, None, PhaseStanding::Approved),
-        Verdict::Judged(review) => {
+        ReviewVerdict::Accepted => (work, None, PhaseStanding::Approved),
+        ReviewVerdict::Judged(review) => {
             let passed = review.passes();
             let result = PhaseReview {
                 approved: passed,
@@ -324,12 +325,14 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
             let judged = if passed { None } else { work.tree.clone() };
             (PhaseWork { comments, rejections, judged, ..work }, Some(result), standing)
         }
-        Verdict::Aborted | Verdict::Cut(_) => (work, None, PhaseStanding::Aborted),
-        Verdict::Skipped => {
+        ReviewVerdict::Aborted | ReviewVerdict::Cut(_) => (work, None, PhaseStanding::Aborted),
+        ReviewVerdict::Skipped => {
             let reason = "its review was skipped: the server refused the session".to_owned();
             (work, None, halted(reason, HaltCause::Failure))
         }
-        Verdict::Tampered(what) => (work, None, halted(tampering_message("a reviewer", &what), HaltCause::Tampering)),
+        ReviewVerdict::Tampered(what) => {
+            (work, None, halted(tampering_message("a reviewer", &what), HaltCause::Tampering))
+        }
     };
     let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
     let is_approved = standing == PhaseStanding::Approved;
@@ -392,7 +395,7 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
     PhaseRestart { phase, lines, works, work }
 }
 
-pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+pub(super) fn finalize(state: &ExecutionState, finalized: FinalizeResult) -> Update {
     if finalized.moved.is_aborted {
         return cancelled(update()).phase(state.phased.phase.with(PhaseStanding::Aborted));
     }

@@ -68,13 +68,13 @@ pub enum AfterPhasesApproval {
 const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
 
 type Phases<C> = StateGraph<ExecutionState, PhaseStep, C>;
-type Compiled<C> = Result<CompiledGraph<ExecutionState, PhaseStep, C>, CompileError>;
+type CompileResult<C> = Result<CompiledGraph<ExecutionState, PhaseStep, C>, CompileError>;
 
 /// Returns the whole workflow. Its agents come from the run's context. A plan without phases is executed task by task.
 ///
 /// # Errors
 /// Only if the graph is invalid, which is a bug.
-pub fn graph<C: Agents>() -> Compiled<C> {
+pub fn graph<C: Agents>() -> CompileResult<C> {
     use task_based::{done as tasks_done, graph as tasks, jobs as tasks_jobs};
     let graph = phases(StateGraph::new())?
         .add_node(PhaseStep::Architect, architect(tasks_jobs::architect, tasks_done::architect).replayable())
@@ -126,7 +126,7 @@ fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
         .add_edge(PhaseStep::RetryPhase, PhaseStep::BeginPhase))
 }
 
-fn compile_unlimited<C: Agents>(graph: Phases<C>) -> Compiled<C> {
+fn compile_unlimited<C: Agents>(graph: Phases<C>) -> CompileResult<C> {
     graph.compile().map(|graph| graph.recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
 }
 

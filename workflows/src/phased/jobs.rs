@@ -8,8 +8,8 @@ use crate::task_based::{self, ExecutionState};
 use crate::{CommitSlots, OnSubtaskFailure, PlanContext, Role};
 use superstep::graph::NodeError;
 use superstep::nodes::{
-    Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, Folder,
-    HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, Place, PlanPhasesJob, PrepareJob,
+    Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, EventPlace, Folder,
+    HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, PlanPhasesJob, PrepareJob,
     RetryPhaseJob, ReviewPhaseJob, Siblings,
 };
 use superstep::plan::{Plan, Task};
@@ -37,12 +37,12 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
         Some(next) => state.phased.phases.get(next as usize).cloned().unwrap_or_default(),
         None => state.this_phase(),
     };
-    let place = Place { phase_index: phase.phase_index, attempt: phase.attempt.max(1), ..Place::default() };
+    let place = EventPlace { phase_index: phase.phase_index, attempt: phase.attempt.max(1), ..EventPlace::default() };
     let is_retry = phase.subtasks.iter().any(|subtask| subtask.status == PhaseStatus::Retrying);
     let event = match (phase.attempt, is_retry) {
         (0, _) => Some(PhaseEvent::PhaseStarted(place)),
         (_, true) if state.phased.phase.standing == PhaseStanding::Working => {
-            Some(PhaseEvent::PhaseRetry(Place { reason: state.phased.phase.retry_reason.clone(), ..place }))
+            Some(PhaseEvent::PhaseRetry(EventPlace { reason: state.phased.phase.retry_reason.clone(), ..place }))
         }
         (_, _) => None,
     };
@@ -89,7 +89,7 @@ fn assign_subtask(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task
     // One name for each attempt, so that the stop file of an earlier one does not count.
     let name = format!("phase-{}-attempt-{}", phase.phase_index + 1, phase.attempt);
     let collision = work.collision.as_ref().filter(|_| work.second);
-    let place = Place {
+    let place = EventPlace {
         subtask_id: Some(line.subtask_id.clone()),
         title: line.title.clone(),
         reason: collision.map(|collision| format!("once more on the integrated work: {}", collision.message())),

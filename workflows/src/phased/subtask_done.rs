@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::Role;
-use crate::attempt::{AttemptOutcome as Outcome, Checked, chosen_models, open_comments, work_notices};
+use crate::attempt::{AttemptOutcome as Outcome, CheckedAttempt, chosen_models, open_comments, work_notices};
 use crate::phases::{Progress, SubtaskRun, SubtaskRunUpdate as Update};
 use crate::texts::counted;
 use superstep::drivers::Usage;
-use superstep::nodes::{Base, CutReason, Developed, Reviewed, Verdict, Verified, Worktree, WorktreeProblem};
+use superstep::nodes::{
+    Base, CutReason, DevelopResult, ReviewResult, ReviewVerdict, VerifyResult, Worktree, WorktreeProblem,
+};
 use superstep::workspace::TreeId;
 
 pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
@@ -24,10 +26,10 @@ pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
     progress(Progress { folder: Some(folder), base, standing, ..before }).notices(notices)
 }
 
-pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
+pub(super) fn developer(run: &SubtaskRun, worked: DevelopResult) -> Update {
     let notices = work_notices(&format!("subtask {}", run.subtask.brief.id), &worked);
     let standing = Outcome::after_work(&worked);
-    let Developed { session, usage, after, model, cut, base, unfolded, .. } = worked;
+    let DevelopResult { session, usage, after, model, cut, base, unfolded, .. } = worked;
     let before = run.progress.clone();
     let from = match cut {
         Some(CutReason::Spent(from)) => Some(from),
@@ -49,18 +51,19 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
     spend(progress(next), Role::Developer, usage).notices(notices)
 }
 
-pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
+pub(super) fn verify(run: &SubtaskRun, verified: VerifyResult) -> Update {
     let (before, profile) = (run.progress.clone(), &run.subtask.profile);
     let known = (before.tree.as_ref(), before.empty);
-    let checked = Checked::of(&verified, before.base.as_ref(), known, &before.left_out, run.subtask.changes_nothing);
-    let Checked { tree, empty, failures, outcome } = checked;
+    let checked =
+        CheckedAttempt::of(&verified, before.base.as_ref(), known, &before.left_out, run.subtask.changes_nothing);
+    let CheckedAttempt { tree, empty, failures, outcome } = checked;
     let judged = before.judged + u32::from(!failures.is_empty());
     let standing = match outcome {
         Outcome::Verified if !profile.phased.subtask_review => Outcome::Approved,
         Outcome::Failed => next_attempt(run, judged, &failures),
         outcome => outcome,
     };
-    let Verified { checks, notices, base, unfolded, .. } = verified;
+    let VerifyResult { checks, notices, base, unfolded, .. } = verified;
     let last_reviewed = reviewed_before(&before, base.as_ref());
     let base = base.or(before.base.clone());
     progress(Progress { checks, tree, empty, failures, judged, standing, base, unfolded, last_reviewed, ..before })
@@ -81,12 +84,12 @@ fn reviewed_before(before: &Progress, new_base: Option<&Base>) -> Option<TreeId>
     before.last_reviewed.clone().filter(|_| new_base.is_none())
 }
 
-pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {
-    let Reviewed { verdict, usage, model, .. } = reviewed;
+pub(super) fn reviewer(run: &SubtaskRun, reviewed: ReviewResult) -> Update {
+    let ReviewResult { verdict, usage, model, .. } = reviewed;
     let before = run.progress.clone();
     let standing = Outcome::after_review(&verdict);
     let mut next = Progress { models: chosen_models(&before.models, Role::Reviewer, model), standing, ..before };
-    if let Verdict::Judged(review) = &verdict {
+    if let ReviewVerdict::Judged(review) = &verdict {
         (next.last_reviewed, next.judged) = (next.tree.clone(), next.judged + 1);
         if !review.passes() {
             next.comments = open_comments(&next.comments, review);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::phases::{Omission, PhaseState, PhaseStatus, SubtaskState, SubtaskWork};
 use crate::task_based::{self, ExecutionState};
 use superstep::graph::NodeError;
-use superstep::nodes::{ApprovalJob, Base, KeptPart, Place};
+use superstep::nodes::{ApprovalJob, Base, EventPlace, KeptPart};
 use superstep::plan::{Plan, Task, TaskId};
 use superstep::workspace::branch_name;
 
@@ -59,9 +59,9 @@ impl ExecutionState {
     }
 
     /// Returns the phase and attempt, for events.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> EventPlace {
         let phase = self.this_phase();
-        Place { phase_index: phase.phase_index, attempt: phase.attempt, ..Place::default() }
+        EventPlace { phase_index: phase.phase_index, attempt: phase.attempt, ..EventPlace::default() }
     }
 
     /// Returns the ids of subtasks and of their direct and indirect dependents.

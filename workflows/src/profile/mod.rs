@@ -21,5 +21,7 @@ pub use choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role
 pub use commit_template::CommitTemplate;
 pub(crate) use commit_template::{CommitSlots, of_lone_task};
 pub use read::Overrides;
-pub use settings::{AgentProfile, AgentSettings, Api, Endpoint, Phased, Profile, Tools, TurnLimits, WorktreeSettings};
+pub use settings::{
+    AgentProfile, AgentSettings, Api, Endpoint, PhasedSettings, Profile, Tools, TurnLimits, WorktreeSettings,
+};
 pub use table::{ProfileError, ProfileProblem};

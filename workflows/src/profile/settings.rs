@@ -79,7 +79,7 @@ pub struct Profile {
     /// The permissions of agents beyond reading and editing.
     pub tools: Tools,
     /// The settings of phased execution.
-    pub phased: Phased,
+    pub phased: PhasedSettings,
     /// The template of commit messages. Default: `feat({issue}): {title} (task {task})`.
     #[serde(default = "CommitTemplate::of_old_runs", skip_serializing_if = "CommitTemplate::is_of_old_runs")]
     pub commit_template: CommitTemplate,
@@ -227,7 +227,7 @@ impl Default for Profile {
             prices: BTreeMap::new(),
             api: Api::default(),
             tools: Tools::default(),
-            phased: Phased::default(),
+            phased: PhasedSettings::default(),
             commit_template: CommitTemplate::default(),
             origin: None,
         }
@@ -251,7 +251,7 @@ impl From<&TurnLimits> for Limits {
 /// The settings of phased execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Phased {
+pub struct PhasedSettings {
     /// Set to execute a plan with dependencies phase by phase: `enable_phased_execution`. Default: true.
     pub enabled: bool,
     /// The maximum number of parallel subtasks: `max_parallel`. Default: 4.
@@ -281,7 +281,7 @@ pub struct WorktreeSettings {
     pub furnishings: Furnishings,
 }
 
-impl Phased {
+impl PhasedSettings {
     /// The default maximum number of parallel subtasks.
     pub const MAX_PARALLEL: u32 = 4;
 
@@ -304,7 +304,7 @@ impl Phased {
     }
 }
 
-impl Default for Phased {
+impl Default for PhasedSettings {
     fn default() -> Self {
         Self {
             enabled: true,

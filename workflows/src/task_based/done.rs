@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use super::state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
 use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
 use super::view::take_notes;
-use crate::attempt::{AttemptOutcome, Checked, open_comments, work_notices};
+use crate::attempt::{AttemptOutcome, CheckedAttempt, open_comments, work_notices};
 use crate::phases::{PhaseChange, aborted};
 use crate::{Profile, Role};
 use superstep::drivers::{NewLimits, Usage};
 use superstep::graph::overwrite;
 use superstep::graph::reducers::Change;
 use superstep::nodes::{
-    AdoptedPlan, Approved, Architected, Base, Developed, Finalized, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
-    Verdict, Verified,
+    AdoptedPlan, ApprovalResult, ArchitectResult, Base, CommittedWork, DevelopResult, FinalizeResult, PlanFile,
+    PlanReviewed, PreparedRepository, ReviewResult, ReviewVerdict, VerifyResult,
 };
 use superstep::plan::{Decision, Plan};
 
@@ -30,7 +30,7 @@ pub(crate) fn spend(update: Update, role: Role, usage: Usage, raised: NewLimits)
     update.usage(usage).used(BTreeMap::from([(role, usage)])).raised(raised)
 }
 
-pub(crate) fn architect(state: &ExecutionState, written: Architected) -> Update {
+pub(crate) fn architect(state: &ExecutionState, written: ArchitectResult) -> Update {
     let update = update().architect_session(written.session);
     let update = spend(update, Role::Architect, written.usage, written.raised);
     if written.is_aborted {
@@ -76,8 +76,8 @@ pub(super) fn count(tasks: &[TaskLine]) -> u32 {
     u32::try_from(tasks.len()).unwrap_or(u32::MAX)
 }
 
-pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
-    let Approved { decision, adopted } = approved;
+pub(crate) fn approval(state: &ExecutionState, approved: ApprovalResult) -> Update {
+    let ApprovalResult { decision, adopted } = approved;
     let (mut update, mut markdown) = (update(), state.source.plan_markdown.clone());
     let mut known = None;
     if let Some(PlanFile { path, hash, .. }) = state.draft() {
@@ -139,8 +139,8 @@ fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
     whole.unwrap_or(profile.max_task_review_iterations)
 }
 
-pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
-    let Prepared { base, start, notices, before } = prepared;
+pub(crate) fn prepare(state: &ExecutionState, prepared: PreparedRepository) -> Update {
+    let PreparedRepository { base, start, notices, before } = prepared;
     let update = match (state.plan_in_repo(), &state.source.plan_markdown) {
         (Some(path), Some(plan)) => {
             update().plan_path(Some(state.request.working_dir.join(path))).plan_hash(Some(superstep::plan::hash(plan)))
@@ -181,10 +181,10 @@ pub(super) fn rebased(update: Update, base: Option<Base>) -> Update {
     if base.is_some() { update.task_base(base).last_reviewed_tree(None) } else { update }
 }
 
-pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
+pub(super) fn developer(state: &ExecutionState, worked: DevelopResult) -> Update {
     let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
     let (outcome, notices) = (AttemptOutcome::after_work(&worked), work_notices(&format!("task {}", line.id), &worked));
-    let Developed { session, usage, after, salvaged, model, raised, base, .. } = worked;
+    let DevelopResult { session, usage, after, salvaged, model, raised, base, .. } = worked;
     let update = rebased(update(), base);
     let update = if after.left_out == state.attempt.left_out { update } else { update.left_out(after.left_out) };
     spend(update, Role::Developer, usage, raised)
@@ -202,15 +202,20 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         .notices(state.new_notices(notices))
 }
 
-pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
+pub(super) fn verify(state: &ExecutionState, verified: VerifyResult) -> Update {
     let before = (state.attempt.task_tree.as_ref(), state.attempt.empty_attempts);
     let changes_nothing = super::jobs::changes_nothing(state).unwrap_or(false);
-    let checked =
-        Checked::of(&verified, state.attempt.task_base.as_ref(), before, &state.attempt.left_out, changes_nothing);
-    let Checked { tree, empty, failures, outcome } = checked;
+    let checked = CheckedAttempt::of(
+        &verified,
+        state.attempt.task_base.as_ref(),
+        before,
+        &state.attempt.left_out,
+        changes_nothing,
+    );
+    let CheckedAttempt { tree, empty, failures, outcome } = checked;
     let outcome = if state.judgement.standing.is_stuck() { state.judgement.standing.clone() } else { outcome };
     let iteration = state.run.task_review_iteration + u32::from(!failures.is_empty());
-    let Verified { checks, notices, base, .. } = verified;
+    let VerifyResult { checks, notices, base, .. } = verified;
     let update = rebased(update(), base)
         .task_tree(tree)
         .checks(checks)
@@ -238,8 +243,8 @@ fn halted(update: Update, line: TaskLine) -> Update {
         .agentic_status(AgenticStatus::Waiting)
 }
 
-pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
-    let Reviewed { verdict, usage, model, raised } = reviewed;
+pub(super) fn reviewer(state: &ExecutionState, reviewed: ReviewResult) -> Update {
+    let ReviewResult { verdict, usage, model, raised } = reviewed;
     let line = TaskLine { reviews: state.line().reviews + 1, ..state.line() }.costing(Role::Reviewer, usage);
     let (outcome, iteration) = (AttemptOutcome::after_review(&verdict), state.run.task_review_iteration + 1);
     let update = spend(update(), Role::Reviewer, usage, raised)
@@ -249,15 +254,17 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
         .models(state.models_with(Role::Reviewer, model));
     let passed = outcome == AttemptOutcome::Approved;
     let (last, open) = match verdict {
-        Verdict::Judged(review) => {
+        ReviewVerdict::Judged(review) => {
             let open = if passed { vec![] } else { open_comments(&state.attempt.open_comments, &review) };
             (
                 Some(LastReview { approved: passed, severity: review.highest_severity(), comments: review.comments }),
                 Some(open),
             )
         }
-        Verdict::Accepted => (None, Some(vec![])),
-        Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_) => (None, None),
+        ReviewVerdict::Accepted => (None, Some(vec![])),
+        ReviewVerdict::Aborted | ReviewVerdict::Skipped | ReviewVerdict::Tampered(_) | ReviewVerdict::Cut(_) => {
+            (None, None)
+        }
     };
     let update = last.into_iter().fold(update, |update, last| update.last_review(Some(last)));
     let update = open.into_iter().fold(update, Update::open_comments).standing(outcome.clone());
@@ -284,7 +291,7 @@ pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, kn
 }
 
 /// Returns the current task as closed.
-fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
+fn closed(state: &ExecutionState, moved: &CommittedWork) -> TaskLine {
     let line = state.line();
     match line.mark {
         Mark::Skipped => line,
@@ -292,7 +299,7 @@ fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
     }
 }
 
-pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
+pub(super) fn next_task(state: &ExecutionState, moved: CommittedWork) -> Update {
     if moved.is_aborted {
         return halted(update().standing(AttemptOutcome::Aborted), state.line());
     }
@@ -313,7 +320,7 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     waiting_or_running(update, reason)
 }
 
-pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+pub(super) fn finalize(state: &ExecutionState, finalized: FinalizeResult) -> Update {
     if finalized.moved.is_aborted {
         let line = TaskLine { mark: Mark::Halted, ..state.line() };
         return cancelled(update()).tasks(put(line));
@@ -331,8 +338,8 @@ pub(crate) fn cancelled(update: Update) -> Update {
 }
 
 /// Completes a run.
-pub(crate) fn completed(update: Update, finalized: Finalized) -> Update {
-    let Finalized { moved, review, usage, stays } = finalized;
+pub(crate) fn completed(update: Update, finalized: FinalizeResult) -> Update {
+    let FinalizeResult { moved, review, usage, stays } = finalized;
     let (review, mut notices) = match review {
         Some(Ok(review)) => (Some(review), vec![]),
         Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),

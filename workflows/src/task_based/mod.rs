@@ -32,10 +32,10 @@ mod view;
 
 pub use fork::fork;
 pub use graph::{Step, graph};
-pub use start::Start;
+pub use start::RunStart;
 pub use state::{
-    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, PhasesWork, Planning, Request, RunOutcome,
-    RunPosition, RunResult, SourcePlan, TaskAttempt, TaskJudgement,
+    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, PhasesWork, PlanRequest, Planning,
+    RunOutcome, RunPosition, RunResult, SourcePlan, TaskAttempt, TaskJudgement,
 };
 pub use summary::{DryPlan, summary};
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::concerns;
-use super::state::{ExecutionState, ExecutionStateUpdate, Request, RunResult, SourcePlan};
+use super::state::{ExecutionState, ExecutionStateUpdate, PlanRequest, RunResult, SourcePlan};
 use super::summary::DryPlan;
 use crate::start::{StartError, blocking, has_models, new_branch, of_another_run, origin, ready, with_scenarios};
 use crate::{Profile, Role, Tracker};
@@ -12,7 +12,7 @@ use superstep::workspace::{Workspace, WorkspaceError, branch_name};
 
 /// The input of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Start {
+pub struct RunStart {
     /// The plan's file; `None`: an architect writes the plan.
     pub plan: Option<PathBuf>,
     /// The issue's file.
@@ -29,7 +29,7 @@ pub struct Start {
     pub in_phases: bool,
 }
 
-impl Start {
+impl RunStart {
     /// The blocking form of [`input`](Self::input), for callers outside of async functions such as a command line.
     /// Works inside a runtime too.
     ///
@@ -76,7 +76,7 @@ impl Start {
             let plan_markdown = plan.map(|plan| plan.markdown().to_owned());
             let profile_id = profile.name.clone();
             let state = ExecutionState {
-                request: Request { working_dir: root, profile_id, profile, issue, ..Request::default() },
+                request: PlanRequest { working_dir: root, profile_id, profile, issue, ..PlanRequest::default() },
                 source: SourcePlan { plan_path, plan_hash, plan_markdown, ..SourcePlan::default() },
                 result: RunResult { notices, ..RunResult::default() },
                 ..ExecutionState::default()

@@ -18,7 +18,7 @@ use superstep::workspace::{Head, TreeId};
 
 /// Request of a run.
 #[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Request {
+pub struct PlanRequest {
     /// The name of the profile.
     pub profile_id: String,
     /// The profile. Holds no keys.
@@ -182,7 +182,7 @@ pub struct ExecutionState {
     /// The request.
     #[channel(group)]
     #[serde(flatten)]
-    pub request: Request,
+    pub request: PlanRequest,
     /// The plan and its file.
     #[channel(group)]
     #[serde(flatten)]

@@ -9,11 +9,11 @@ use superstep_base::Fnv;
 
 use super::config::ApiConfig;
 use super::http::Http;
-use super::message::{Message, Role, Tool, ToolCall};
+use super::message::{Message, MessageRole, Tool, ToolCall};
 use super::piece::{Piece, PieceFilter};
 use super::reply::{Reply, usage_of};
 use super::wire::{self, Function, WireCall};
-use crate::drivers::{DriverError, ErrorClass, Limits, Price, Usage};
+use crate::drivers::{DriverError, DriverErrorClass, Limits, Price, Usage};
 
 /// Client of a model server, for completions without sessions: the conversation is the caller's, such as the state of a
 /// graph. A clone shares its connections.
@@ -131,7 +131,7 @@ impl Client {
         Fut: Future<Output = ()>,
     {
         if request.model.trim().is_empty() {
-            return Err(DriverError::new(ErrorClass::Fatal, "no model is named").help("name one in the request"));
+            return Err(DriverError::new(DriverErrorClass::Fatal, "no model is named").help("name one in the request"));
         }
         let (body, began) = (request.body(), Instant::now());
         // The size of the request serves as an estimate of its tokens if the server reports none.
@@ -172,10 +172,10 @@ fn call_prefix(body: &[u8]) -> String {
 /// Returns a message as it is sent.
 fn message_to_wire(message: &Message) -> Value {
     match message.role {
-        Role::System => wire::system(&message.content),
-        Role::User => wire::user(&message.content),
-        Role::Tool => wire::tool_result(&message.tool_call_id, &message.content),
-        Role::Assistant => {
+        MessageRole::System => wire::system(&message.content),
+        MessageRole::User => wire::user(&message.content),
+        MessageRole::Tool => wire::tool_result(&message.tool_call_id, &message.content),
+        MessageRole::Assistant => {
             let calls = message.tool_calls.iter().map(call_to_wire).collect();
             serde_json::to_value(wire::Assistant::new(message.content.clone(), calls)).unwrap_or_default()
         }

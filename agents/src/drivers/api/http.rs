@@ -11,7 +11,7 @@ use super::refusal::Server;
 use super::reply::{self, Reply, ReplyPiece};
 use super::sse::EventReader;
 use super::wire::Chunk;
-use crate::drivers::{DriverError, ErrorClass};
+use crate::drivers::{DriverError, DriverErrorClass};
 
 /// Maximum size of a response in bytes, including framing.
 const MAX_RESPONSE: usize = 64 * 1024 * 1024;
@@ -59,7 +59,7 @@ impl Http {
     async fn with_idle_limit<T>(&self, idle: Duration, work: impl Future<Output = T>) -> Result<T, DriverError> {
         tokio::time::timeout(idle, work).await.map_err(|_| {
             let message = format!("{} was silent for {idle:?}", self.server.address);
-            DriverError::new(ErrorClass::Transient, message)
+            DriverError::new(DriverErrorClass::Transient, message)
         })
     }
 
@@ -253,7 +253,7 @@ impl<'a> ResponseReader<'a> {
 
     fn too_large(&self) -> DriverError {
         let message = format!("{} answered more than any answer may be", self.http.server.address);
-        DriverError::new(ErrorClass::Content, message)
+        DriverError::new(DriverErrorClass::Content, message)
     }
 }
 
@@ -282,11 +282,11 @@ fn address(url: &Url) -> String {
 
 fn header(key: &ApiKey, variable: &str) -> Result<HeaderValue, DriverError> {
     key.header().ok_or_else(|| {
-        DriverError::new(ErrorClass::Auth, format!("the key in {variable} has letters that no key has"))
+        DriverError::new(DriverErrorClass::Auth, format!("the key in {variable} has letters that no key has"))
             .help("look for line ends and quotes in it")
     })
 }
 
 fn fatal(message: String) -> DriverError {
-    DriverError::new(ErrorClass::Fatal, message)
+    DriverError::new(DriverErrorClass::Fatal, message)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     /// Instructions to the model.
     System,
     /// The user.
@@ -25,7 +25,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Author.
-    pub role: Role,
+    pub role: MessageRole,
     /// Text; empty if the model only calls tools.
     #[serde(default)]
     pub content: String,
@@ -41,29 +41,29 @@ pub struct Message {
 }
 
 impl Message {
-    fn new(role: Role, content: impl Into<String>) -> Self {
+    fn new(role: MessageRole, content: impl Into<String>) -> Self {
         let (tool_call_id, id) = (String::new(), String::new());
         Self { role, content: content.into(), tool_calls: vec![], tool_call_id, id }
     }
 
     /// Returns instructions to the model.
     pub fn system(content: impl Into<String>) -> Self {
-        Self::new(Role::System, content)
+        Self::new(MessageRole::System, content)
     }
 
     /// Returns a message of the user.
     pub fn user(content: impl Into<String>) -> Self {
-        Self::new(Role::User, content)
+        Self::new(MessageRole::User, content)
     }
 
     /// Returns a message of the model.
     pub fn assistant(content: impl Into<String>) -> Self {
-        Self::new(Role::Assistant, content)
+        Self::new(MessageRole::Assistant, content)
     }
 
     /// Returns the result of a tool call.
     pub fn result(call: &ToolCall, content: impl Into<String>) -> Self {
-        Self { tool_call_id: call.id.clone(), ..Self::new(Role::Tool, content) }
+        Self { tool_call_id: call.id.clone(), ..Self::new(MessageRole::Tool, content) }
     }
 }
 

@@ -35,7 +35,7 @@ pub use client::post;
 pub use completion::{Client, Completion, CompletionRequest};
 pub use config::{ApiConfig, ApiKey};
 pub use driver::ApiDriver;
-pub use message::{Message, Role, Tool, ToolCall};
+pub use message::{Message, MessageRole, Tool, ToolCall};
 pub use piece::Piece;
 
 pub use super::event::Price;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::config::KeyFilter;
 use crate::drivers::error::tells_refusal;
-use crate::drivers::{DriverError, ErrorClass};
+use crate::drivers::{DriverError, DriverErrorClass};
 
 /// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 1000;
@@ -29,10 +29,10 @@ impl Server {
     pub(super) fn status_error(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> DriverError {
         let class = class_of(status.as_u16());
         let message = format!("{} answered {status}{}", self.address, self.description(body));
-        let error = DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) };
+        let error = DriverError { refusal: class == DriverErrorClass::Content, ..DriverError::new(class, message) };
         let error = match class {
-            ErrorClass::Auth => error.help(self.about_key()),
-            ErrorClass::Fatal if status == StatusCode::NOT_FOUND => {
+            DriverErrorClass::Auth => error.help(self.about_key()),
+            DriverErrorClass::Fatal if status == StatusCode::NOT_FOUND => {
                 error.help("check the base URL (`/chat/completions` is appended to it) and the model's name")
             }
             _ => error,
@@ -52,42 +52,45 @@ impl Server {
         let is_request = error.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("invalid_request"));
         let class = match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
             Some(code) => class_of(code),
-            None if is_request => ErrorClass::Content,
-            None => ErrorClass::Transient,
+            None if is_request => DriverErrorClass::Content,
+            None => DriverErrorClass::Transient,
         };
         let body = serde_json::json!({ "error": error }).to_string();
         let message = format!("{} sent an error in its response{}", self.address, self.description(&body));
-        DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) }
+        DriverError { refusal: class == DriverErrorClass::Content, ..DriverError::new(class, message) }
     }
 
     /// Returns the error of a failed connection.
     pub(super) fn connection_error(&self, why: &str) -> DriverError {
         let message = format!("{} cannot be reached: {why}", self.address);
-        DriverError::new(ErrorClass::Transient, one_line(&self.key_filter.text(&message)))
+        DriverError::new(DriverErrorClass::Transient, one_line(&self.key_filter.text(&message)))
     }
 
     /// Returns the error of a response that the server's content filter ended.
     pub(super) fn content_filter_error(&self) -> DriverError {
         let message = format!("{} stopped the answer with its content filter", self.address);
-        DriverError { refusal: true, ..DriverError::new(ErrorClass::Content, message) }
+        DriverError { refusal: true, ..DriverError::new(DriverErrorClass::Content, message) }
     }
 
     /// Returns the error of an interrupted response.
     pub(super) fn interrupted_error(&self) -> DriverError {
-        DriverError::new(ErrorClass::Transient, format!("{} closed the connection early", self.address))
+        DriverError::new(DriverErrorClass::Transient, format!("{} closed the connection early", self.address))
     }
 
     /// Returns the error of a response that is not in the protocol.
     pub(super) fn protocol_error(&self, why: &str, body: &str) -> DriverError {
-        DriverError::new(ErrorClass::Content, format!("{} answered {why}{}", self.address, self.description(body)))
-            .help("is it a server of OpenAI's chat completions?")
+        DriverError::new(
+            DriverErrorClass::Content,
+            format!("{} answered {why}{}", self.address, self.description(body)),
+        )
+        .help("is it a server of OpenAI's chat completions?")
     }
 
     /// Returns the error of a redirect to another server.
     pub(super) fn redirect_error(&self, status: StatusCode, to: &str) -> DriverError {
         let message =
             format!("{} answered {status} and redirects to `{}`", self.address, one_line(&self.key_filter.text(to)));
-        DriverError::new(ErrorClass::Fatal, message)
+        DriverError::new(DriverErrorClass::Fatal, message)
             .help("keys are not sent elsewhere; if that is right, set it as base URL")
     }
 
@@ -115,13 +118,13 @@ impl Server {
     }
 }
 
-fn class_of(status: u16) -> ErrorClass {
+fn class_of(status: u16) -> DriverErrorClass {
     match status {
-        429 => ErrorClass::RateLimited,
-        401 | 403 => ErrorClass::Auth,
-        408 | 425 | 500..=599 => ErrorClass::Transient,
-        400 | 413 | 422 => ErrorClass::Content,
-        _ => ErrorClass::Fatal,
+        429 => DriverErrorClass::RateLimited,
+        401 | 403 => DriverErrorClass::Auth,
+        408 | 425 | 500..=599 => DriverErrorClass::Transient,
+        400 | 413 | 422 => DriverErrorClass::Content,
+        _ => DriverErrorClass::Fatal,
     }
 }
 

@@ -18,8 +18,8 @@ use crate::drivers::error::tells_refusal;
 use crate::drivers::session::{Messages, OpenTurn, TurnRequest};
 use crate::drivers::tools::{ToolAnswer, ToolLimits, Toolbox};
 use crate::drivers::{
-    Access, AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Price, Sender, Session, SessionStore, Status,
-    Usage,
+    Access, AgentEvent, AgentRequest, DriverError, DriverErrorClass, Finished, Price, Sender, Session, SessionStore,
+    TurnStatus, Usage,
 };
 
 /// Maximum size of a tool result in an event, in bytes.
@@ -42,9 +42,9 @@ pub(super) async fn run_turn(
         let work = Turn::run(parts, request, sender, &mut transcript);
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled")),
+            () = cancel.cancelled() => Err(DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled")),
             ended = tokio::time::timeout(wall, work) => ended.unwrap_or_else(|_| {
-                Err(DriverError::new(ErrorClass::Budget, format!("the turn took longer than {wall:?}")))
+                Err(DriverError::new(DriverErrorClass::Budget, format!("the turn took longer than {wall:?}")))
             }),
         }
     };
@@ -76,7 +76,7 @@ impl<'a> Turn<'a> {
         transcript: &'a mut String,
     ) -> Result<Finished, DriverError> {
         let model = request.model.clone().filter(|model| !model.is_empty()).ok_or_else(|| {
-            DriverError::new(ErrorClass::Fatal, "no model is named").help("set `model` in the profile")
+            DriverError::new(DriverErrorClass::Fatal, "no model is named").help("set `model` in the profile")
         })?;
         let (directory, access, limits) = (request.directory.clone(), request.access.clone(), parts.tools);
         let tools = run_blocking(move || open_tools(&directory, access)).await?.limits(limits);
@@ -175,7 +175,7 @@ impl<'a> Turn<'a> {
     async fn run_calls(&mut self, last: LastMessage, is_resumed: bool) -> Result<Option<Finished>, DriverError> {
         let LastMessage { message, answered } = last;
         if message.tool_calls.is_empty() {
-            return Ok(Some(self.turn_result(Status::Done, message.content.unwrap_or_default(), None)));
+            return Ok(Some(self.turn_result(TurnStatus::Done, message.content.unwrap_or_default(), None)));
         }
         let submitting = message.tool_calls.iter().position(|call| self.submission(call).is_some());
         for (nth, call) in message.tool_calls.iter().enumerate().skip(answered) {
@@ -185,7 +185,7 @@ impl<'a> Turn<'a> {
         let submitted = submitting.and_then(|nth| self.submission(&message.tool_calls[nth]));
         let is_over =
             submitted.is_some() || self.unreadable_calls(&message) > 0 && self.unreadable_in_turn() >= SUBMISSIONS;
-        Ok(is_over.then(|| self.turn_result(Status::Done, message.content.unwrap_or_default(), submitted)))
+        Ok(is_over.then(|| self.turn_result(TurnStatus::Done, message.content.unwrap_or_default(), submitted)))
     }
 
     /// Counts the calls of the submit tool in a message whose arguments cannot be parsed.
@@ -240,20 +240,20 @@ impl<'a> Turn<'a> {
         Ok(finished)
     }
 
-    fn turn_result(&self, status: Status, text: String, submitted: Option<Value>) -> Finished {
+    fn turn_result(&self, status: TurnStatus, text: String, submitted: Option<Value>) -> Finished {
         Finished { status, text, submitted, session: Some(self.open.at.clone()), usage: self.open.usage }
     }
 
     /// Returns the limit that forbids another request.
-    fn limit(&self) -> Option<Status> {
+    fn limit(&self) -> Option<TurnStatus> {
         let (limits, used) = (self.request.limits, self.open.usage);
         if used.requests >= u64::from(limits.requests) {
-            return Some(Status::TurnLimit);
+            return Some(TurnStatus::TurnLimit);
         }
         if limits.tokens.is_some_and(|most| used.tokens() >= most) {
-            return Some(Status::TokenLimit);
+            return Some(TurnStatus::TokenLimit);
         }
-        limits.cost.is_some_and(|most| used.cost >= most).then_some(Status::CostLimit)
+        limits.cost.is_some_and(|most| used.cost >= most).then_some(TurnStatus::CostLimit)
     }
 
     async fn notice(&self, text: &str) {
@@ -277,7 +277,10 @@ async fn send_request(
 
 fn open_tools(directory: &std::path::Path, access: Access) -> Result<Toolbox, DriverError> {
     Toolbox::open(directory, access).map_err(|error| {
-        DriverError::new(ErrorClass::Fatal, format!("the folder {} cannot be opened: {error}", directory.display()))
+        DriverError::new(
+            DriverErrorClass::Fatal,
+            format!("the folder {} cannot be opened: {error}", directory.display()),
+        )
     })
 }
 
@@ -315,7 +318,7 @@ fn last_of(messages: &Messages) -> Result<Option<LastMessage>, DriverError> {
         return Ok(None);
     }
     let message = serde_json::from_str(first.get()).map_err(|error| {
-        DriverError::new(ErrorClass::SessionLost, format!("a message of the session cannot be read: {error}"))
+        DriverError::new(DriverErrorClass::SessionLost, format!("a message of the session cannot be read: {error}"))
     })?;
     Ok(Some(LastMessage { message, answered: results.len() }))
 }
@@ -333,7 +336,7 @@ fn submit_answer(submits: bool, arguments: &str) -> ToolAnswer {
 }
 
 fn to_raw(message: &impl serde::Serialize) -> Result<Box<RawValue>, DriverError> {
-    to_raw_value(message).map_err(|error| DriverError::new(ErrorClass::Fatal, format!("a message: {error}")))
+    to_raw_value(message).map_err(|error| DriverError::new(DriverErrorClass::Fatal, format!("a message: {error}")))
 }
 
 /// Parts of the driver that all its turns share.
@@ -350,5 +353,5 @@ pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
 ) -> Result<T, DriverError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(DriverError::new(ErrorClass::Fatal, format!("a session's file: {error}"))))
+    done.unwrap_or_else(|error| Err(DriverError::new(DriverErrorClass::Fatal, format!("a session's file: {error}"))))
 }

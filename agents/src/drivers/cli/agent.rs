@@ -16,10 +16,10 @@ use super::input;
 use super::turn::{Turn, cut};
 use crate::drivers::session::TurnRequest;
 use crate::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
-    SessionStore, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished, Sender,
+    SessionRef, SessionStore, events,
 };
-use crate::process::{Environment, OutputItem, Program, Redactor, Running, Stopped, Watch};
+use crate::process::{Environment, OutputItem, Program, Redactor, Running, StopReason, Watch};
 
 /// Maximum number of bytes kept of an agent's standard error.
 const STDERR: usize = 32 * 1024;
@@ -173,7 +173,7 @@ impl CliAgent {
         request: &AgentRequest,
         sender: &Sender,
         redactor: &Redactor,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), StopReason> {
         let (end, idle) = (Instant::now() + request.limits.wall, request.limits.idle);
         let watch = Watch { cancel: request.cancel.clone(), end, idle };
         while !turn.is_over() {
@@ -201,7 +201,8 @@ impl CliAgent {
 
     /// Writes the result's schema to a file, if the program reads it from one.
     fn schema_file(&self, request: &AgentRequest) -> Result<Option<Scratch>, DriverError> {
-        let failed = |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
+        let failed =
+            |error| DriverError::new(DriverErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
         let schema = request.submit.as_ref().and_then(|submit| self.kind.dialect.schema_file(&submit.schema));
         schema.map(|schema| Scratch::with(&schema.to_string())).transpose().map_err(failed)
     }
@@ -216,7 +217,7 @@ impl CliAgent {
     }
 
     fn start_error(&self, request: &AgentRequest, error: &io::Error) -> DriverError {
-        let fatal = |message| DriverError::new(ErrorClass::Fatal, message);
+        let fatal = |message| DriverError::new(DriverErrorClass::Fatal, message);
         if !request.directory.is_dir() {
             return fatal(format!("there is no folder {}", request.directory.display()));
         }

@@ -10,7 +10,7 @@ use super::dialect::{AgentProgram, Dialect};
 use super::failure;
 use super::input::{each_listed, each_named};
 use super::turn::{ANSWER, CliTurnEnd, Turn, cut};
-use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Status, Usage};
+use crate::drivers::{AgentEvent, AgentRequest, DriverError, DriverErrorClass, Session, TurnStatus, Usage};
 
 /// The program `claude`.
 pub(in crate::drivers) static CLAUDE: AgentProgram = AgentProgram {
@@ -180,8 +180,8 @@ fn millionths(dollars: &Value) -> u64 {
 fn end(turn: &Turn, message: &Value) -> CliTurnEnd {
     let kind = message["subtype"].as_str().unwrap_or_default();
     match kind {
-        "error_max_turns" => CliTurnEnd::Limit(Status::TurnLimit),
-        "error_max_budget_usd" => CliTurnEnd::Limit(Status::CostLimit),
+        "error_max_turns" => CliTurnEnd::Limit(TurnStatus::TurnLimit),
+        "error_max_budget_usd" => CliTurnEnd::Limit(TurnStatus::CostLimit),
         _ if message["is_error"] == true || kind.starts_with("error") => {
             CliTurnEnd::Failed(turn_error(turn, message, kind))
         }
@@ -201,14 +201,14 @@ fn turn_error(turn: &Turn, message: &Value, kind: &str) -> DriverError {
     let status = message["api_error_status"].as_u64();
     let is_request = matches!(status, Some(400 | 413 | 422));
     if error.refusal || (is_request && turn.has_answers()) {
-        return DriverError { class: ErrorClass::Content, refusal: true, ..error };
+        return DriverError { class: DriverErrorClass::Content, refusal: true, ..error };
     }
     let class = match (status, turn.reported_error.as_str()) {
-        (Some(429), _) | (None, "rate_limit") => ErrorClass::RateLimited,
-        (Some(401 | 403), _) | (None, "authentication_failed" | "billing_error") => ErrorClass::Auth,
-        (Some(400 | 404 | 413 | 422), _) | (None, "invalid_request") => ErrorClass::Fatal,
-        (Some(_), _) => ErrorClass::Transient,
-        (None, _) if kind == "error_max_structured_output_retries" => ErrorClass::Content,
+        (Some(429), _) | (None, "rate_limit") => DriverErrorClass::RateLimited,
+        (Some(401 | 403), _) | (None, "authentication_failed" | "billing_error") => DriverErrorClass::Auth,
+        (Some(400 | 404 | 413 | 422), _) | (None, "invalid_request") => DriverErrorClass::Fatal,
+        (Some(_), _) => DriverErrorClass::Transient,
+        (None, _) if kind == "error_max_structured_output_retries" => DriverErrorClass::Content,
         (None, _) => error.class,
     };
     failure::of_class(error, class)

@@ -11,7 +11,7 @@ use super::dialect::{AgentProgram, Dialect};
 use super::failure;
 use super::input::{each_listed, each_named};
 use super::turn::{ANSWER, CliTurnEnd, Turn, cut};
-use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Usage};
+use crate::drivers::{AgentEvent, AgentRequest, DriverError, DriverErrorClass, Session, Usage};
 
 /// The program `codex`.
 pub(in crate::drivers) static CODEX: AgentProgram = AgentProgram {
@@ -86,7 +86,7 @@ impl Dialect for Codex {
 fn turn_error(turn: &Turn, text: &str) -> DriverError {
     let error = failure::read(text);
     match turn.has_answers() && text.to_lowercase().contains("400 bad request") {
-        true => DriverError { class: ErrorClass::Content, refusal: true, ..error },
+        true => DriverError { class: DriverErrorClass::Content, refusal: true, ..error },
         false => error,
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::drivers::error::tells_refusal;
-use crate::drivers::{DriverError, ErrorClass};
+use crate::drivers::{DriverError, DriverErrorClass};
 
 /// Phrases and the class they indicate; the first match counts.
-const WORDS: [(ErrorClass, &[&str]); 6] = [
+const WORDS: [(DriverErrorClass, &[&str]); 6] = [
     (
-        ErrorClass::SessionLost,
+        DriverErrorClass::SessionLost,
         &[
             "no conversation found",
             "no rollout found",
@@ -20,7 +20,7 @@ const WORDS: [(ErrorClass, &[&str]); 6] = [
     ),
     // Settings that no wait mends.
     (
-        ErrorClass::Fatal,
+        DriverErrorClass::Fatal,
         &[
             "environment variable",
             "env var",
@@ -40,7 +40,7 @@ const WORDS: [(ErrorClass, &[&str]); 6] = [
         ],
     ),
     (
-        ErrorClass::Auth,
+        DriverErrorClass::Auth,
         &[
             "not logged in",
             "not authenticated",
@@ -78,11 +78,11 @@ const WORDS: [(ErrorClass, &[&str]); 6] = [
         ],
     ),
     (
-        ErrorClass::RateLimited,
+        DriverErrorClass::RateLimited,
         &["rate limit", "rate_limit", "usage limit", "too many requests", "429", "hit your limit"],
     ),
     (
-        ErrorClass::Fatal,
+        DriverErrorClass::Fatal,
         &[
             "invalid_request",
             "invalid_json_schema",
@@ -95,7 +95,7 @@ const WORDS: [(ErrorClass, &[&str]); 6] = [
             "404 not found",
         ],
     ),
-    (ErrorClass::Content, &["structured_output", "structured output"]),
+    (DriverErrorClass::Content, &["structured_output", "structured output"]),
 ];
 
 /// Classifies an error text; unknown ones are transient.
@@ -105,20 +105,20 @@ pub(super) fn read(words: &str) -> DriverError {
     let lower = lines.collect::<Vec<_>>().join("\n").to_lowercase();
     let is_said = |said: &str| lower.contains(said);
     let found = WORDS.iter().find(|(_, said)| said.iter().any(|word| is_said(word)));
-    let class = found.map_or(ErrorClass::Transient, |(class, _)| *class);
-    let refusal = tells_refusal(words) && class != ErrorClass::RateLimited;
-    let class = if refusal { ErrorClass::Content } else { class };
+    let class = found.map_or(DriverErrorClass::Transient, |(class, _)| *class);
+    let refusal = tells_refusal(words) && class != DriverErrorClass::RateLimited;
+    let class = if refusal { DriverErrorClass::Content } else { class };
     let error = DriverError { refusal, ..DriverError::new(class, words) };
     match class {
-        ErrorClass::RateLimited => wait(&lower).into_iter().fold(error, DriverError::retry_after),
+        DriverErrorClass::RateLimited => wait(&lower).into_iter().fold(error, DriverError::retry_after),
         _ => of_class(error, class),
     }
 }
 
 /// Gives a failure this class, with what a person can set if it cannot work as it is configured.
-pub(super) fn of_class(error: DriverError, class: ErrorClass) -> DriverError {
+pub(super) fn of_class(error: DriverError, class: DriverErrorClass) -> DriverError {
     let help = match class {
-        ErrorClass::Auth | ErrorClass::Fatal if error.help.is_empty() => help(class, &error.message),
+        DriverErrorClass::Auth | DriverErrorClass::Fatal if error.help.is_empty() => help(class, &error.message),
         _ => None,
     };
     let error = DriverError { class, ..error };
@@ -126,12 +126,12 @@ pub(super) fn of_class(error: DriverError, class: ErrorClass) -> DriverError {
 }
 
 /// Returns what to set for an agent that cannot work as it is configured.
-fn help(class: ErrorClass, words: &str) -> Option<String> {
+fn help(class: DriverErrorClass, words: &str) -> Option<String> {
     match (variable(words), class) {
         (Some(name), _) => Some(format!(
             "set `{name}` where superstep runs, and let the agent see it with `pass = [\"{name}\"]` in the profile"
         )),
-        (None, ErrorClass::Auth) => Some(
+        (None, DriverErrorClass::Auth) => Some(
             "log in with the agent's own program, or set its key in the environment; `pass = [\"NAME\"]` in the profile lets it \
              see a variable"
                 .to_owned(),

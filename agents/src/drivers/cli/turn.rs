@@ -9,10 +9,10 @@ use superstep_base::text::{end, start};
 
 use super::failure;
 use crate::drivers::{
-    AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Limits, Session, SessionRef, Status, Usage,
+    AgentEvent, AgentRequest, DriverError, DriverErrorClass, Finished, Limits, Session, SessionRef, TurnStatus, Usage,
     fenced_json,
 };
-use crate::process::{Exit, Stopped};
+use crate::process::{ProgramExit, StopReason};
 
 /// Maximum number of bytes of the transcript in an error.
 const TRANSCRIPT: usize = 64 * 1024;
@@ -44,7 +44,7 @@ pub(super) struct Turn {
 /// End of the turn, as reported by the program.
 pub(super) enum CliTurnEnd {
     Done,
-    Limit(Status),
+    Limit(TurnStatus),
     Failed(DriverError),
 }
 
@@ -105,9 +105,9 @@ impl Turn {
     pub(super) fn record_usage(&mut self, usage: Usage) -> AgentEvent {
         self.usage = usage;
         if self.end.is_none() && self.limits.tokens.is_some_and(|most| usage.tokens() > most) {
-            self.end = Some(CliTurnEnd::Limit(Status::TokenLimit));
+            self.end = Some(CliTurnEnd::Limit(TurnStatus::TokenLimit));
         } else if self.end.is_none() && self.limits.cost.is_some_and(|most| usage.cost > most) {
-            self.end = Some(CliTurnEnd::Limit(Status::CostLimit));
+            self.end = Some(CliTurnEnd::Limit(TurnStatus::CostLimit));
         }
         AgentEvent::Usage(usage)
     }
@@ -119,44 +119,44 @@ impl Turn {
     /// Returns the result of the turn, if it has one.
     pub(super) fn result(&mut self) -> Option<Finished> {
         match self.end {
-            Some(CliTurnEnd::Done) => Some(self.take_result(Status::Done)),
+            Some(CliTurnEnd::Done) => Some(self.take_result(TurnStatus::Done)),
             Some(CliTurnEnd::Limit(status)) => Some(self.take_result(status)),
             Some(CliTurnEnd::Failed(_)) | None => None,
         }
     }
 
     /// Returns the error of a turn without a result, once its program has ended.
-    pub(super) fn into_error(mut self, exit: io::Result<Exit>) -> DriverError {
+    pub(super) fn into_error(mut self, exit: io::Result<ProgramExit>) -> DriverError {
         match (self.end.take(), exit) {
             (Some(CliTurnEnd::Failed(error)), _) => self.fail(error),
             (Some(CliTurnEnd::Done | CliTurnEnd::Limit(_)) | None, Ok(exit)) => self.exit_error(&exit),
             (Some(CliTurnEnd::Done | CliTurnEnd::Limit(_)) | None, Err(error)) => {
-                self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.program)))
+                self.fail(DriverError::new(DriverErrorClass::Transient, format!("{}: {error}", self.program)))
             }
         }
     }
 
     /// Returns the error of a turn that this process stopped.
-    pub(super) fn stop_error(&self, stopped: &Stopped) -> DriverError {
+    pub(super) fn stop_error(&self, stopped: &StopReason) -> DriverError {
         let class = match stopped {
-            Stopped::Cancelled => ErrorClass::Cancelled,
-            Stopped::Wall | Stopped::Idle(_) => ErrorClass::Budget,
-            Stopped::Io(_) => ErrorClass::Transient,
+            StopReason::Cancelled => DriverErrorClass::Cancelled,
+            StopReason::Wall | StopReason::Idle(_) => DriverErrorClass::Budget,
+            StopReason::Io(_) => DriverErrorClass::Transient,
         };
         self.fail(DriverError::new(class, format!("{}: {stopped}", self.program)))
     }
 
-    fn take_result(&mut self, status: Status) -> Finished {
+    fn take_result(&mut self, status: TurnStatus) -> Finished {
         let id = self.session.take().or(self.resumed.take());
         let mark = self.mark.take().unwrap_or_default();
         let session = id.map(|id| SessionRef { id, turn: mark });
-        let in_text = || if self.submits && status == Status::Done { fenced_json(&self.text) } else { None };
+        let in_text = || if self.submits && status == TurnStatus::Done { fenced_json(&self.text) } else { None };
         let submitted = self.submitted.take().or_else(in_text);
         Finished { status, text: std::mem::take(&mut self.text), submitted, session, usage: self.usage }
     }
 
     /// Returns the error of a turn whose program ended without a result.
-    fn exit_error(&self, exit: &Exit) -> DriverError {
+    fn exit_error(&self, exit: &ProgramExit) -> DriverError {
         let how = match exit.code {
             Some(code) => format!("ended with code {code} and without a result"),
             None => "was ended by a signal, without a result".to_owned(),
@@ -164,7 +164,7 @@ impl Turn {
         let gist = failure::error_line(&exit.stderr);
         let why = [self.reported_error.as_str(), gist].into_iter().find(|why| !why.is_empty()).unwrap_or_default();
         let mut error = failure::read(&exit.stderr);
-        if error.class == ErrorClass::Transient {
+        if error.class == DriverErrorClass::Transient {
             error = failure::read(why);
         }
         error.message = match why {
@@ -175,8 +175,8 @@ impl Turn {
     }
 
     fn fail(&self, error: DriverError) -> DriverError {
-        let is_lost = error.class == ErrorClass::SessionLost;
-        let class = if is_lost && self.resumed.is_none() { ErrorClass::Transient } else { error.class };
+        let is_lost = error.class == DriverErrorClass::SessionLost;
+        let class = if is_lost && self.resumed.is_none() { DriverErrorClass::Transient } else { error.class };
         let message = match error.message.starts_with(self.program) {
             true => error.message,
             false => format!("{} {}", self.program, error.message),

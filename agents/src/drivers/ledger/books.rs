@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::account::{Account, LimitsAnswer, NewLimits, RemainingBudget, RunLimits, TurnName, millis};
-use crate::drivers::{DriverError, ErrorClass, Usage};
+use crate::drivers::{DriverError, DriverErrorClass, Usage};
 
 #[derive(Debug, Default)]
 pub(in crate::drivers) struct Books {
@@ -159,7 +159,7 @@ impl Books {
             "the budget of {} is used up: {tokens} tokens and {cost} spent{worked}{reserved}",
             shown.join(" and ")
         );
-        DriverError::new(ErrorClass::Budget, message).help("raise the budget, then resume")
+        DriverError::new(DriverErrorClass::Budget, message).help("raise the budget, then resume")
     }
 
     pub(super) fn add_reservation(&mut self, reservation: Reservation) -> u64 {
@@ -327,11 +327,11 @@ fn open_file(path: &Path) -> io::Result<(File, String)> {
 
 fn file_error(path: &Path, why: &str) -> DriverError {
     let message = format!("the ledger {} cannot be used: {why}", path.display());
-    DriverError::new(ErrorClass::Fatal, message).help("make it readable and writable for you, then retry")
+    DriverError::new(DriverErrorClass::Fatal, message).help("make it readable and writable for you, then retry")
 }
 
 fn damaged_line(path: &Path, at: usize, why: &str) -> DriverError {
     let message = format!("the ledger {}, line {}, cannot be read: {why}", path.display(), at + 1);
-    DriverError::new(ErrorClass::Fatal, message)
+    DriverError::new(DriverErrorClass::Fatal, message)
         .help("delete the line, or the file: usage recorded in the run's state still counts")
 }

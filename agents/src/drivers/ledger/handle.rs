@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::account::{Account, LimitsAnswer, RemainingBudget, RunLimits};
 use super::books::{Books, LedgerFile, Reservation};
-use crate::drivers::{DriverError, Finished, Limits, Status, Usage};
+use crate::drivers::{DriverError, Finished, Limits, TurnStatus, Usage};
 
 /// Ledgers of this process that have a file: opening the same file again shares the account.
 static OPEN: Mutex<BTreeMap<PathBuf, Weak<Mutex<Books>>>> = Mutex::new(BTreeMap::new());
@@ -157,7 +157,7 @@ impl ReservationGuard {
     /// Fails if the turn ended at a limit of the budget.
     pub(in crate::drivers) fn end(&self, finished: Finished) -> Result<Finished, DriverError> {
         match (finished.status, self.lowered) {
-            (Status::TokenLimit, (true, _)) | (Status::CostLimit, (_, true)) => {
+            (TurnStatus::TokenLimit, (true, _)) | (TurnStatus::CostLimit, (_, true)) => {
                 Err(self.ledger.books().used_up().transcript(finished.text))
             }
             _ => Ok(finished),

@@ -11,7 +11,7 @@ use superstep_base::composed::comparable;
 use superstep_base::moved::stored_path;
 
 use super::scenario::{Conditions, Scenario, SessionKind, Turn};
-use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session, jsonl};
+use crate::drivers::{AgentRequest, DriverError, DriverErrorClass, Finished, Session, jsonl};
 
 /// Turn selected for a request.
 pub(super) struct ChosenTurn<'a> {
@@ -110,7 +110,7 @@ fn no_match_error(scenario: &Scenario, entries: &[Entry], request: &AgentRequest
         true => format!("add a turn with `role: {}`", request.role),
         false => near.join("; "),
     };
-    DriverError::new(ErrorClass::Fatal, format!("no turn of {} fits: {asked}", scenario.file_name())).help(help)
+    DriverError::new(DriverErrorClass::Fatal, format!("no turn of {} fits: {asked}", scenario.file_name())).help(help)
 }
 
 impl Log {
@@ -124,7 +124,7 @@ impl Log {
     ) -> Result<(), DriverError> {
         let what = match ended {
             Ok(finished) => EntryKind::Finished(finished.clone()),
-            Err(error) if error.class == ErrorClass::Cancelled => return Ok(()),
+            Err(error) if error.class == DriverErrorClass::Cancelled => return Ok(()),
             Err(error) => EntryKind::Failed(error.class),
         };
         self.append(&mut self.lock(), Entry::of(request, chosen.number, what))
@@ -148,7 +148,7 @@ enum EntryKind {
     #[serde(rename = "begun")]
     Started,
     Finished(Finished),
-    Failed(ErrorClass),
+    Failed(DriverErrorClass),
 }
 
 #[derive(Debug, Default)]
@@ -223,5 +223,8 @@ fn write_line(path: &Path, entry: &Entry) -> io::Result<()> {
 }
 
 fn log_error(file: &Path, error: &io::Error) -> DriverError {
-    DriverError::new(ErrorClass::Fatal, format!("cannot keep the log of a scenario in {}: {error}", file.display()))
+    DriverError::new(
+        DriverErrorClass::Fatal,
+        format!("cannot keep the log of a scenario in {}: {error}", file.display()),
+    )
 }

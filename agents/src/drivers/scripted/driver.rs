@@ -15,8 +15,8 @@ use super::choose::{self, ChosenTurn, Log};
 use super::scenario::{EditFile, Failure, MoveFile, Scenario, ScenarioError, Step, ToolUse, WriteFile};
 use crate::drivers::tools::{Records, RelativePath, refusal};
 use crate::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, Session,
-    SessionRef, Status, Usage, events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished, Sender,
+    Session, SessionRef, TurnStatus, Usage, events,
 };
 
 /// Driver that plays the turns of a scenario.
@@ -135,7 +135,7 @@ async fn play(
         return Err(context.scenario_error("it submits, but the request has no schema"));
     }
     transcript.last = chosen.turn.text.clone().unwrap_or(transcript.last);
-    Ok(transcript.into_result(Status::Done, chosen.turn.submit.clone(), session))
+    Ok(transcript.into_result(TurnStatus::Done, chosen.turn.submit.clone(), session))
 }
 
 /// Returns the session after this turn. The id of a new one is derived from the request, so that a repeated turn gets
@@ -146,7 +146,7 @@ fn session(request: &AgentRequest) -> Result<SessionRef, DriverError> {
         Session::Resume(session) if session.id.starts_with("scripted-") => session.id.clone(),
         Session::Resume(session) => {
             let message = format!("there is no session `{}` in a scenario", session.id);
-            return Err(DriverError::new(ErrorClass::SessionLost, message));
+            return Err(DriverError::new(DriverErrorClass::SessionLost, message));
         }
     };
     Ok(SessionRef { id, turn: request.turn.clone() })
@@ -171,7 +171,7 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn into_result(self, status: Status, submitted: Option<Value>, session: SessionRef) -> Finished {
+    fn into_result(self, status: TurnStatus, submitted: Option<Value>, session: SessionRef) -> Finished {
         Finished { status, text: self.last, submitted, session: Some(session), usage: self.usage }
     }
 }
@@ -249,16 +249,16 @@ impl TurnContext<'_> {
             biased;
             () = self.request.cancel.cancelled() => Err(cancelled_error()),
             () = sleep_until(end.unwrap_or(limit)), if end.is_some_and(|end| end <= limit) => Ok(()),
-            () = sleep_until(limit) => Err(DriverError::new(ErrorClass::Budget, format!("{}: its time is up", self.place))),
+            () = sleep_until(limit) => Err(DriverError::new(DriverErrorClass::Budget, format!("{}: its time is up", self.place))),
         }
     }
 
-    fn exceeded_limit(&self, used: &Usage) -> Option<Status> {
+    fn exceeded_limit(&self, used: &Usage) -> Option<TurnStatus> {
         let limits = self.request.limits;
         if limits.tokens.is_some_and(|most| used.tokens() > most) {
-            return Some(Status::TokenLimit);
+            return Some(TurnStatus::TokenLimit);
         }
-        limits.cost.is_some_and(|most| used.cost > most).then_some(Status::CostLimit)
+        limits.cost.is_some_and(|most| used.cost > most).then_some(TurnStatus::CostLimit)
     }
 
     fn failure_error(&self, failure: &Failure) -> DriverError {
@@ -271,12 +271,12 @@ impl TurnContext<'_> {
     }
 
     fn scenario_error(&self, what: &str) -> DriverError {
-        DriverError::new(ErrorClass::Fatal, format!("{}: {what}", self.place)).help("see docs/scenarios.md")
+        DriverError::new(DriverErrorClass::Fatal, format!("{}: {what}", self.place)).help("see docs/scenarios.md")
     }
 }
 
 fn cancelled_error() -> DriverError {
-    DriverError::new(ErrorClass::Cancelled, "the turn was cancelled")
+    DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled")
 }
 
 /// Returns the path in a folder, after checking that no part of it is a link.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::words::{Span, Text, TextOrList, Times, UsageFields};
-use crate::drivers::ErrorClass;
+use crate::drivers::DriverErrorClass;
 use crate::drivers::tools::RelativePath;
 
 /// Error in a scenario.
@@ -219,7 +219,7 @@ pub(super) struct MoveFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Failure {
-    pub(super) class: ErrorClass,
+    pub(super) class: DriverErrorClass,
     #[serde(default)]
     pub(super) message: String,
     #[serde(default)]

@@ -13,7 +13,7 @@ use superstep_base::Fnv;
 
 use crate::drivers::driver::forward_methods;
 use crate::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Session,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished, Session,
     SessionRef, events, jsonl,
 };
 
@@ -149,7 +149,8 @@ impl Replaying {
             None => format!("it has no more turns of {}", asked.role),
         };
         let message = format!("the cassette {} does not fit: {why}", self.file.display());
-        Err(DriverError::new(ErrorClass::Fatal, message).help("record it again, or undo the change of the requests"))
+        Err(DriverError::new(DriverErrorClass::Fatal, message)
+            .help("record it again, or undo the change of the requests"))
     }
 }
 
@@ -172,7 +173,7 @@ impl Driver for Replaying {
             let turn = &this.turns[this.choose(&request)?];
             for event in &turn.events {
                 if request.cancel.is_cancelled() {
-                    return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
+                    return Err(DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled"));
                 }
                 sender.send(event.clone()).await;
             }
@@ -245,7 +246,7 @@ fn next_turn(file: &Path) -> io::Result<u64> {
 }
 
 fn cassette_error(file: &Path, error: &io::Error) -> DriverError {
-    DriverError::new(ErrorClass::Fatal, format!("cannot use the cassette {}: {error}", file.display()))
+    DriverError::new(DriverErrorClass::Fatal, format!("cannot use the cassette {}: {error}", file.display()))
 }
 
 /// Replacement for the agent's folder.

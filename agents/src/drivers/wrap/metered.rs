@@ -10,7 +10,7 @@ use crate::drivers::driver::forward_methods;
 use crate::drivers::ledger::TurnName;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Ledger, Limits, Price,
-    SessionRef, Status, Usage, events,
+    SessionRef, TurnStatus, Usage, events,
 };
 
 /// Time for a turn over a limit to end by itself: it may be about to.
@@ -120,7 +120,7 @@ impl Drop for WorkTimer {
 #[derive(Clone, Copy)]
 enum ExceededLimit {
     /// Limit of the turn.
-    Turn(Status),
+    Turn(TurnStatus),
     /// Limit of the run.
     Run,
 }
@@ -161,10 +161,10 @@ impl Meter {
         let Limits { tokens, cost, .. } = self.config.limits;
         let (by_itself, priced) = (self.config.keeps_limits, self.config.price.is_some());
         if !by_itself && tokens.is_some_and(|most| self.total.tokens() > most) {
-            return Some(ExceededLimit::Turn(Status::TokenLimit));
+            return Some(ExceededLimit::Turn(TurnStatus::TokenLimit));
         }
         let is_cost = (!by_itself || priced) && cost.is_some_and(|most| self.total.cost > most);
-        is_cost.then_some(ExceededLimit::Turn(Status::CostLimit))
+        is_cost.then_some(ExceededLimit::Turn(TurnStatus::CostLimit))
     }
 
     /// Returns the result of a turn that ended by itself.
@@ -276,19 +276,19 @@ impl<D: Driver> Driver for Metered<D> {
 /// available, and returns the unused part; one without limits is stopped once the budget is used up. Fails with
 /// [`Budget`](crate::drivers::ErrorClass::Budget).
 #[derive(Clone, Debug)]
-pub struct Budget<D> {
+pub struct BudgetedDriver<D> {
     driver: D,
     ledger: Ledger,
 }
 
-impl<D: Driver> Budget<D> {
+impl<D: Driver> BudgetedDriver<D> {
     /// Limits a driver to a budget; drivers that share a ledger share the budget.
     pub fn new(driver: D, ledger: Ledger) -> Self {
         Self { driver, ledger }
     }
 }
 
-impl<D: Driver> Driver for Budget<D> {
+impl<D: Driver> Driver for BudgetedDriver<D> {
     forward_methods!();
 
     fn run(&self, mut request: AgentRequest) -> AgentEvents {

@@ -15,6 +15,6 @@ mod redacted;
 mod retry;
 
 pub use cassette::{Recording, Replaying};
-pub use metered::{Budget, Metered};
+pub use metered::{BudgetedDriver, Metered};
 pub use redacted::Redacted;
 pub use retry::{Retry, RetrySettings};

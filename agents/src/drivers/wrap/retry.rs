@@ -10,8 +10,8 @@ use superstep_base::backoff::backoff;
 
 use crate::drivers::driver::forward_methods;
 use crate::drivers::{
-    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
-    events,
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished, Sender,
+    SessionRef, events,
 };
 
 /// Retry policy for a service that cannot be reached or fails.
@@ -84,14 +84,14 @@ impl<D: Driver + 'static> Retry<D> {
                 state = RetryState::default();
             }
             let Some(wait) = self.wait(&error, &mut state) else {
-                let outage = error.class == ErrorClass::Transient && error.retry_after.is_none();
+                let outage = error.class == DriverErrorClass::Transient && error.retry_after.is_none();
                 return Err(DriverError { outage, ..error });
             };
             let notice = format!("attempt {attempt} failed: {error}; the next one begins in {wait:.1?}");
             sender.send(AgentEvent::Notice(notice)).await;
             tokio::select! {
                 biased;
-                () = request.cancel.cancelled() => return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled")),
+                () = request.cancel.cancelled() => return Err(DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled")),
                 () = tokio::time::sleep(wait) => attempt += 1,
             }
         }
@@ -103,20 +103,20 @@ impl<D: Driver + 'static> Retry<D> {
         let left = self.waits.saturating_sub(state.waited);
         state.tries += 1;
         let wait = match (error.class, error.retry_after) {
-            (ErrorClass::Transient, None) => {
+            (DriverErrorClass::Transient, None) => {
                 state.failures += 1;
                 return (state.failures < self.attempts).then_some(backoff);
             }
             // A server that keeps asking for no wait is still left alone for a moment.
-            (ErrorClass::Transient | ErrorClass::RateLimited, Some(asked)) => asked.max(backoff.min(left)),
-            (ErrorClass::RateLimited, None) => backoff.min(left),
+            (DriverErrorClass::Transient | DriverErrorClass::RateLimited, Some(asked)) => asked.max(backoff.min(left)),
+            (DriverErrorClass::RateLimited, None) => backoff.min(left),
             (
-                ErrorClass::Content
-                | ErrorClass::Auth
-                | ErrorClass::Budget
-                | ErrorClass::SessionLost
-                | ErrorClass::Cancelled
-                | ErrorClass::Fatal,
+                DriverErrorClass::Content
+                | DriverErrorClass::Auth
+                | DriverErrorClass::Budget
+                | DriverErrorClass::SessionLost
+                | DriverErrorClass::Cancelled
+                | DriverErrorClass::Fatal,
                 _,
             ) => return None,
         };

@@ -220,11 +220,15 @@ impl Workspace {
 }
 
 /// Reference to the commits that were taken back, if there are any.
-type Kept = Option<String>;
+type RecoveredCommits = Option<String>;
 
 impl Turn<'_> {
     /// Puts HEAD on its branch, and the branch back as far as it was moved here.
-    fn fold_branch(&self, branch: &str, head: &HeadMove) -> Result<(Option<Kept>, Option<BranchMove>), Fault> {
+    fn fold_branch(
+        &self,
+        branch: &str,
+        head: &HeadMove,
+    ) -> Result<(Option<RecoveredCommits>, Option<BranchMove>), Fault> {
         let (base, tip) = (self.base()?, find_branch(self.repository, branch)?);
         let seen = if tip == base { None } else { self.log.origin(branch, base, tip) };
         let has_left = matches!(head, HeadMove::Switched { .. } | HeadMove::Detached { .. }) && self.log.ends_inside();
@@ -247,7 +251,7 @@ impl Turn<'_> {
     }
 
     /// Detaches HEAD again at its commit, or at the last one that somebody else made on top.
-    fn fold_detached(&self, head: &HeadMove) -> Result<Option<Kept>, Fault> {
+    fn fold_detached(&self, head: &HeadMove) -> Result<Option<RecoveredCommits>, Fault> {
         let (Some(base), false) = (self.base()?, *head == HeadMove::None) else { return Ok(None) };
         let at = head_of(self.repository)?.commit().map(CommitId::oid).transpose()?;
         let Some(Some(origin)) = self.log.head_origin(Some(base), at) else { return Ok(None) };
@@ -303,7 +307,7 @@ impl Turn<'_> {
     }
 
     /// Points a private reference at the commits that are on a branch and not in its origin.
-    fn keep(&self, name: &str, tip: Option<Oid>, origin: Option<Oid>) -> Result<Kept, Fault> {
+    fn keep(&self, name: &str, tip: Option<Oid>, origin: Option<Oid>) -> Result<RecoveredCommits, Fault> {
         let (Some(thread), Some(tip)) = (self.thread, tip) else { return Ok(None) };
         if self.repository.find_commit(tip).is_err() {
             return Ok(None); // it is gone

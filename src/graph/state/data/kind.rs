@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use superstep_base::Printable;
 
 use super::reduce::{self, ANY, LIST, NUMBER, OBJECT, ORDERED, Reducer, STRING};
-use crate::graph::state::channel::Stored;
+use crate::graph::state::channel::Storage;
 
 /// The kind of a data-defined channel. As text, and in documents, it is a word: `append`, `topic:accumulate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -161,23 +161,23 @@ impl Kind {
     }
 
     /// Returns how a write is merged, how the value is stored, and its type: all that a kind is.
-    fn row(self) -> (Rule, Stored, &'static str) {
+    fn row(self) -> (Rule, Storage, &'static str) {
         match self {
-            Self::LastValue | Self::Ephemeral { guard: true } => (Rule::Single, Stored::Value, ANY),
-            Self::AnyValue | Self::Ephemeral { guard: false } => (Rule::Last, Stored::Value, ANY),
-            Self::Untracked { guard: true } => (Rule::Single, Stored::Never, ANY),
-            Self::Untracked { guard: false } => (Rule::Last, Stored::Never, ANY),
-            Self::AfterFinish => (Rule::AfterFinish, Stored::Full, ANY),
-            Self::Topic { accumulate } => (Rule::Topic { accumulate }, Stored::Full, LIST),
-            Self::Append => (Rule::Reduced(reduce::append), Stored::Log, LIST),
-            Self::DeltaAppend => (Rule::Reduced(reduce::append), Stored::Delta, LIST),
-            Self::Add => (Rule::Reduced(reduce::add), Stored::Full, NUMBER),
-            Self::Concat => (Rule::Reduced(reduce::concat), Stored::Delta, STRING),
-            Self::Union => (Rule::Reduced(reduce::union), Stored::Delta, LIST),
-            Self::Merge => (Rule::Reduced(reduce::merge), Stored::Delta, OBJECT),
-            Self::Max => (Rule::Reduced(reduce::max), Stored::Full, NUMBER),
-            Self::OptMin => (Rule::Reduced(reduce::opt_min), Stored::Full, ORDERED),
-            Self::Messages => (Rule::Reduced(reduce::messages), Stored::Delta, LIST),
+            Self::LastValue | Self::Ephemeral { guard: true } => (Rule::Single, Storage::Value, ANY),
+            Self::AnyValue | Self::Ephemeral { guard: false } => (Rule::Last, Storage::Value, ANY),
+            Self::Untracked { guard: true } => (Rule::Single, Storage::Never, ANY),
+            Self::Untracked { guard: false } => (Rule::Last, Storage::Never, ANY),
+            Self::AfterFinish => (Rule::AfterFinish, Storage::Full, ANY),
+            Self::Topic { accumulate } => (Rule::Topic { accumulate }, Storage::Full, LIST),
+            Self::Append => (Rule::Reduced(reduce::append), Storage::Log, LIST),
+            Self::DeltaAppend => (Rule::Reduced(reduce::append), Storage::Delta, LIST),
+            Self::Add => (Rule::Reduced(reduce::add), Storage::Full, NUMBER),
+            Self::Concat => (Rule::Reduced(reduce::concat), Storage::Delta, STRING),
+            Self::Union => (Rule::Reduced(reduce::union), Storage::Delta, LIST),
+            Self::Merge => (Rule::Reduced(reduce::merge), Storage::Delta, OBJECT),
+            Self::Max => (Rule::Reduced(reduce::max), Storage::Full, NUMBER),
+            Self::OptMin => (Rule::Reduced(reduce::opt_min), Storage::Full, ORDERED),
+            Self::Messages => (Rule::Reduced(reduce::messages), Storage::Delta, LIST),
         }
     }
 
@@ -185,7 +185,7 @@ impl Kind {
         self.row().0
     }
 
-    pub(super) fn storage(self) -> Stored {
+    pub(super) fn storage(self) -> Storage {
         self.row().1
     }
 

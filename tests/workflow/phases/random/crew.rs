@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::drivers::{DriverError, ErrorClass};
+use superstep::drivers::{DriverError, DriverErrorClass};
 use tokio::sync::Notify;
 
 use super::script::{Cut, Files, Run, Script, Work, lines, list};
@@ -113,7 +113,7 @@ impl Crew {
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(turn.pause)) => {}
             () = call.request.cancel.cancelled() => {
-                return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
+                return Err(DriverError::new(DriverErrorClass::Cancelled, "the turn was cancelled"));
             }
         }
         let is_reply = call.request.prompt.contains(REPLY);
@@ -124,7 +124,7 @@ impl Crew {
             return Ok(json!({"status": "blocked", "summary": "half", "question": question(run, nth)}));
         }
         match turn.work {
-            Work::Dies => Err(DriverError::new(ErrorClass::Fatal, DIED)),
+            Work::Dies => Err(DriverError::new(DriverErrorClass::Fatal, DIED)),
             _ => Ok(work()),
         }
     }

@@ -10,7 +10,7 @@ use superstep::plan::Decision;
 use superstep::prelude::*;
 use superstep_workflows::phased::{PhaseStep, SubtaskState, graph};
 use superstep_workflows::task_based::ExecutionState;
-use superstep_workflows::{Phased, Profile};
+use superstep_workflows::{PhasedSettings, Profile};
 
 use super::crew::{Crew, REPLY, files};
 use super::script::{Cut, Files, Script, begin, id, list};
@@ -172,13 +172,13 @@ fn profile(script: &Script) -> Profile {
         on_exhausted: settings.on_exhausted,
         retry_session: settings.retry_session,
         final_review: false,
-        phased: Phased {
+        phased: PhasedSettings {
             max_parallel: settings.max_parallel,
             max_attempts: settings.max_phase_attempts,
             on_failure: settings.on_failure,
             strict_files: settings.strict_files,
             subtask_review: settings.subtask_review,
-            ..Phased::default()
+            ..PhasedSettings::default()
         },
         ..Profile::default()
     }
