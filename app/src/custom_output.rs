@@ -1,4 +1,4 @@
-//! [`Said`]: the result of a command that a program adds. Must not know a store.
+//! [`CustomOutput`]: the result of a command that a program adds. Must not know a store.
 
 use serde::Serialize;
 use serde_json::Value;

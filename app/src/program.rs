@@ -105,7 +105,7 @@ impl App {
     /// Adds a command about a thread: `NAME THREAD`, with its own arguments. `perform` gets them with the thread's
     /// graph and state, also while another process runs it. A name of two words, `task show`, is a command of a group.
     ///
-    /// Its result is printed, or resumes the thread: see [`Said::answer`] and [`Said::input`].
+    /// Its result is printed, or resumes the thread: see [`CustomOutput::answer`] and [`CustomOutput::input`].
     ///
     /// ```
     /// # use superstep_app::{App, Found, Refusal, Said};

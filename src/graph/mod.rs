@@ -81,7 +81,7 @@ pub use node::{
     Router, START, Sends, Target, WithOptions, Work, Worker, blocking, targets, worker,
 };
 pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
-pub use replay::{Replay, ReplayResult, ReplayStream, Replaying};
+pub use replay::{Replay, ReplayRequest, ReplayResult, ReplayStream};
 pub use runner::{
     Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, RunnerWaker, TurnEnd, Until,
 };

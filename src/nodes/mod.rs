@@ -60,7 +60,7 @@ mod verify;
 
 pub use agent::{
     AgentAnswer, AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, BudgetShare, Crew, CutOff, CutReason,
-    DevelopResult, DeveloperJob, GivenUp, ReviewResult, ReviewVerdict, ReviewerJob, Submit, Turn, TurnTask, Turned,
+    DevelopResult, DeveloperJob, GivenUp, ReviewResult, ReviewVerdict, ReviewerJob, Submit, Turn, TurnResult, TurnTask,
     developer, parse_submission, resolve_texts, reviewer,
 };
 pub use ask::{
@@ -77,8 +77,8 @@ pub use git::{
 pub use job::{Context, Job, MakeUpdate, ReadJob, node};
 pub use plan::{
     AdoptedPlan, ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, AskJob, AskReason, BeginPhaseJob,
-    BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask,
-    EndedSubtask, FinalizeJob, FinalizeResult, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob,
+    BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision, EndPhasesJob, EndSubtask, EndedSubtask,
+    FinalizeJob, FinalizeResult, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, IntegrationCommit,
     IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases,
     PrepareJob, PreparedRepository, QuestionReply, RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt,
     SplitTask, Turnstile, Worktree, WorktreeJob, WorktreeProblem, architect, finalize, halt, human_approval,

@@ -16,11 +16,11 @@ mod driver {
             Capabilities::default() // no sessions, no submit tool: the answer is read from JSON in the text
         }
         fn run(&self, request: AgentRequest) -> AgentEvents {
-            events(|told| async move {
+            events(|sender| async move {
                 if request.prompt.is_empty() {
                     return Err(DriverError::new(DriverErrorClass::Fatal, "there is nothing to do"));
                 }
-                told.send(AgentEvent::Text("I shout it".into())).await;
+                sender.send(AgentEvent::Text("I shout it".into())).await;
                 let text = serde_json::json!({"headline": request.prompt.to_uppercase()}).to_string();
                 let usage = Usage { requests: 1, ..Usage::default() };
                 Ok(Finished { status: TurnStatus::Done, text, submitted: None, session: None, usage })

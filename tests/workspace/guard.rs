@@ -1,7 +1,7 @@
 //! Tampering is detected before git runs.
 
 use rstest::rstest;
-use superstep::process::Key;
+use superstep::process::SecretKey;
 use superstep::workspace::GitFingerprint;
 
 use crate::repo::{Repo, executable, request};
@@ -227,7 +227,7 @@ async fn a_key_is_found_in_changed_files() {
     let base = workspace.snapshot().await.unwrap().tree;
     repo.write("src/b.txt", "one\ntwo hunter2-hunter2\n").write("c.txt", "nothing");
     let tree = workspace.snapshot().await.unwrap().tree;
-    let keys = || Key::new("MY_KEY", "hunter2-hunter2").into_iter().collect();
+    let keys = || SecretKey::new("MY_KEY", "hunter2-hunter2").into_iter().collect();
     let found = workspace.leaked_keys(&base, &tree, keys()).await.unwrap();
     let leaks: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert_eq!(leaks, ["src/b.txt:2 holds the value of `MY_KEY`"], "not what was there before");

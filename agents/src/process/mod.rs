@@ -29,5 +29,5 @@ pub use environment::Environment;
 pub use output::{Output, Tail};
 pub(crate) use program::is_program;
 pub use program::{BoundedRun, Bounds, Program, ProgramEnd, RunEnd};
-pub use redactor::{Key, Redactor};
+pub use redactor::{Redactor, SecretKey};
 pub use running::{OutputItem, ProgramExit, Running, StopReason, Watch};

@@ -18,18 +18,18 @@ static KEY_VARIABLES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// A key in the environment of this process. Its `Debug` output shows the variable but not the value.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct SecretKey {
     variable: String,
     value: String,
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("variable", &self.variable).finish_non_exhaustive()
+        f.debug_struct("SecretKey").field("variable", &self.variable).finish_non_exhaustive()
     }
 }
 
-impl Key {
+impl SecretKey {
     /// Returns the keys in this process's environment: values of variables with secret names (`KEY`, `TOKEN`, `SECRET`,
     /// `PASSWORD`) or from which drivers read keys, and the passwords in addresses. Values shorter than 8 bytes, values
     /// with spaces and paths do not count.
@@ -111,9 +111,9 @@ impl Redactor {
         Self(secrets.into())
     }
 
-    /// Returns a redactor for the keys of this process's environment, as returned by [`Key::from_environment`].
+    /// Returns a redactor for the keys of this process's environment, as returned by [`SecretKey::from_environment`].
     pub fn keys() -> Self {
-        Self::new(Key::from_environment().into_iter().map(Key::into_value))
+        Self::new(SecretKey::from_environment().into_iter().map(SecretKey::into_value))
     }
 
     /// Returns the text with all secrets hidden.

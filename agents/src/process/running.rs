@@ -101,7 +101,7 @@ impl Running {
     /// after the program itself has exited, that counts as the end.
     ///
     /// # Errors
-    /// [`Stopped`], if it must be ended before. It still runs then: see [`end`](Self::end).
+    /// [`StopReason`], if it must be ended before. It still runs then: see [`end`](Self::end).
     pub async fn next(&mut self, watch: &Watch) -> Result<Option<OutputItem>, StopReason> {
         let Self { group, lines: Some(lines), side, exited, .. } = self else { return Ok(None) };
         loop {

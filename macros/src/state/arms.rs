@@ -27,7 +27,7 @@ impl Channel {
         let was = (!names.is_empty()).then(|| quote!(.was(&[#(#names),*])));
         let added = past.new.map(|_| quote!(.added()));
         quote! {
-            ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Stored::#stored)
+            ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Storage::#stored)
                 .rule(#rule) #takes #was #added #codec #version #secret
         }
     }

@@ -50,7 +50,7 @@ impl ContractCheck {
     /// Runs the check on new stores.
     ///
     /// # Errors
-    /// A [`Failure`] with the actual behaviour of the store.
+    /// A [`CheckFailure`] with the actual behaviour of the store.
     pub async fn run(&self, harness: &dyn Harness) -> Result<(), CheckFailure> {
         (self.run)(harness).await.map_err(|reason| CheckFailure { check: self.name, reason: reason.0 })
     }
@@ -86,7 +86,7 @@ impl From<CheckpointError> for FailureReason {
 macro_rules! list {
     ($($name:ident),+ $(,)?) => {
         /// The checks of this file.
-        pub(super) const CHECKS: &[$crate::checkpoint::kit::check::Check] = &[$($crate::checkpoint::kit::check::Check {
+        pub(super) const CHECKS: &[$crate::checkpoint::kit::check::ContractCheck] = &[$($crate::checkpoint::kit::check::ContractCheck {
             name: stringify!($name),
             run: |harness| Box::pin($name(harness)),
         }),+];

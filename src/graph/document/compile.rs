@@ -137,7 +137,7 @@ impl GraphSpec {
     /// Compiles the graph, with bodies from a registry.
     ///
     /// # Errors
-    /// [`SpecError`] with all problems of the document and the graph.
+    /// [`GraphSpecError`] with all problems of the document and the graph.
     pub fn compile<C: Send + Sync + 'static>(
         &self,
         registry: &Registry<C>,

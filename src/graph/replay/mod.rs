@@ -1,4 +1,4 @@
-//! Replaying a thread from its records. Nothing here writes to a store, but a replay that is live.
+//! ReplayRequest a thread from its records. Nothing here writes to a store, but a replay that is live.
 //!
 //! | file | what it knows |
 //! |---|---|
@@ -20,4 +20,4 @@ mod verify;
 mod walk;
 mod what_if;
 
-pub use replaying::{Replay, ReplayResult, ReplayStream, Replaying};
+pub use replaying::{Replay, ReplayRequest, ReplayResult, ReplayStream};

@@ -54,16 +54,16 @@ pub enum Replay {
 
 /// A replay that has not started: `.await` it for its result, or read its events.
 #[must_use = "a replay starts when it is awaited or its events are read"]
-pub struct Replaying<S: State, N, C = ()> {
+pub struct ReplayRequest<S: State, N, C = ()> {
     thread: ThreadCore,
     mode: Replay,
     limit: u64,
     types: PhantomData<fn(S, N, C)>,
 }
 
-impl<S: State, N, C> std::fmt::Debug for Replaying<S, N, C> {
+impl<S: State, N, C> std::fmt::Debug for ReplayRequest<S, N, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replaying").field("mode", &self.mode).field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("ReplayRequest").field("mode", &self.mode).field("limit", &self.limit).finish_non_exhaustive()
     }
 }
 
@@ -82,8 +82,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// println!("{:?}", events.finish().await?);
     /// # Ok(()) }
     /// ```
-    pub fn replay(&self, mode: Replay) -> Replaying<S, N, C> {
-        Replaying { thread: self.core.clone(), mode, limit: u64::MAX, types: PhantomData }
+    pub fn replay(&self, mode: Replay) -> ReplayRequest<S, N, C> {
+        ReplayRequest { thread: self.core.clone(), mode, limit: u64::MAX, types: PhantomData }
     }
 
     /// Compares the records with what the graph does now, superstep by superstep, up to the first difference; with
@@ -129,7 +129,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
+impl<S: State, N: NodeId, C: Send + Sync + 'static> ReplayRequest<S, N, C> {
     /// Ends after `limit` supersteps; one that is interrupted or failed counts.
     pub fn supersteps(mut self, limit: u64) -> Self {
         self.limit = limit;
@@ -172,7 +172,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, N, C> {
+impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for ReplayRequest<S, N, C> {
     type Output = Result<ReplayResult<S>, RunError>;
     type IntoFuture = Boxed<'static, Self::Output>;
 

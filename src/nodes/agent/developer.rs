@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
-use super::turn::{AgentAnswer, CutOff, CutReason, DecidedTurn, NextStep, Turn, Turned};
+use super::turn::{AgentAnswer, CutOff, CutReason, DecidedTurn, NextStep, Turn, TurnResult};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
 use crate::nodes::ask::BranchMoved;
@@ -222,7 +222,7 @@ impl DevelopResult {
 
 /// The result of the turns of an attempt.
 struct AttemptOutcome {
-    turned: Turned<WorkReport>,
+    turned: TurnResult<WorkReport>,
     session_lost: bool,
     then: NextStep,
 }
@@ -325,7 +325,7 @@ async fn take_turn<C: Agents>(
     taken: Turn,
     anew: &Prompt,
     ctx: &Ctx<C>,
-) -> Result<(Turned<WorkReport>, NextStep), NodeError> {
+) -> Result<(TurnResult<WorkReport>, NextStep), NodeError> {
     let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
     let shown = &*job;
     let fresh = |key: String| async move { continuation_turn(shown, key, anew, ctx).await };

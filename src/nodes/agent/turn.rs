@@ -88,7 +88,7 @@ impl From<&Brief> for TurnTask {
 
 /// The result of a turn.
 #[derive(Clone, Debug)]
-pub struct Turned<T> {
+pub struct TurnResult<T> {
     /// The answer of the agent.
     pub answer: AgentAnswer<T>,
     /// The session, to resume; none if the driver cannot.
@@ -108,7 +108,7 @@ pub struct Turned<T> {
     pub cut: Option<CutReason>,
 }
 
-impl<T> Turned<T> {
+impl<T> TurnResult<T> {
     /// Adds the usage of the previous turn, and the limits that were set then.
     pub(in crate::nodes) fn with_previous(mut self, before: (Usage, NewLimits)) -> Self {
         self.usage += before.0;
@@ -154,7 +154,7 @@ pub struct CutOff {
 
 /// A turn's result, and a person's decision if its session was refused.
 pub(in crate::nodes) struct DecidedTurn<T> {
-    pub(in crate::nodes) turned: Turned<T>,
+    pub(in crate::nodes) turned: TurnResult<T>,
     /// Model that a person chose; none: unchanged.
     pub(in crate::nodes) model: Option<String>,
     pub(in crate::nodes) then: NextStep,
@@ -211,7 +211,7 @@ impl Turn {
     ///
     /// # Errors
     /// The driver's failure, unless it lost the session or the turn is optional; the run's own.
-    pub async fn take<T: Submit, C: Agents>(self, ctx: &Ctx<C>) -> Result<Turned<T>, NodeError> {
+    pub async fn take<T: Submit, C: Agents>(self, ctx: &Ctx<C>) -> Result<TurnResult<T>, NodeError> {
         Ok(self.run_once::<T, C>(ctx, None).await?.turned)
     }
 
@@ -265,7 +265,7 @@ impl Turn {
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
         refusals: &mut u32,
-    ) -> Result<(Turned<T>, NextStep), NodeError> {
+    ) -> Result<(TurnResult<T>, NextStep), NodeError> {
         let (first, around) = self.send_with_retries::<T, C>(ctx, question, refusals).await?;
         let first = match first {
             RequestEnd::Finished(first) => first,
@@ -324,16 +324,16 @@ impl Turn {
     }
 }
 
-fn with_result<T>(answer: AgentAnswer<T>, finished: Finished, around: RequestState) -> Turned<T> {
+fn with_result<T>(answer: AgentAnswer<T>, finished: Finished, around: RequestState) -> TurnResult<T> {
     let Finished { session, usage, .. } = finished;
-    let mut turned = Turned { session, ..without_result(answer, around) };
+    let mut turned = TurnResult { session, ..without_result(answer, around) };
     turned.usage += usage;
     turned
 }
 
-fn without_result<T>(answer: AgentAnswer<T>, around: RequestState) -> Turned<T> {
+fn without_result<T>(answer: AgentAnswer<T>, around: RequestState) -> TurnResult<T> {
     let RequestState { tampered, at, raised, used: usage, is_aborted, cut } = around;
-    Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
+    TurnResult { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
 }
 
 /// The end of a turn, after all waits.

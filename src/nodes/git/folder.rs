@@ -10,7 +10,7 @@ use crate::checkpoint::{Checkpointer, ThreadId, hex_ids};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::note_pending;
 use crate::nodes::job::Context;
-use crate::process::Key;
+use crate::process::SecretKey;
 use crate::workspace::{
     BranchPositions, CommitId, Head, SalvageKey, StoredTree, TreeId, Workspace, WorkspaceError, WorkspaceOptions,
     reference_name,
@@ -159,7 +159,7 @@ impl Folder {
     /// Returns the keys of this process that the files contain and the base does not, each as a line with file and line
     /// number.
     pub(in crate::nodes) async fn leaked_keys(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, NodeError> {
-        let found = self.open().await?.leaked_keys(from, to, Key::from_environment()).await.map_err(failed)?;
+        let found = self.open().await?.leaked_keys(from, to, SecretKey::from_environment()).await.map_err(failed)?;
         Ok(found.iter().map(ToString::to_string).collect())
     }
 

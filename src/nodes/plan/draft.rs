@@ -9,7 +9,7 @@ use superstep_base::moved::present_path;
 use super::phase::forget_integration;
 use crate::drivers::{NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
-use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, DecidedTurn, NextStep, Turn, Turned};
+use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, DecidedTurn, NextStep, Turn, TurnResult};
 use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, PlanChoice, SessionRefused};
 use crate::nodes::git::{Folder, tampering_message};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};
@@ -93,7 +93,7 @@ impl<C: Agents> Job<C> for ArchitectJob {
         };
         let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
         let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
-        let Turned { session, usage, raised, is_aborted, .. } = turned;
+        let TurnResult { session, usage, raised, is_aborted, .. } = turned;
         Ok(ArchitectResult { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
     }
 
@@ -103,7 +103,7 @@ impl<C: Agents> Job<C> for ArchitectJob {
 }
 
 /// Takes a turn. If the server refuses its session, a person is asked.
-async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposal>, Option<String>), NodeError> {
+async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(TurnResult<PlanProposal>, Option<String>), NodeError> {
     let question = SessionRefused::default();
     let anew = Turn { session: Session::New, ..turn.clone() };
     let fresh = |key: String| {

@@ -45,7 +45,7 @@ job! {
 
 /// An integrated subtask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commit {
+pub struct IntegrationCommit {
     /// The subtask's id.
     pub id: String,
     /// Its commit; none: it changed nothing.
@@ -60,7 +60,7 @@ pub struct Commit {
 #[derive(Clone, Debug)]
 pub struct IntegrationResult {
     /// The subtasks that are integrated now, in order.
-    pub commits: Vec<Commit>,
+    pub commits: Vec<IntegrationCommit>,
     /// The newest commit.
     pub tip: CommitId,
     /// Its files.
@@ -215,7 +215,7 @@ impl IntegrateJob {
         ctx.effect(format!("{id}/reference"), &tip, mark).await?;
         // The part counts only now: a collision leaves the tip and the reference as they were.
         (all.tip, all.tree) = (tip, tree);
-        all.commits.push(Commit { id: id.clone(), commit: made.commit, files, undeclared });
+        all.commits.push(IntegrationCommit { id: id.clone(), commit: made.commit, files, undeclared });
         Ok(None)
     }
 

@@ -25,7 +25,7 @@ pub use draft::{
     human_approval, plan_validator,
 };
 pub use halt::{AskJob, AskReason, HaltJob, HaltPhaseJob, HaltedPhase, Halting, QuestionReply, halt};
-pub use integrate::{Commit, IntegrateJob, IntegrationResult};
+pub use integrate::{IntegrateJob, IntegrationCommit, IntegrationResult};
 pub use phase::{
     BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, FinalizeResult, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
     ReviewPhaseJob, finalize,

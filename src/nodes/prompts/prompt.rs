@@ -160,7 +160,7 @@ const LONG: usize = 1024;
 
 /// A text in parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredParts", into = "StoredParts")]
 pub(in crate::nodes) struct Parts(Vec<PromptPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

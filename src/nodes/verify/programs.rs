@@ -19,7 +19,7 @@ use crate::nodes::agent::Agents;
 use crate::nodes::events::Activity;
 use crate::nodes::git::failed;
 use crate::nodes::job::Context;
-use crate::process::{Environment, Key, Redactor, RunEnd};
+use crate::process::{Environment, Redactor, RunEnd, SecretKey};
 use crate::spec::VerifierEntry;
 use crate::verifiers::{Changes, DynVerifier, KnownKey, VerifierJob};
 use crate::workspace::{LeakedKey, TreeId, Workspace, WorkspaceError};
@@ -328,7 +328,7 @@ async fn read_input<C: Agents>(job: &RunVerifier, by: &DynVerifier, ctx: &Ctx<C>
 async fn changes(workspace: &Workspace, [from, to]: [&TreeId; 2], most: usize) -> Result<Changes, WorkspaceError> {
     let (diff, is_all) = workspace.diff_start(from, to, most).await?;
     let files = workspace.changed_files(from, to).await?;
-    let keys = workspace.leaked_keys(from, to, Key::from_environment()).await?.into_iter().map(known).collect();
+    let keys = workspace.leaked_keys(from, to, SecretKey::from_environment()).await?.into_iter().map(known).collect();
     Ok(Changes { diff, is_cut: !is_all, files, keys })
 }
 

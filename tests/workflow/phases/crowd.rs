@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use superstep::checkpoint::BoxFuture;
 use superstep::drivers::{
-    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, TurnStatus as Turned, Usage,
-    events,
+    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, TurnStatus as TurnResult,
+    Usage, events,
 };
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
@@ -68,7 +68,7 @@ impl Driver for Member {
             };
             let session = Some(SessionRef { id: request.turn.clone(), turn: request.turn.clone() });
             let (text, usage) = (String::new(), Usage { requests: 1, ..Usage::default() });
-            let finished = Finished { status: Turned::Done, text, submitted: Some(submitted), session, usage };
+            let finished = Finished { status: TurnResult::Done, text, submitted: Some(submitted), session, usage };
             crowd.ended.lock().unwrap().insert(request.turn, finished.clone());
             Ok(finished)
         })

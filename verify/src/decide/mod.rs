@@ -1,7 +1,7 @@
 //! Decides on a task after an attempt: done, another attempt, a split, or the end.
 //!
 //! Pure functions of outputs, history, limits and budget: this module knows no clock, store, graph or agent, and calls
-//! no model. The same [`Case`] always leads to the same [`Decision`].
+//! no model. The same [`Case`] always leads to the same [`AttemptDecision`].
 //!
 //! | file | what it knows |
 //! |---|---|

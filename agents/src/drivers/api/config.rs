@@ -42,7 +42,7 @@ impl ApiConfig {
     /// Reads the key from an environment variable. If it is not set, requests carry no key: some servers need none.
     pub fn key_from_env(self, variable: impl Into<String>) -> Self {
         let variable = variable.into();
-        crate::process::Key::note(&variable);
+        crate::process::SecretKey::note(&variable);
         Self { key: ApiKey::from_env(&variable), key_env: variable, ..self }
     }
 

@@ -27,7 +27,7 @@ const FAR: Duration = Duration::from_secs(365 * 86_400);
 /// - Limits of tokens and cost apply to every driver. A turn that exceeds one and does not end is stopped with
 ///   [`TokenLimit`](Status::TokenLimit) or [`CostLimit`](Status::CostLimit).
 /// - All usage is recorded in a [`Ledger`], by the turn's name, including attempts that failed or were killed. Once the
-///   ledger's limits are reached, turns fail with [`Budget`](crate::drivers::ErrorClass::Budget). A turn stopped this way
+///   ledger's limits are reached, turns fail with [`Budget`](crate::drivers::DriverErrorClass::Budget). A turn stopped this way
 ///   resumes where its driver can, if it is repeated with the same key.
 ///
 /// The usage in events and results is the total of all attempts of the turn.
@@ -274,7 +274,7 @@ impl<D: Driver> Driver for Metered<D> {
 
 /// Runs turns as long as a [`Ledger`] allows. A turn with limits of its own reserves them before it starts, as far as
 /// available, and returns the unused part; one without limits is stopped once the budget is used up. Fails with
-/// [`Budget`](crate::drivers::ErrorClass::Budget).
+/// [`Budget`](crate::drivers::DriverErrorClass::Budget).
 #[derive(Clone, Debug)]
 pub struct BudgetedDriver<D> {
     driver: D,

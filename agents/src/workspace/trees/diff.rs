@@ -10,7 +10,7 @@ use git2::{Delta, DiffDelta, DiffFindOptions, DiffFormat, DiffLineType, DiffOpti
 use serde::{Deserialize, Serialize};
 
 use super::reset::differing_files;
-use crate::process::Key;
+use crate::process::SecretKey;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::id::TreeId;
 use crate::workspace::place::{Fault, Workspace, lossy_path, tree};
@@ -181,7 +181,7 @@ impl Workspace {
         &self,
         from: &TreeId,
         to: &TreeId,
-        keys: Vec<Key>,
+        keys: Vec<SecretKey>,
     ) -> Result<Vec<LeakedKey>, WorkspaceError> {
         if keys.is_empty() || from == to {
             return Ok(vec![]);
@@ -321,7 +321,7 @@ fn each_piece(diff: &git2::Diff<'_>, mut take: impl FnMut(&[u8]) -> bool) -> Res
     })
 }
 
-fn find_leaks(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[Key]) -> Result<Vec<LeakedKey>, Fault> {
+fn find_leaks(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[SecretKey]) -> Result<Vec<LeakedKey>, Fault> {
     let (from, to) = (repository.find_tree(from.oid()?)?, repository.find_tree(to.oid()?)?);
     let diff = repository.diff_tree_to_tree(Some(&from), Some(&to), None)?;
     let mut found = Vec::new();
