@@ -10,7 +10,7 @@
 //!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
 //!   removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches that an agent created in it; those of
 //!   people remain, and [`keep_head_of`](Workspace::keep_head_of) keeps their commits that are on none.
-//! - **Moved repositories.** [`Recorded::find`] finds the repository of a run again, and [`mend_worktrees`] mends the links
+//! - **Moved repositories.** [`RecordedRun::find`] finds the repository of a run again, and [`mend_worktrees`] mends the links
 //!   of its work trees.
 //! - **Changes.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
 //!   two of them, [`text_of`](Workspace::text_of) reads a file of one.

@@ -107,7 +107,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// declares what it [`reads`](crate::graph::NodeExt::reads), only those channels count.
     ///
     /// The report counts the bodies and routers that ran, and lists the results that were used as recorded:
-    /// [`Verified::verdict`](crate::graph::Verified::verdict) distinguishes full agreement, partial agreement, and
+    /// [`Verified::verdict`](crate::graph::VerifyReport::verdict) distinguishes full agreement, partial agreement, and
     /// nothing compared at all.
     ///
     /// # Errors

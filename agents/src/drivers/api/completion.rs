@@ -103,8 +103,8 @@ impl Client {
     /// Returns the client of a server.
     ///
     /// # Errors
-    /// [`ErrorClass::Fatal`] if the base URL is invalid, or the system's root certificates cannot be read;
-    /// [`ErrorClass::Auth`] if the key is malformed.
+    /// [`DriverErrorClass::Fatal`] if the base URL is invalid, or the system's root certificates cannot be read;
+    /// [`DriverErrorClass::Auth`] if the key is malformed.
     pub fn new(config: ApiConfig) -> Result<Self, DriverError> {
         Ok(Self { http: Arc::new(Http::new(&config)?), price: config.price })
     }
@@ -117,14 +117,14 @@ impl Client {
     ///
     /// # Errors
     /// By [class](DriverError::class):
-    /// - [`Transient`](ErrorClass::Transient): the server cannot be reached, was silent for too long, failed (5xx), or
+    /// - [`Transient`](DriverErrorClass::Transient): the server cannot be reached, was silent for too long, failed (5xx), or
     ///   closed the connection early. Pieces that were shown then belong to no message.
-    /// - [`RateLimited`](ErrorClass::RateLimited) (429), with [`retry_after`](DriverError::retry_after) if the server
+    /// - [`RateLimited`](DriverErrorClass::RateLimited) (429), with [`retry_after`](DriverError::retry_after) if the server
     ///   says so.
-    /// - [`Auth`](ErrorClass::Auth) (401, 403): the key is missing or refused.
-    /// - [`Content`](ErrorClass::Content): the request was refused (400, 413, 422), a content filter ended the answer, or
+    /// - [`Auth`](DriverErrorClass::Auth) (401, 403): the key is missing or refused.
+    /// - [`Content`](DriverErrorClass::Content): the request was refused (400, 413, 422), a content filter ended the answer, or
     ///   it is not in the protocol.
-    /// - [`Fatal`](ErrorClass::Fatal): no model is named, or the server does not know it (404).
+    /// - [`Fatal`](DriverErrorClass::Fatal): no model is named, or the server does not know it (404).
     pub async fn complete<F, Fut>(&self, request: CompletionRequest, mut on_piece: F) -> Result<Completion, DriverError>
     where
         F: FnMut(Piece) -> Fut,

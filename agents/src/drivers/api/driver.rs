@@ -37,8 +37,8 @@ impl ApiDriver {
     /// Returns the driver for a server; it keeps its sessions in a store.
     ///
     /// # Errors
-    /// [`ErrorClass::Fatal`](crate::drivers::ErrorClass::Fatal) if the base URL is invalid, or the system's root
-    /// certificates cannot be read; [`ErrorClass::Auth`](crate::drivers::ErrorClass::Auth) if the key is malformed.
+    /// [`DriverErrorClass::Fatal`](crate::drivers::DriverErrorClass::Fatal) if the base URL is invalid, or the system's root
+    /// certificates cannot be read; [`DriverErrorClass::Auth`](crate::drivers::DriverErrorClass::Auth) if the key is malformed.
     pub fn new(config: ApiConfig, store: SessionStore) -> Result<Self, DriverError> {
         let name = config.provider.as_ref().map_or_else(|| "api".to_owned(), |name| format!("api:{name}"));
         let parts = Parts { http: Http::new(&config)?, store, price: config.price, tools: ToolLimits::default() };

@@ -34,7 +34,7 @@ impl Ledger {
     /// the ledger; no other process may use it at the same time.
     ///
     /// # Errors
-    /// [`ErrorClass::Fatal`](crate::drivers::ErrorClass::Fatal) if the file cannot be read or written, or is damaged.
+    /// [`DriverErrorClass::Fatal`](crate::drivers::DriverErrorClass::Fatal) if the file cannot be read or written, or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DriverError> {
         let path = path.as_ref().to_owned();
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

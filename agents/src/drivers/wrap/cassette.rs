@@ -44,7 +44,7 @@ impl<D: Driver> Recording<D> {
     /// Records a driver to a file.
     ///
     /// # Errors
-    /// [`Fatal`](crate::drivers::ErrorClass::Fatal) if the file cannot be opened.
+    /// [`Fatal`](crate::drivers::DriverErrorClass::Fatal) if the file cannot be opened.
     pub fn new(driver: D, file: impl AsRef<Path>) -> Result<Self, DriverError> {
         let path = file.as_ref().to_owned();
         let open = || Ok(TapeState { file: jsonl::open(&path)?, next: next_turn(&path)? });
@@ -120,7 +120,7 @@ impl Replaying {
     /// Reads a cassette. Unfinished turns are left out.
     ///
     /// # Errors
-    /// [`Fatal`](ErrorClass::Fatal) if it cannot be read.
+    /// [`Fatal`](DriverErrorClass::Fatal) if it cannot be read.
     pub fn open(file: impl AsRef<Path>) -> Result<Self, DriverError> {
         let file = file.as_ref().to_owned();
         std::fs::metadata(&file).map_err(|error| cassette_error(&file, &error))?;

@@ -25,7 +25,7 @@ const FAR: Duration = Duration::from_secs(365 * 86_400);
 /// - A [`Price`] gives a cost to tokens for which the driver reports none. Without one they are
 ///   [`unpriced`](Usage::unpriced).
 /// - Limits of tokens and cost apply to every driver. A turn that exceeds one and does not end is stopped with
-///   [`TokenLimit`](Status::TokenLimit) or [`CostLimit`](Status::CostLimit).
+///   [`TokenLimit`](TurnStatus::TokenLimit) or [`CostLimit`](TurnStatus::CostLimit).
 /// - All usage is recorded in a [`Ledger`], by the turn's name, including attempts that failed or were killed. Once the
 ///   ledger's limits are reached, turns fail with [`Budget`](crate::drivers::DriverErrorClass::Budget). A turn stopped this way
 ///   resumes where its driver can, if it is repeated with the same key.
