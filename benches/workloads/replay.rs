@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
-    Record, ThreadId, encode_record,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, MemoryCheckpointer, Order, Receipt, Record,
+    ThreadHead, ThreadId, encode_record,
 };
 
 /// The values of one commit, the head's last.
@@ -40,7 +40,7 @@ impl Checkpointer for Recording {
         self.store.commit(commit)
     }
 
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         self.store.head(thread)
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep::checkpoint::{
-    AboutRecord, CheckpointRecord, EffectRecord, EventRecord, Head, Key, Shape, SignalRecord, TaskRecord,
+    AboutRecord, CheckpointRecord, EffectRecord, EventRecord, Key, Shape, SignalRecord, TaskRecord, ThreadHead,
     decode_record, encode_record,
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn kind(key: &Key) -> Option<u8> {
 pub(crate) fn body(data: &[u8]) {
     let Some((kind, bytes)) = data.split_first() else { return };
     match kind % 8 {
-        0 => same::<Head>(bytes),
+        0 => same::<ThreadHead>(bytes),
         1 => same::<AboutRecord>(bytes),
         2 => same::<Shape>(bytes),
         3 => same::<CheckpointRecord>(bytes),

@@ -22,7 +22,7 @@ pub type Record = (Key, Vec<u8>);
 
 /// Position of a thread. Stored with the thread and compared at every commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct ThreadHead {
     /// Newest checkpoint of the root graph; `None` before the first.
     pub checkpoint: Option<CheckpointId>,
     /// First checkpoint number that this thread has not used.
@@ -41,7 +41,7 @@ pub struct Commit {
     /// Checkpoint of the head as the writer knows it; the commit is refused if the store has another one.
     pub expected: Option<CheckpointId>,
     /// Head after this commit.
-    pub head: Head,
+    pub head: ThreadHead,
     /// Records to write; a later one with an equal key wins. The head is not among them.
     pub puts: Vec<(Key, Vec<u8>)>,
     /// Records to remove before the puts are written.
@@ -200,7 +200,7 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// If the record is damaged or the store cannot be read.
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>>;
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>>;
 
     /// Returns the records under `keys`, in that order.
     ///

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease};
@@ -80,7 +80,7 @@ impl Checkpointer for FailingCheckpointer {
         Receipt::ready(Err(injected_error()))
     }
 
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         self.inner.head(thread)
     }
 
@@ -132,7 +132,7 @@ mod tests {
             thread: lease.thread().clone(),
             epoch: lease.epoch(),
             expected: number.checked_sub(1).map(CheckpointId),
-            head: Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
+            head: ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
             puts: vec![],
             deletes: vec![],
         };

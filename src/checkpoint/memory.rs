@@ -5,7 +5,7 @@ use std::future::ready;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
+use super::checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, Leases};
@@ -32,7 +32,7 @@ struct Threads {
 
 #[derive(Debug)]
 struct Thread {
-    head: Head,
+    head: ThreadHead,
     records: BTreeMap<Key, Vec<u8>>,
 }
 
@@ -136,7 +136,7 @@ impl Checkpointer for MemoryCheckpointer {
         Receipt::ready(self.apply_post(thread, records))
     }
 
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         Box::pin(ready(Ok(self.store.lock_read().by_name.get(thread).map(|thread| lock(thread).head))))
     }
 

@@ -66,7 +66,7 @@ pub use checkpoint_record::{
     CarriedRecord, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, LogRange, SendRecord, Slot, Source,
     WriteRecord,
 };
-pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record, similar_threads};
+pub use checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Record, ThreadHead, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};

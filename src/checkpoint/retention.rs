@@ -17,8 +17,8 @@ use super::threads::pages::{LAST, Pages};
 use super::threads::reach::Reach;
 use super::threads::thread_records::ThreadRecords;
 use super::{
-    CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Shape, TaskStatus,
-    ThreadId,
+    CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Key, Lease, Shape, TaskStatus,
+    ThreadHead, ThreadId,
 };
 
 /// Rules that select which checkpoints of a thread are kept; one rule is enough. LangGraph has no counterpart.
@@ -91,7 +91,7 @@ impl Retention {
     }
 
     /// Returns the checkpoints selected by the rules, without those that they need.
-    fn roots(&self, decoded: &ThreadRecords, head: Head) -> BTreeSet<CheckpointId> {
+    fn roots(&self, decoded: &ThreadRecords, head: ThreadHead) -> BTreeSet<CheckpointId> {
         let mut kept: BTreeSet<CheckpointId> = head.checkpoint.into_iter().collect();
         // A breakpoint of a thread is read from the checkpoint before its newest one.
         let newest = head.checkpoint.and_then(|id| decoded.checkpoints.get(&id));
@@ -264,7 +264,7 @@ fn is_of_one_thread(error: &CheckpointError) -> bool {
 struct Sweep<'a> {
     store: &'a dyn Checkpointer,
     lease: &'a Lease,
-    head: Head,
+    head: ThreadHead,
     gone: Vec<Key>,
     bytes: usize,
     swept: GcCounts,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use superstep::checkpoint::{Checkpointer, Claim, Commit, Head, Key};
+use superstep::checkpoint::{Checkpointer, Claim, Commit, Key, ThreadHead};
 use superstep::graph::{StatusKind, ThreadInfo};
 use superstep::prelude::*;
 
@@ -37,7 +37,7 @@ async fn stored_by_an_older_graph(store: &Arc<dyn Checkpointer>, thread: &str) {
 async fn damage(store: &dyn Checkpointer, thread: &str) {
     let id = ThreadId::from(thread);
     let lease = store.claim(&id, Claim::IfFree).await.unwrap();
-    let head: Head = store.head(&id).await.unwrap().unwrap();
+    let head: ThreadHead = store.head(&id).await.unwrap().unwrap();
     let checkpoint = head.checkpoint.unwrap();
     let puts = vec![(Key::Checkpoint(checkpoint), vec![1, 0xff, 0xff])];
     let commit = Commit { thread: id, epoch: lease.epoch(), expected: head.checkpoint, head, puts, deletes: vec![] };

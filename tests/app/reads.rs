@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record, ThreadHead,
 };
 use superstep::graph::ThreadInfo;
 use superstep::prelude::*;
@@ -33,7 +33,7 @@ impl Checkpointer for Counting {
     fn commit(&self, commit: Commit) -> Receipt {
         self.inner.commit(commit)
     }
-    fn head(&self, thread: &ThreadId) -> Reply<'_, Option<Head>> {
+    fn head(&self, thread: &ThreadId) -> Reply<'_, Option<ThreadHead>> {
         self.inner().head(thread)
     }
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Reply<'_, Vec<Option<Vec<u8>>>> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, FailingCheckpointer, FjallCheckpointer, Head, Key,
-    MemoryCheckpointer, Order, Record, SledCheckpointer, copy_threads, foreign, tag,
+    CheckpointError, CheckpointId, Checkpointer, Claim, FailingCheckpointer, FjallCheckpointer, Key,
+    MemoryCheckpointer, Order, Record, SledCheckpointer, ThreadHead, copy_threads, foreign, tag,
 };
 
 use crate::filled::fill;
@@ -30,7 +30,7 @@ async fn filled(store: &dyn Checkpointer) {
 }
 
 /// The content of a store.
-type Everything = Vec<(String, Head, Vec<Record>)>;
+type Everything = Vec<(String, ThreadHead, Vec<Record>)>;
 
 async fn everything(store: &dyn Checkpointer) -> Everything {
     let mut found = vec![];

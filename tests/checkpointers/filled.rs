@@ -1,7 +1,7 @@
 //! Threads of checkpoints, each with a value, for tests of whole stores.
 
 use superstep::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Order, RowId, Source, ThreadId,
+    CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Key, Order, RowId, Source, ThreadHead, ThreadId,
     encode_record,
 };
 
@@ -33,13 +33,13 @@ pub(crate) async fn fill(store: &dyn Checkpointer, thread: &str, numbers: std::o
         let row = Key::Row(RowId { checkpoint: id, task: 0, slot: 0 });
         let puts = vec![(Key::Checkpoint(id), encode_record(&record(number)).unwrap()), (row, vec![7; 50_000])];
         let (expected, head) =
-            (number.checked_sub(1).map(CheckpointId), Head { checkpoint: Some(id), next: number + 1, birth: 5 });
+            (number.checked_sub(1).map(CheckpointId), ThreadHead { checkpoint: Some(id), next: number + 1, birth: 5 });
         let commit = Commit { thread: thread.into(), epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
         store.commit(commit).await.unwrap();
     }
 }
 
-pub(crate) async fn everything(store: &dyn Checkpointer, thread: &str) -> (Option<Head>, usize) {
+pub(crate) async fn everything(store: &dyn Checkpointer, thread: &str) -> (Option<ThreadHead>, usize) {
     let last = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
     let order = Order::Ascending;
     let thread = ThreadId::from(thread);

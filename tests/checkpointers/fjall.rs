@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, Checkpointer, Claim, Commit, FjallCheckpointer, FjallOptions, Head, Key, Order, Retention, RowId,
-    StoreKind, gc,
+    CheckpointError, Checkpointer, Claim, Commit, FjallCheckpointer, FjallOptions, Key, Order, Retention, RowId,
+    StoreKind, ThreadHead, gc,
 };
 use superstep::prelude::*;
 
@@ -108,7 +108,7 @@ async fn a_record_that_became_smaller_is_removed_whole() {
     let store = FjallCheckpointer::open(directory.path()).unwrap();
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     let commit = async |puts: Vec<(Key, Vec<u8>)>, deletes| {
-        let head = Head { checkpoint: None, next: 0, birth: 5 };
+        let head = ThreadHead { checkpoint: None, next: 0, birth: 5 };
         let (thread, epoch) = ("t".into(), lease.epoch());
         store.commit(Commit { thread, epoch, expected: None, head, puts, deletes }).await.unwrap();
         let keys = Key::Shape(0)..=Key::Shape(u64::MAX);
@@ -405,7 +405,7 @@ async fn records_leave_memory_when_nothing_works_in_the_background() {
         let id = CheckpointId(number);
         let puts = vec![(Key::Row(RowId { checkpoint: id, task: 0, slot: 0 }), vec![7; 1 << 20])];
         let (expected, head) =
-            (number.checked_sub(1).map(CheckpointId), Head { checkpoint: Some(id), next: number + 1, birth: 5 });
+            (number.checked_sub(1).map(CheckpointId), ThreadHead { checkpoint: Some(id), next: number + 1, birth: 5 });
         let commit = Commit { thread: "t".into(), epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
         store.commit(commit).await.unwrap();
     }

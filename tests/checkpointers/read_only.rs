@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, FjallCheckpointer, FjallOptions, Head, Key, Order,
-    Record, Retention, RowId, SledCheckpointer, SledOptions, ThreadId, encode_record, gc,
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, FjallCheckpointer, FjallOptions, Key, Order, Record,
+    Retention, RowId, SledCheckpointer, SledOptions, ThreadHead, ThreadId, encode_record, gc,
 };
 
 use crate::filled::{fill, record};
@@ -36,14 +36,14 @@ async fn churn(store: &dyn Checkpointer, thread: &str, seed: u64, commits: u64) 
         }
         let from = next(900);
         let deletes = (from..from + next(90)).map(row).collect();
-        let head = Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 };
+        let head = ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 };
         let expected = number.checked_sub(1).map(CheckpointId);
         let commit = Commit { thread: thread.into(), epoch: lease.epoch(), expected, head, puts, deletes };
         store.commit(commit).await.unwrap();
     }
 }
 
-type Seen = Vec<(ThreadId, Option<Head>, Vec<Record>)>;
+type Seen = Vec<(ThreadId, Option<ThreadHead>, Vec<Record>)>;
 
 async fn everything(store: &dyn Checkpointer) -> Seen {
     let mut seen = vec![];
@@ -225,7 +225,7 @@ async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
     let error = match SledCheckpointer::open(&path) {
         Ok(store) => {
             let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
-            let head = Head { checkpoint: Some(CheckpointId(120)), next: 121, birth: 5 };
+            let head = ThreadHead { checkpoint: Some(CheckpointId(120)), next: 121, birth: 5 };
             let puts = vec![(row(120), vec![1; 30 << 20])];
             let (thread, expected) = ("t".into(), Some(CheckpointId(119)));
             let commit = Commit { thread, epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
@@ -262,7 +262,7 @@ async fn a_fjall_store_on_a_full_disk_can_be_read_swept_and_compacted() {
     let mut last = None;
     let error = loop {
         let number = last.map_or(0, |CheckpointId(last)| last + 1);
-        let head = Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 5 };
+        let head = ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 5 };
         let puts = vec![
             (Key::Checkpoint(CheckpointId(number)), encode_record(&record(number)).unwrap()),
             (row(number), vec![number as u8; 1 << 20]),

@@ -13,7 +13,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, SledCheckpointer, SledOptions,
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, Lease, Order, SledCheckpointer, SledOptions,
+    ThreadHead,
 };
 
 /// Environment variable: the store that a child process of these tests opens.
@@ -24,7 +25,7 @@ fn commit(lease: &Lease, number: u64, puts: Vec<(Key, Vec<u8>)>) -> Commit {
         thread: lease.thread().clone(),
         epoch: lease.epoch(),
         expected: number.checked_sub(1).map(CheckpointId),
-        head: Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
+        head: ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
         puts,
         deletes: vec![],
     }

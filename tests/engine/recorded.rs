@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::{CheckpointId, Checkpointer, Claim, Commit, Head, Key, Order, RowId};
+use superstep::checkpoint::{CheckpointId, Checkpointer, Claim, Commit, Key, Order, RowId, ThreadHead};
 use superstep::graph::reducers::Keyed;
 use superstep::graph::{CompiledGraph, Worker, worker};
 use superstep::prelude::*;
@@ -253,7 +253,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// A thread: its head and its other records.
-type ThreadRecords = (Option<Head>, Vec<(Key, Vec<u8>)>);
+type ThreadRecords = (Option<ThreadHead>, Vec<(Key, Vec<u8>)>);
 
 /// Writes the recorded threads into a store.
 async fn put(store: &dyn Checkpointer) {
@@ -264,7 +264,7 @@ async fn put(store: &dyn Checkpointer) {
         let (head, puts) = threads.entry(parts[0]).or_default();
         if parts[1] == "head" {
             let number = |at: usize| parts[at].parse::<u64>().unwrap();
-            *head = Some(Head { checkpoint: Some(CheckpointId(number(2))), next: number(3), birth: number(4) });
+            *head = Some(ThreadHead { checkpoint: Some(CheckpointId(number(2))), next: number(3), birth: number(4) });
         } else {
             puts.push((key(parts[1]), bytes(parts[2])));
         }

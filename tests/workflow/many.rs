@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
-    Record, RowId, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, MemoryCheckpointer, Order, Receipt, Record,
+    RowId, ThreadHead, ThreadId,
 };
 use superstep::graph::{EventKind, State as _};
 use superstep::nodes::ApprovePlan;
@@ -64,7 +64,7 @@ impl Checkpointer for Counting {
         self.store.commit(commit)
     }
 
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         self.store.head(thread)
     }
 

@@ -8,7 +8,8 @@ use super::rows::{deletion_rows, prefix_end, row_key, split_record, thread_name}
 use super::view::RowsBefore;
 use crate::checkpoint::envelope::{Envelope, name_of};
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Commit, Head, Key, Leases, Order, Record, ThreadId, decode_record, encode_record,
+    CheckpointError, CheckpointId, Commit, Key, Leases, Order, Record, ThreadHead, ThreadId, decode_record,
+    encode_record,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -18,7 +19,7 @@ pub(super) struct Batch<'a, E: Engine> {
     tree: E::Snapshot<'a>,
     leases: &'a Leases,
     recent: &'a mut RecentRecords,
-    heads: HashMap<ThreadId, Head>,
+    heads: HashMap<ThreadId, ThreadHead>,
     before: RowsBefore<E::Bytes>,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     newest: Option<RowOfCommit>,
@@ -101,7 +102,7 @@ impl<'a, E: Engine> Batch<'a, E> {
         Some(Change { before, rows: self.after.into_iter().collect(), newest })
     }
 
-    fn head(&mut self, thread: &ThreadId) -> Result<Option<Head>> {
+    fn head(&mut self, thread: &ThreadId) -> Result<Option<ThreadHead>> {
         if let Some(head) = self.heads.get(thread) {
             return Ok(Some(*head));
         }

@@ -15,8 +15,8 @@ macro_rules! public_methods {
             use $crate::checkpoint::embedded::build::back_up;
             use $crate::checkpoint::embedded::store::Store;
             use $crate::checkpoint::{
-                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order,
-                Receipt, Record, ThreadId,
+                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt,
+                Record, ThreadHead, ThreadId,
             };
 
             type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
@@ -82,7 +82,7 @@ macro_rules! public_methods {
                     self.0.post(thread, records)
                 }
 
-                fn head(&self, thread: &ThreadId) -> Answer<'_, Option<Head>> {
+                fn head(&self, thread: &ThreadId) -> Answer<'_, Option<ThreadHead>> {
                     self.0.head(thread)
                 }
 

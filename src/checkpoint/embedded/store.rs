@@ -16,7 +16,7 @@ use super::queue::Operation;
 use super::tracked::TrackedFiles;
 use super::view::View;
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record, ThreadHead, ThreadId,
 };
 
 /// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
@@ -119,7 +119,7 @@ impl<E: EmbeddedStore> Store<E> {
 
 /// Reads of the contract, whatever the database is.
 trait StoreReader {
-    fn head(&self, thread: &ThreadId) -> Result<Option<Head>, CheckpointError>;
+    fn head(&self, thread: &ThreadId) -> Result<Option<ThreadHead>, CheckpointError>;
     fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError>;
     fn scan(
         &self,
@@ -132,7 +132,7 @@ trait StoreReader {
 }
 
 impl<S: RowSource> StoreReader for View<S> {
-    fn head(&self, thread: &ThreadId) -> Result<Option<Head>, CheckpointError> {
+    fn head(&self, thread: &ThreadId) -> Result<Option<ThreadHead>, CheckpointError> {
         self.snapshot().head(thread)
     }
 
@@ -199,7 +199,7 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
         }
     }
 
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         Box::pin(ready(self.reader().and_then(|reads| reads.head(thread))))
     }
 

@@ -12,7 +12,7 @@ use super::engine::{Bytes, Row, RowIter, RowSource, Tree};
 use super::rows::{RECORDS, in_space, prefix_end, record_key, row_key, thread_name};
 use crate::checkpoint::envelope::{Envelope, damaged_record};
 use crate::checkpoint::key_bytes::{take_key, take_thread};
-use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
+use crate::checkpoint::{CheckpointError, Key, Order, Record, ThreadHead, ThreadId, decode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -77,7 +77,7 @@ pub(super) struct Snapshot<'a, S: RowSource + 'a> {
 }
 
 impl<S: RowSource> Snapshot<'_, S> {
-    pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<Head>> {
+    pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<ThreadHead>> {
         if self.is_deleted(thread) {
             return Ok(None);
         }

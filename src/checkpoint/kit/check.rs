@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record,
-    ThreadId,
+    BoxFuture, CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record,
+    ThreadHead, ThreadId,
 };
 
 /// Provides stores for the checks, and damages them where it can.
@@ -178,8 +178,8 @@ impl Scene {
     }
 }
 
-pub(super) fn head(number: u64) -> Head {
-    Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 7 }
+pub(super) fn head(number: u64) -> ThreadHead {
+    ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 7 }
 }
 
 pub(super) fn checkpoint(number: u64) -> Key {

@@ -17,14 +17,14 @@ use crate::checkpoint::threads::marks::encode_imported;
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::threads::thread_records::{Reference, ThreadRecords};
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, Head, Key, Record, RowId, TaskStatus,
+    AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, Key, Record, RowId, TaskStatus, ThreadHead,
     ThreadId, decode_record, is_chunk, signal_name,
 };
 
 /// A thread to write into the new store.
 #[derive(Debug)]
 pub(super) struct RestoredThread {
-    pub(super) head: Head,
+    pub(super) head: ThreadHead,
     pub(super) records: Vec<Record>,
 }
 
@@ -119,7 +119,7 @@ struct RecoveredRecords {
     /// Records whose newest version cannot be read.
     unreadable: BTreeSet<Key>,
     decoded: ThreadRecords,
-    head: Option<Head>,
+    head: Option<ThreadHead>,
 }
 
 impl RecoveredRecords {
@@ -167,11 +167,11 @@ impl RecoveredRecords {
     }
 
     /// Returns the head at `newest`; its `next` is above every number that may have been used.
-    fn head_at(&self, newest: CheckpointId) -> Head {
+    fn head_at(&self, newest: CheckpointId) -> ThreadHead {
         let seen = self.records.keys().chain(&self.unreadable).filter_map(Key::checkpoint).max().unwrap_or(newest).0;
         let next = self.head.map_or(0, |head| head.next).max(seen.saturating_add(1)).max(newest.0 + 1);
         let birth = self.head.map_or_else(|| RandomState::new().hash_one(now()) & 0xffff_ffff, |head| head.birth);
-        Head { checkpoint: Some(newest), next, birth }
+        ThreadHead { checkpoint: Some(newest), next, birth }
     }
 }
 

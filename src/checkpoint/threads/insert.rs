@@ -2,7 +2,7 @@
 //! contract only.
 
 use super::marks::{mark_records, recorded_origin};
-use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Record, ThreadId};
+use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Record, ThreadHead, ThreadId};
 
 /// Maximum size and number of records of one commit, unless a single record is larger.
 const BYTES: usize = 4 << 20;
@@ -16,7 +16,7 @@ const RECORDS: usize = 4096;
 pub(in crate::checkpoint) async fn insert_thread(
     store: &dyn Checkpointer,
     thread: &ThreadId,
-    head: Head,
+    head: ThreadHead,
     records: Vec<Record>,
 ) -> Result<(), CheckpointError> {
     let lease = claim_new(store, thread).await?;
@@ -32,7 +32,7 @@ pub(in crate::checkpoint) async fn insert_thread(
 pub(in crate::checkpoint) async fn insert_copy(
     store: &dyn Checkpointer,
     thread: &ThreadId,
-    head: Head,
+    head: ThreadHead,
     mut records: Vec<Record>,
 ) -> Result<(), CheckpointError> {
     if fits_in_one(&records) {
@@ -41,7 +41,7 @@ pub(in crate::checkpoint) async fn insert_copy(
     let about = records.iter().find(|(key, _)| *key == Key::About).cloned();
     mark_records(thread, &mut records)?;
     let lease = claim_new(store, thread).await?;
-    let mut written = write_records(store, &lease, Head { checkpoint: None, ..head }, records).await;
+    let mut written = write_records(store, &lease, ThreadHead { checkpoint: None, ..head }, records).await;
     if written.is_ok() {
         written = make_visible(store, &lease, head, about).await;
     }
@@ -53,7 +53,7 @@ pub(in crate::checkpoint) async fn insert_copy(
 pub(in crate::checkpoint) async fn is_partial(
     store: &dyn Checkpointer,
     thread: &ThreadId,
-    head: Head,
+    head: ThreadHead,
 ) -> Result<bool, CheckpointError> {
     Ok(head.checkpoint.is_none() && recorded_origin(store, thread).await?.is_some())
 }
@@ -90,7 +90,7 @@ fn fits_in_one(records: &[Record]) -> bool {
 async fn make_visible(
     store: &dyn Checkpointer,
     lease: &Lease,
-    head: Head,
+    head: ThreadHead,
     about: Option<Record>,
 ) -> Result<(), CheckpointError> {
     let (thread, epoch) = (lease.thread().clone(), lease.epoch());
@@ -102,7 +102,7 @@ async fn make_visible(
 async fn write_records(
     store: &dyn Checkpointer,
     lease: &Lease,
-    head: Head,
+    head: ThreadHead,
     records: Vec<Record>,
 ) -> Result<(), CheckpointError> {
     let mut records = records.into_iter().peekable();
@@ -119,7 +119,7 @@ async fn write_records(
         let ends = records.peek().is_none();
         let checkpoint = if ends { head.checkpoint } else { None };
         let (thread, epoch) = (lease.thread().clone(), lease.epoch());
-        let head = Head { checkpoint, ..head };
+        let head = ThreadHead { checkpoint, ..head };
         store.commit(Commit { thread, epoch, expected: None, head, puts, deletes: vec![] }).await?;
         if ends {
             return Ok(());

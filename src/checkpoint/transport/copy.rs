@@ -10,7 +10,7 @@ use crate::checkpoint::threads::insert::{insert_copy, is_partial};
 use crate::checkpoint::threads::marks::{mark_records, unmark_records};
 use crate::checkpoint::threads::pages::LAST;
 use crate::checkpoint::threads::thread_records::ThreadRecords;
-use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
+use crate::checkpoint::{CheckpointError, Checkpointer, Key, Order, Record, ThreadHead, ThreadId};
 
 /// Number of thread names read at once.
 const PAGE: usize = 256;
@@ -181,7 +181,7 @@ pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<Ba
 /// A thread at one moment.
 #[derive(Debug)]
 struct ThreadSnapshot {
-    head: Head,
+    head: ThreadHead,
     /// Records in key order, without the head.
     records: Vec<Record>,
 }
@@ -197,6 +197,6 @@ impl ThreadSnapshot {
         let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
         let decoded = ThreadRecords::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
         let newest = decoded.roots().next().map(|(id, _)| id);
-        Ok(Self { head: Head { checkpoint: newest, ..head }, records })
+        Ok(Self { head: ThreadHead { checkpoint: newest, ..head }, records })
     }
 }

@@ -14,7 +14,7 @@ use crate::checkpoint::checkpointer::unknown_thread;
 use crate::checkpoint::threads::pages::{self, Pages};
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Head, Key, Record, Shape, ThreadId, decode_record,
+    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Key, Record, Shape, ThreadHead, ThreadId, decode_record,
     is_chunk,
 };
 
@@ -91,7 +91,7 @@ pub async fn export_thread(
     };
     let structure = Structure::load(store, thread, newest).await?;
     // All that was read has a smaller number.
-    let head = Head { next: store.head(thread).await?.map_or(head.next, |now| now.next), ..head };
+    let head = ThreadHead { next: store.head(thread).await?.map_or(head.next, |now| now.next), ..head };
     let outline = Outline::of(&structure, options.secrets).await?;
     let reach = outline.reach(&structure).await?;
     // First pass: the header, which comes first in the file, states numbers and sizes.
@@ -228,7 +228,7 @@ impl Values {
 
 fn header(
     thread: &ThreadId,
-    head: Head,
+    head: ThreadHead,
     structure: &Structure<'_>,
     (size, values): (Size, &Values),
     (options, redacted): (&ExportOptions, Vec<String>),

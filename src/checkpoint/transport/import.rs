@@ -17,8 +17,8 @@ use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::insert::insert_thread;
 use crate::checkpoint::threads::marks::encode_imported;
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, Head, Key, Record,
-    SignalRecord, ThreadId, decode_record,
+    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, Key, Record,
+    SignalRecord, ThreadHead, ThreadId, decode_record,
 };
 
 /// Options of an import.
@@ -113,7 +113,7 @@ pub async fn import_thread(
 /// A thread that was read from a file and checked, but is in no store yet.
 #[derive(Clone, Debug)]
 pub struct ThreadArchive {
-    head: Head,
+    head: ThreadHead,
     records: Vec<Record>,
     imported: ImportReport,
 }
@@ -148,7 +148,7 @@ impl ThreadArchive {
             records: records.len(),
             redacted: header.redacted,
         };
-        Ok(Self { head: Head { checkpoint, next: header.next, birth }, records, imported })
+        Ok(Self { head: ThreadHead { checkpoint, next: header.next, birth }, records, imported })
     }
 
     /// Returns the thread's name, its graph, the release that wrote the file, and what was left out.

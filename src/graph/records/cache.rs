@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Debug};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::checkpoint::{Head, Slot, ThreadId};
+use crate::checkpoint::{Slot, ThreadHead, ThreadId};
 use crate::graph::state::AnyState;
 
 /// A store of node results that outlives runs and threads.
@@ -118,7 +118,7 @@ pub(crate) struct LastEnds(Mutex<VecDeque<LastEnd>>);
 struct LastEnd {
     thread: ThreadId,
     /// The thread's head at that time. Another run, of this process or another, moves it.
-    head: Head,
+    head: ThreadHead,
     /// The size of its state in the store.
     bytes: u64,
     position: Box<dyn Any + Send>,
@@ -131,7 +131,7 @@ impl LastEnds {
     }
 
     /// Takes the position of a thread, unless the thread has moved since.
-    pub(crate) fn take<P: 'static>(&self, thread: &ThreadId, head: Head) -> Option<Box<P>> {
+    pub(crate) fn take<P: 'static>(&self, thread: &ThreadId, head: ThreadHead) -> Option<Box<P>> {
         let end = remove(&mut self.lock(), |end| end.is_of(thread, head))?;
         end.position.downcast().ok().filter(|_| end.head == head)
     }
@@ -140,7 +140,7 @@ impl LastEnds {
     pub(crate) fn look_at<P: 'static, T>(
         &self,
         thread: &ThreadId,
-        head: Head,
+        head: ThreadHead,
         look: impl FnOnce(&P) -> T,
     ) -> Option<T> {
         let ends = self.lock();
@@ -149,7 +149,7 @@ impl LastEnds {
     }
 
     /// Keeps the position at the end of a run, once that is stored, with the size of its state in bytes.
-    pub(crate) fn keep(&self, thread: ThreadId, head: Head, bytes: u64, position: Box<dyn Any + Send>) {
+    pub(crate) fn keep(&self, thread: ThreadId, head: ThreadHead, bytes: u64, position: Box<dyn Any + Send>) {
         let mut ends = self.lock();
         let mut dropped: Vec<LastEnd> = remove(&mut ends, |end| end.is_of(&thread, head)).into_iter().collect();
         while ends.len() >= THREADS || ends.iter().map(|end| end.bytes).sum::<u64>() > BYTES {
@@ -173,7 +173,7 @@ impl LastEnds {
 
 impl LastEnd {
     /// Returns true if it is of the thread that has this head, not of a deleted one of the same name.
-    fn is_of(&self, thread: &ThreadId, head: Head) -> bool {
+    fn is_of(&self, thread: &ThreadId, head: ThreadHead) -> bool {
         self.head.birth == head.birth && self.thread == *thread
     }
 }

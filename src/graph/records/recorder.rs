@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, StopRecord, ThreadId,
+    CheckpointError, CheckpointId, Checkpointer, Commit, Key, Lease, Receipt, StopRecord, ThreadHead, ThreadId,
 };
 use crate::graph::interrupt::SignalId;
 
@@ -52,7 +52,7 @@ pub(crate) struct Recorder {
 /// The part of a recorder that its lock guards.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    head: Head,
+    head: ThreadHead,
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
     pub(super) held: BTreeMap<Key, Vec<u8>>,
@@ -126,7 +126,7 @@ impl Recorder {
     pub(crate) fn new(
         store: Arc<dyn Checkpointer>,
         lease: Lease,
-        head: Head,
+        head: ThreadHead,
         durability: Durability,
         graph: Arc<str>,
     ) -> Self {
@@ -179,7 +179,7 @@ impl Recorder {
         self.lock().head.birth
     }
 
-    pub(crate) fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> ThreadHead {
         self.lock().head
     }
 

@@ -9,8 +9,8 @@ use superstep_base::time::{rfc3339, system_time};
 use super::snapshot::is_failed;
 use super::status::{ArrivedSignals, StatusKind, is_resting, may_wait};
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
-    Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, effective_origin,
+    AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Key,
+    Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadHead, ThreadId, decode_record, effective_origin,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId, Terms};
@@ -197,7 +197,7 @@ impl<'a> Listing<'a> {
     async fn details(
         &mut self,
         id: &ThreadId,
-        head: Head,
+        head: ThreadHead,
         record: Option<&CheckpointRecord>,
         commanded: bool,
     ) -> Result<ThreadInfo, RunError> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    self, AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, GcCounts, Head, Key, Lease, Order,
-    Record, Retention, ThreadId, decode_record, encode_again, encode_record,
+    self, AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, GcCounts, Key, Lease, Order,
+    Record, Retention, ThreadHead, ThreadId, decode_record, encode_again, encode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -163,7 +163,7 @@ impl ThreadCore {
                 reader: &reader,
                 now: self.environment.host.now(),
                 lease,
-                head: Head { checkpoint: None, next, birth: self.environment.host.random() & clock::BIRTH },
+                head: ThreadHead { checkpoint: None, next, birth: self.environment.host.random() & clock::BIRTH },
             };
             copy.records(&way, at).await?;
             copy.commit(vec![], Some(at)).await
@@ -176,7 +176,7 @@ struct Copy<'a> {
     /// In milliseconds since 1970.
     now: u64,
     lease: Lease,
-    head: Head,
+    head: ThreadHead,
 }
 
 impl Copy<'_> {
@@ -215,7 +215,7 @@ impl Copy<'_> {
 
     async fn commit(&self, puts: Vec<Record>, checkpoint: Option<CheckpointId>) -> Result<(), RunError> {
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
-        let head = Head { checkpoint, ..self.head };
+        let head = ThreadHead { checkpoint, ..self.head };
         let commit = Commit { thread, epoch, expected: None, head, puts, deletes: vec![] };
         Ok(self.reader.store.commit(commit).await?)
     }

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    AboutRecord, Checkpointer, Claim, Head, Key, StopRecord, ThreadId, about_thread, effective_origin, encode_record,
-    similar_threads,
+    AboutRecord, Checkpointer, Claim, Key, StopRecord, ThreadHead, ThreadId, about_thread, effective_origin,
+    encode_record, similar_threads,
 };
 use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::context::permits::semaphore;
@@ -137,7 +137,7 @@ impl ThreadCore {
         let lease = store.claim(id, claim).await?;
         let about = about_thread(&**store, id).await?;
         Self::check_trust(&**store, id, about.as_ref())?;
-        let born = || Head { checkpoint: None, next: 1, birth: self.environment.host.random() & clock::BIRTH };
+        let born = || ThreadHead { checkpoint: None, next: 1, birth: self.environment.host.random() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
         let recorder = Recorder::new(Arc::clone(store), lease, head, self.settings.durability, name);
@@ -160,7 +160,7 @@ impl ThreadCore {
     }
 
     /// Returns a reader and the head, without claiming the thread.
-    pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<Head>), RunError> {
+    pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<ThreadHead>), RunError> {
         let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
             return Err(RunError::NoCheckpointer { what });
         };
@@ -170,7 +170,7 @@ impl ThreadCore {
     }
 
     /// Returns a reader and the head of a thread that must exist.
-    pub(crate) async fn known(&self, what: &'static str) -> Result<(Reader, Head), RunError> {
+    pub(crate) async fn known(&self, what: &'static str) -> Result<(Reader, ThreadHead), RunError> {
         let (reader, head) = self.reader(what).await?;
         if let Some(head) = head {
             return Ok((reader, head));
@@ -260,7 +260,7 @@ impl ThreadCore {
     }
 
     /// Returns a reader that keeps what it has read, and starts with the state in which the graph left the thread.
-    pub(super) fn with_end_read(&self, reader: Reader, head: Option<Head>) -> Reader {
+    pub(super) fn with_end_read(&self, reader: Reader, head: Option<ThreadHead>) -> Reader {
         let state = |stored: &StoredEnd| {
             let position = &stored.end.position;
             let StoredChannels { slots, sizes, .. } = &position.channels;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::handle::{Scope, Thread, ThreadCore};
 use super::history::Checkpoints;
 use super::open::RunEnd;
-use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Key, QuestionRecord, Source, TaskRecord, TaskStatus, ThreadHead, encode_record};
 use crate::graph::build::{CompiledGraph, GraphCore, Persistence};
 use crate::graph::context::{GraphScope, RunShared};
 use crate::graph::error::RunError;
@@ -82,7 +82,7 @@ fn wake_task(record: &mut TaskRecord, now: u64) -> bool {
 /// The record that points at the newest checkpoint of a graph.
 pub(crate) enum TipPointer {
     /// The head: the graph is the root.
-    Head,
+    ThreadHead,
     /// The tasks that run the subgraph and those around it, outermost first.
     Task(Vec<Caller>),
     /// The checkpoint above, at which a subgraph with state of its own ended last, and its name there.
@@ -141,20 +141,20 @@ impl ThreadCore {
     pub(crate) async fn newest(
         &self,
         reader: &Reader,
-        head: Option<Head>,
+        head: Option<ThreadHead>,
     ) -> Result<Option<(CheckpointId, TipPointer)>, RunError> {
         if let Some(node) = &self.scope.unknown {
             return Err(RunError::UnknownNode { node: node.clone() });
         }
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
-        let mut above = TipPointer::Head;
+        let mut above = TipPointer::ThreadHead;
         let mut way = &self.scope.names[..];
         while !way.is_empty() {
             let Some(below) = reader.subgraph_tip(at, way).await? else { return Ok(None) };
             above = match (below.caller, above) {
                 (None, _) => TipPointer::Ended(at, below.name),
                 (Some(caller), TipPointer::Task(callers)) => TipPointer::Task([callers, vec![caller]].concat()),
-                (Some(caller), TipPointer::Head | TipPointer::Ended(..)) => TipPointer::Task(vec![caller]),
+                (Some(caller), TipPointer::ThreadHead | TipPointer::Ended(..)) => TipPointer::Task(vec![caller]),
             };
             (at, way) = (below.at, &way[below.steps..]);
         }
@@ -228,7 +228,7 @@ impl ThreadCore {
                 run.child.caller = callers.last().copied();
             }
             Some(TipPointer::Ended(above, name)) => run.child.pointer = parent_pointer(&reader, above, name).await?,
-            Some(TipPointer::Head) | None => {}
+            Some(TipPointer::ThreadHead) | None => {}
         }
         Ok(ScopedRun { run, loaded: Some((reader, mapping)), is_head })
     }
@@ -264,7 +264,11 @@ impl ThreadCore {
         }))
     }
 
-    pub(crate) async fn scoped_history(&self, reader: &Reader, head: Option<Head>) -> Result<Option<String>, RunError> {
+    pub(crate) async fn scoped_history(
+        &self,
+        reader: &Reader,
+        head: Option<ThreadHead>,
+    ) -> Result<Option<String>, RunError> {
         if self.scope.nodes.is_empty() {
             return Ok(None);
         }

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record,
-    SledCheckpointer, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record, SledCheckpointer,
+    ThreadHead, ThreadId,
 };
 use superstep::graph::Durability;
 use tokio::sync::oneshot;
@@ -40,7 +40,7 @@ impl Checkpointer for ReportingStore {
         self.0.claim(thread, claim)
     }
 
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         self.0.head(thread)
     }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use superstep::drivers::Price;
 use superstep::drivers::api::{
-    ApiConfig, ApiKey, Client, Completion, CompletionRequest, Message, MessageRole, Piece, Price, Tool, ToolCall,
+    ApiConfig, ApiKey, Client, Completion, CompletionRequest, Message, MessageRole, Piece, Tool, ToolCall,
 };
 use superstep::drivers::{DriverError, DriverErrorClass, Usage};
 use superstep::graph::reducers::{Change, messages};

@@ -2,7 +2,8 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::drivers::api::{ApiConfig, ApiDriver, Price};
+use superstep::drivers::Price;
+use superstep::drivers::api::{ApiConfig, ApiDriver};
 use superstep::drivers::{AgentEvent, Driver, DriverExt, SessionStore, TurnStatus, Usage};
 
 use super::{KEY, Scene, work_done};

@@ -37,5 +37,3 @@ pub use config::{ApiConfig, ApiKey};
 pub use driver::ApiDriver;
 pub use message::{Message, MessageRole, Tool, ToolCall};
 pub use piece::Piece;
-
-pub use super::event::Price;
