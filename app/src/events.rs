@@ -63,10 +63,13 @@ pub(super) fn load_texts(journal: &mut TaskJournal) {
     use superstep::graph::JournalKind;
     for entry in &mut journal.entries {
         if let JournalKind::Effect(effect) = &mut entry.kind {
-            effect.messages.iter_mut().for_each(|message| superstep::nodes::resolve_texts(&mut message.value));
+            effect
+                .messages
+                .iter_mut()
+                .for_each(|message| superstep::nodes::__private::resolve_texts(&mut message.value));
         }
     }
-    journal.messages.iter_mut().for_each(|message| superstep::nodes::resolve_texts(&mut message.value));
+    journal.messages.iter_mut().for_each(|message| superstep::nodes::__private::resolve_texts(&mut message.value));
 }
 
 #[cfg(not(feature = "agents"))]
@@ -75,7 +78,7 @@ pub(super) fn load_texts(_: &mut TaskJournal) {}
 /// Loads the long texts of prompts in the JSON of an event.
 pub(super) fn load_event_texts(event: &mut serde_json::Value) {
     #[cfg(feature = "agents")]
-    event.get_mut("value").into_iter().for_each(superstep::nodes::resolve_texts);
+    event.get_mut("value").into_iter().for_each(superstep::nodes::__private::resolve_texts);
     #[cfg(not(feature = "agents"))]
     let _ = event;
 }

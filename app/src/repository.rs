@@ -18,7 +18,7 @@ pub(crate) async fn keep_repository(local: &Local, id: &ThreadId) -> Option<Stri
     use superstep::workspace::Workspace;
 
     let workspace = Workspace::open(repository_of(local, id).await?).await.ok()?;
-    let kept = superstep::nodes::keep_objects(&*local.store, id, &workspace).await;
+    let kept = superstep::nodes::__private::keep_objects(&*local.store, id, &workspace).await;
     let text = format!("note: git may remove files of {id}: {}", kept.err()?);
     Some(super::text::clean(&text).into_owned() + "\n")
 }
@@ -30,7 +30,7 @@ pub(crate) async fn sweep_repository(local: &Local, id: &ThreadId, repository: O
     use superstep::workspace::Workspace;
 
     let workspace = Workspace::open(repository?).await.ok()?;
-    note(id, superstep::nodes::sweep_objects(&*local.store, id, &workspace).await)
+    note(id, superstep::nodes::__private::sweep_objects(&*local.store, id, &workspace).await)
 }
 
 /// Stops keeping objects of git for a thread that was deleted. Returns a note as [`sweep_repository`].
@@ -39,7 +39,7 @@ pub(crate) async fn clear_repository(id: &ThreadId, repository: Option<PathBuf>)
     use superstep::workspace::Workspace;
 
     let workspace = Workspace::open(repository?).await.ok()?;
-    note(id, superstep::nodes::release_objects(id, &workspace).await)
+    note(id, superstep::nodes::__private::release_objects(id, &workspace).await)
 }
 
 #[cfg(feature = "agents")]

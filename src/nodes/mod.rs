@@ -59,38 +59,47 @@ mod step;
 mod verify;
 
 pub use agent::{
-    AgentAnswer, AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, BudgetShare, Crew, CutOff, CutReason,
-    DevelopResult, DeveloperJob, GivenUp, ReviewResult, ReviewVerdict, ReviewerJob, Submit, Turn, TurnResult, TurnTask,
-    developer, parse_submission, resolve_texts, reviewer,
+    AgentAnswer, AgentSpec, AgentTurn, Agents, BudgetShare, Crew, CutReason, DevelopResult, DeveloperJob, ReviewResult,
+    ReviewVerdict, ReviewerJob, Submit, Turn, TurnResult, developer, reviewer,
 };
 pub use ask::{
     AfterBudget, AfterGivingUp, AfterHalt, AfterMissingReview, AfterMove, AfterRefusal, AgentQuestion, AgentReply,
-    ApprovePlan, BranchMoved, BudgetReached, DecideTask, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
-    RaisedLimits, ReviewUnavailable, Salvage, SessionRefused, TaskGivenUp, TaskToApprove, WrittenOverride,
+    ApprovePlan, BranchMoved, BudgetReached, DecideTask, Halted, PlanChanged, PlanChoice, RaisedLimits,
+    ReviewUnavailable, SessionRefused, TaskGivenUp, TaskToApprove, WrittenOverride,
 };
-pub use events::{EventPlace, Notes, PhaseEvent};
-pub use git::{
-    Advance, Base, CommitJob, CommitTarget, CommittedWork, DIFF_LIMIT, FinishJob, FinishedTask, Folder, KeptAttempt,
-    KeptFiles, LeftFiles, RecordJob, RecordResult, SnapshotJob, TakenSnapshot, Traces, commit_task, keep_objects,
-    release_objects, sweep_objects, tampering_message,
-};
+pub use events::{EventPlace, Notes};
+pub use git::{Base, CommitJob, CommittedWork, Folder, commit_task};
 pub use job::{Context, Job, MakeUpdate, ReadJob, node};
 pub use plan::{
-    AdoptedPlan, ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, AskJob, AskReason, BeginPhaseJob,
-    BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision, EndPhasesJob, EndSubtask, EndedSubtask,
-    FinalizeJob, FinalizeResult, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, IntegrationCommit,
-    IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases,
-    PrepareJob, PreparedRepository, QuestionReply, RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt,
-    SplitTask, Turnstile, Worktree, WorktreeJob, WorktreeProblem, architect, finalize, halt, human_approval,
-    plan_validator, prepare_workspace, restore_worktree,
+    ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, FinalizeJob, FinalizeResult, HaltJob, Halting,
+    PlanReviewed, PrepareJob, PreparedRepository, architect, finalize, halt, human_approval, plan_validator,
+    prepare_workspace,
 };
 pub use prompts::{
     Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Feedback, Prompt, PromptDiff, ReviewedWork, Section,
-    SplitInput,
 };
 pub use siblings::Siblings;
 pub use step::{CommandError, CommandOutput, ShellCommand, next_task_node, run_command};
-pub use verify::{
-    Check, PlannedVerifier, RunVerifier, VerifierHost, VerifierRun, VerifyJob, VerifyResult, plan_verifier,
-    run_verifier, verify,
-};
+pub use verify::{Check, RunVerifier, VerifierHost, VerifierRun, VerifyJob, VerifyResult, run_verifier, verify};
+
+/// What only the workflows and the command line of superstep need. No version promises it.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::agent::{AgentCall, AgentTurnRequest, CutOff, GivenUp, TurnTask, parse_submission, resolve_texts};
+    pub use super::ask::{HaltedPhasePlace, Salvage};
+    pub use super::events::PhaseEvent;
+    pub use super::git::{
+        Advance, CommitTarget, DIFF_LIMIT, FinishJob, FinishedTask, KeptAttempt, KeptFiles, LeftFiles, RecordJob,
+        RecordResult, SnapshotJob, TakenSnapshot, Traces, keep_objects, release_objects, sweep_objects,
+        tampering_message,
+    };
+    pub use super::plan::{
+        AdoptedPlan, AskJob, AskReason, BeginPhaseJob, BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob,
+        Collision, EndPhasesJob, EndSubtask, EndedSubtask, HaltPhaseJob, HaltedPhase, IntegrateJob, IntegrationCommit,
+        IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlannedPhases, QuestionReply,
+        RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Worktree, WorktreeJob,
+        WorktreeProblem, restore_worktree,
+    };
+    pub use super::prompts::SplitInput;
+    pub use super::verify::{PlannedVerifier, plan_verifier};
+}

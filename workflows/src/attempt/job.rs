@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use superstep::drivers::{Access, SessionRef};
+use superstep::nodes::__private::WorktreeJob;
 use superstep::nodes::{
     AgentSpec, Base, Brief, Check, DeveloperJob, Feedback, Folder, ReviewerJob, Siblings, VerifyJob, VerifyResult,
-    WorktreeJob,
 };
 use superstep::plan::{Comment, Plan, Task};
 use superstep::workspace::{CommitId, TreeId};

@@ -1,7 +1,8 @@
 //! The outcome of an attempt: after the turns of its agent, after its checks, after its review. Pure.
 
 use serde::{Deserialize, Serialize};
-use superstep::nodes::{Check, CutReason, DevelopResult, GivenUp, ReviewVerdict, VerifyResult, tampering_message};
+use superstep::nodes::__private::{GivenUp, tampering_message};
+use superstep::nodes::{Check, CutReason, DevelopResult, ReviewVerdict, VerifyResult};
 use superstep::plan::{Comment, Review};
 
 /// The number of consecutive attempts without changes after which another one is useless.

@@ -11,10 +11,11 @@ use crate::{AttemptOutcome, Role};
 use superstep::decide::{self, AttemptKind, DecisionRecord, Override};
 use superstep::drivers::Usage;
 use superstep::graph::overwrite;
-use superstep::nodes::{
-    AfterGivingUp, Base, BegunTask, CommittedWork, CutReason, DevelopResult, FinishedTask, GivenUp, JoinedChildren,
-    KeptFiles, QuestionReply, RecordResult, SplitTask, TakenSnapshot, tampering_message,
+use superstep::nodes::__private::{
+    BegunTask, FinishedTask, GivenUp, JoinedChildren, KeptFiles, QuestionReply, RecordResult, SplitTask, TakenSnapshot,
+    tampering_message,
 };
+use superstep::nodes::{AfterGivingUp, Base, CommittedWork, CutReason, DevelopResult};
 use superstep::spec::TaskSpec;
 
 /// The built-in verifiers that are always required.

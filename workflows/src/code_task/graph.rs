@@ -11,7 +11,8 @@ use super::{decided, done, jobs, records};
 use superstep::graph::{
     CompileError, CompiledGraph, Ctx, END, Node, NodeError, NodeId, START, Sends, State, StateGraph, Writes, worker,
 };
-use superstep::nodes::{Agents, developer, node, restore_worktree};
+use superstep::nodes::__private::restore_worktree;
+use superstep::nodes::{Agents, developer, node};
 
 type CompileResult<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
 

@@ -8,10 +8,10 @@ use crate::Role;
 use crate::attempt::{self, AttemptJob};
 use superstep::drivers::Access;
 use superstep::graph::NodeError;
-use superstep::nodes::{
-    AskJob, AskReason, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, FinishJob, Folder,
-    LeftFiles, PrepareJob, Prompt, SnapshotJob, SplitJob, TaskGivenUp, WorktreeJob,
+use superstep::nodes::__private::{
+    AskJob, AskReason, BeginTaskJob, ChildWork, ChildrenJob, FinishJob, LeftFiles, SnapshotJob, SplitJob, WorktreeJob,
 };
+use superstep::nodes::{CommitJob, DeveloperJob, Feedback, Folder, PrepareJob, Prompt, TaskGivenUp};
 use superstep::spec::{Attempts, PermissionMode, SplitProposal};
 
 type Job<T> = Result<T, NodeError>;

@@ -10,7 +10,8 @@ use crate::of_lone_task;
 use superstep::decide::DecisionKind;
 use superstep::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
 use superstep::graph::NodeError;
-use superstep::nodes::{CommitJob, CommitTarget, RecordJob};
+use superstep::nodes::__private::{CommitTarget, RecordJob};
+use superstep::nodes::CommitJob;
 use superstep::spec::Attempts;
 use superstep::workspace::{StoredTree, TreeId, escape_id, reference_name};
 

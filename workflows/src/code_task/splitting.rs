@@ -11,7 +11,8 @@ use super::step::CodeStep;
 use superstep::decide::{AttemptKind, DecisionKind};
 use superstep::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 use superstep::graph::Worker;
-use superstep::nodes::{Base, Prompt, SplitInput};
+use superstep::nodes::__private::SplitInput;
+use superstep::nodes::{Base, Prompt};
 use superstep::spec::{ChildOrder, SplitContext, SplitProblem, SplitProposal, TaskSpec};
 
 /// The number of findings in a group that the prompt shows with their message; the others are fingerprints only.

@@ -12,7 +12,8 @@ use superstep::decide::{AttemptKind, DecisionRecord, Override};
 use superstep::drivers::{NewLimits, SessionRef, Usage};
 use superstep::findings::{Fingerprint, VerifierOutput};
 use superstep::graph::State;
-use superstep::nodes::{Base, CutOff, Folder, TakenSnapshot};
+use superstep::nodes::__private::{CutOff, TakenSnapshot};
+use superstep::nodes::{Base, Folder};
 use superstep::spec::{RunSettings, TaskSpec};
 use superstep::workspace::{CommitId, Head, TreeId};
 
@@ -164,7 +165,7 @@ pub struct Attempt {
     /// Set if the budget of the run is exhausted.
     pub is_spent: bool,
     /// A person's decision after a server rejected a session.
-    pub given_up: Option<superstep::nodes::GivenUp>,
+    pub given_up: Option<superstep::nodes::__private::GivenUp>,
     /// The commit and files it started from.
     pub base: Option<Base>,
     /// True if people have committed since these files were there.

@@ -8,10 +8,8 @@ use super::state::{AttemptLine, CodeTask, CodeTaskState, ReadTask, TaskOutcome};
 use crate::texts::{RunWork, budget_command, budget_lines, describe_budget, usage_lines};
 use superstep::drivers::dollars;
 use superstep::graph::{HumanQuestion, NodeError, Reply};
-use superstep::nodes::{
-    AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, PlannedVerifier, Prompt, TaskGivenUp,
-    plan_verifier,
-};
+use superstep::nodes::__private::{PlannedVerifier, plan_verifier};
+use superstep::nodes::{AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, Prompt, TaskGivenUp};
 use superstep::spec::{Criticality, MergeStep, Policy, VerifierMode};
 use superstep::verifiers::VerifierTask;
 

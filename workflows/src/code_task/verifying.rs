@@ -11,9 +11,8 @@ use crate::Role;
 use superstep::decide::may_run;
 use superstep::findings::{Evidence, Severity, SkipReason, VerifierOutput};
 use superstep::graph::{Ctx, NodeError, Worker};
-use superstep::nodes::{
-    Agents, RunVerifier, VerifierHost, VerifierRun, plan_verifier, run_verifier, tampering_message,
-};
+use superstep::nodes::__private::{plan_verifier, tampering_message};
+use superstep::nodes::{Agents, RunVerifier, VerifierHost, VerifierRun, run_verifier};
 use superstep::spec::{VerifierEntry, VerifierMode};
 use superstep::verifiers::VerifierTask;
 

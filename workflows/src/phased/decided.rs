@@ -9,7 +9,8 @@ use crate::phases::{
 };
 use crate::task_based::decided::ended;
 use crate::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update};
-use superstep::nodes::{AfterHalt, HaltedPhase};
+use superstep::nodes::__private::HaltedPhase;
+use superstep::nodes::AfterHalt;
 use superstep::plan::Plan;
 
 pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {

@@ -12,10 +12,8 @@ use crate::phases::{
 use crate::task_based::done::{cancelled, completed, spend};
 use crate::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine};
 use superstep::graph::overwrite;
-use superstep::nodes::{
-    BegunPhase, Collision, FinalizeResult, IntegrationResult, PlannedPhases, ReviewResult, ReviewVerdict,
-    tampering_message,
-};
+use superstep::nodes::__private::{BegunPhase, Collision, IntegrationResult, PlannedPhases, tampering_message};
+use superstep::nodes::{FinalizeResult, ReviewResult, ReviewVerdict};
 use superstep::plan::Comment;
 
 pub(super) fn update() -> Update {

@@ -7,10 +7,12 @@ use crate::phases::{
 use crate::task_based::{self, ExecutionState};
 use crate::{CommitSlots, OnSubtaskFailure, PlanContext, Role};
 use superstep::graph::NodeError;
+use superstep::nodes::__private::{
+    Advance, BeginPhaseJob, Collision, EndPhasesJob, HaltPhaseJob, HaltedPhasePlace, IntegrateJob, Lane, Part,
+    PhaseEvent, PlanPhasesJob, RetryPhaseJob, ReviewPhaseJob,
+};
 use superstep::nodes::{
-    Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, EventPlace, Folder,
-    HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, PlanPhasesJob, PrepareJob,
-    RetryPhaseJob, ReviewPhaseJob, Siblings,
+    AfterHalt, Base, Brief, BriefPhase, CommitJob, EventPlace, Folder, Halted, PrepareJob, Siblings,
 };
 use superstep::plan::{Plan, Task};
 use superstep::workspace::CommitId;

@@ -11,9 +11,8 @@ use crate::phases::{
 };
 use crate::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 use superstep::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeId, Route, START, StateGraph};
-use superstep::nodes::{
-    Agents, EndSubtask, EndedSubtask, KeptPart, developer, node, restore_worktree, reviewer, verify,
-};
+use superstep::nodes::__private::{EndSubtask, EndedSubtask, KeptPart, restore_worktree};
+use superstep::nodes::{Agents, developer, node, reviewer, verify};
 use superstep::workspace::CommitId;
 
 /// The nodes of a subtask's graph.

@@ -7,9 +7,8 @@ use crate::attempt::{AttemptOutcome as Outcome, CheckedAttempt, chosen_models, o
 use crate::phases::{Progress, SubtaskRun, SubtaskRunUpdate as Update};
 use crate::texts::counted;
 use superstep::drivers::Usage;
-use superstep::nodes::{
-    Base, CutReason, DevelopResult, ReviewResult, ReviewVerdict, VerifyResult, Worktree, WorktreeProblem,
-};
+use superstep::nodes::__private::{Worktree, WorktreeProblem};
+use superstep::nodes::{Base, CutReason, DevelopResult, ReviewResult, ReviewVerdict, VerifyResult};
 use superstep::workspace::TreeId;
 
 pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {

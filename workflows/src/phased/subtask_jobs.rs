@@ -5,7 +5,8 @@ use crate::agent::{Circumstances, agent};
 use crate::attempt::{AttemptJob, check_lines, worktree};
 use crate::phases::SubtaskRun;
 use superstep::graph::NodeError;
-use superstep::nodes::{AgentSpec, DeveloperJob, Feedback, ReviewerJob, VerifyJob, WorktreeJob};
+use superstep::nodes::__private::WorktreeJob;
+use superstep::nodes::{AgentSpec, DeveloperJob, Feedback, ReviewerJob, VerifyJob};
 
 type Job<T> = Result<T, NodeError>;
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use crate::phases::{Omission, PhaseState, PhaseStatus, SubtaskState, SubtaskWork};
 use crate::task_based::{self, ExecutionState};
 use superstep::graph::NodeError;
-use superstep::nodes::{ApprovalJob, Base, EventPlace, KeptPart};
+use superstep::nodes::__private::KeptPart;
+use superstep::nodes::{ApprovalJob, Base, EventPlace};
 use superstep::plan::{Plan, Task, TaskId};
 use superstep::workspace::branch_name;
 

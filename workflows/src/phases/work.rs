@@ -11,7 +11,8 @@ use crate::attempt::{AttemptOutcome, SubtaskWords};
 use crate::{Profile, Role};
 use superstep::drivers::{RunLimits, SessionRef, Usage};
 use superstep::graph::State;
-use superstep::nodes::{Base, Brief, Check, Collision, Content, CutOff, Folder, Lane};
+use superstep::nodes::__private::{Collision, CutOff, Lane};
+use superstep::nodes::{Base, Brief, Check, Content, Folder};
 use superstep::plan::Comment;
 use superstep::workspace::{BranchPositions, CommitId, TreeId};
 

@@ -11,9 +11,10 @@ use crate::{Profile, Role};
 use superstep::drivers::{NewLimits, Usage};
 use superstep::graph::overwrite;
 use superstep::graph::reducers::Change;
+use superstep::nodes::__private::{AdoptedPlan, PlanFile};
 use superstep::nodes::{
-    AdoptedPlan, ApprovalResult, ArchitectResult, Base, CommittedWork, DevelopResult, FinalizeResult, PlanFile,
-    PlanReviewed, PreparedRepository, ReviewResult, ReviewVerdict, VerifyResult,
+    ApprovalResult, ArchitectResult, Base, CommittedWork, DevelopResult, FinalizeResult, PlanReviewed,
+    PreparedRepository, ReviewResult, ReviewVerdict, VerifyResult,
 };
 use superstep::plan::{Decision, Plan};
 

@@ -3,9 +3,10 @@
 use superstep::drivers::DriverName;
 use superstep::drivers::tools::UNCONFINED;
 use superstep::graph::NodeError;
+use superstep::nodes::__private::KeptAttempt;
 use superstep::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted,
-    KeptAttempt, PrepareJob, ReviewerJob, VerifyJob,
+    PrepareJob, ReviewerJob, VerifyJob,
 };
 use superstep::plan::{Decision, Issue};
 use superstep::workspace::Head;

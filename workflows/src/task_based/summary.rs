@@ -16,9 +16,8 @@ use crate::phases::phase_tree;
 use crate::texts::{RunWork, budget_command, budget_lines, counted, describe_budget, usage_lines};
 use superstep::drivers::{Usage, dollars};
 use superstep::graph::{HumanQuestion, NodeError, Reply, ReplyKind};
-use superstep::nodes::{
-    AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
-};
+use superstep::nodes::__private::HaltedPhasePlace;
+use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, PlanChanged, PlanChoice};
 use superstep::plan::{Comment, CommentSeverity, Decision};
 
 /// The advice for an unknown cost.
