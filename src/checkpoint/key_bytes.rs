@@ -47,13 +47,13 @@ pub fn key_from_bytes(mut bytes: &[u8]) -> Option<Key> {
 }
 
 /// Appends the name of a thread: its length, then its bytes, so that keys of different threads never interleave.
-pub fn put_thread(thread: &ThreadId, out: &mut Vec<u8>) {
+pub(crate) fn put_thread(thread: &ThreadId, out: &mut Vec<u8>) {
     put_number(thread.as_str().len() as u64, out);
     out.extend_from_slice(thread.as_str().as_bytes());
 }
 
 /// Takes the name of a thread from the front of `bytes`.
-pub fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
+pub(crate) fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
     let length = usize::try_from(take_number(bytes)?).ok()?;
     let (name, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
@@ -61,7 +61,7 @@ pub fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
 }
 
 /// Appends a key. In a store with all threads in one table, the name of the thread precedes it ([`put_thread`]).
-pub fn put_key(key: &Key, out: &mut Vec<u8>) {
+pub(crate) fn put_key(key: &Key, out: &mut Vec<u8>) {
     match key {
         Key::Head => out.push(tag::HEAD),
         Key::About => out.push(tag::ABOUT),
@@ -92,7 +92,7 @@ pub fn put_key(key: &Key, out: &mut Vec<u8>) {
 }
 
 /// Takes a key from the front of `bytes`; `None` if there is no key.
-pub fn take_key(bytes: &mut &[u8]) -> Option<Key> {
+pub(crate) fn take_key(bytes: &mut &[u8]) -> Option<Key> {
     let (&tag, rest) = bytes.split_first()?;
     *bytes = rest;
     Some(match tag {

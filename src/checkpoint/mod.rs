@@ -33,7 +33,7 @@ mod failing;
 #[cfg(feature = "fjall")]
 mod fjall;
 mod key;
-pub mod key_bytes;
+mod key_bytes;
 #[cfg(feature = "test-util")]
 pub mod kit;
 mod lease;

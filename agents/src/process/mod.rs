@@ -24,10 +24,14 @@ mod redactor;
 mod running;
 
 pub(crate) use alive::EndMark;
-pub use alive::{Life, ProcessId, boot_time, has_variable, may_use, works_in};
+pub use alive::Life;
+pub(crate) use alive::{ProcessId, boot_time, has_variable, may_use, works_in};
 pub use environment::Environment;
-pub use output::{Output, Tail};
+pub use output::Output;
+pub(crate) use output::Tail;
+pub(crate) use program::BoundedRun;
 pub(crate) use program::is_program;
-pub use program::{BoundedRun, Bounds, Program, ProgramEnd, RunEnd};
+pub use program::{Bounds, Program, ProgramEnd, RunEnd};
 pub use redactor::{Redactor, SecretKey};
-pub use running::{OutputItem, ProgramExit, Running, StopReason, Watch};
+pub(crate) use running::ProgramExit;
+pub use running::{OutputItem, Running, StopReason, Watch};

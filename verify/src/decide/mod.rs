@@ -21,8 +21,10 @@ mod standard;
 mod weight;
 mod what_if;
 
-pub use case::{Case, SplitRefusal};
-pub use decision::{AttemptDecision, AttemptId, DecisionKind, DecisionRecord, Override, OverrideError, OverrideNote};
+pub use case::Case;
+pub(crate) use case::SplitRefusal;
+pub(crate) use decision::OverrideNote;
+pub use decision::{AttemptDecision, AttemptId, DecisionKind, DecisionRecord, Override, OverrideError};
 pub use history::{AttemptHistory, AttemptKind, PastAttempt};
 pub use rule::{Rule, Ruling, rule};
 pub use rules::{Rules, UnknownRule, decide};

@@ -34,8 +34,11 @@ pub use graph::{code_task, code_task_agent, graph};
 pub use records::{digests, finding_lines, run_folder};
 pub use start::{TaskStart, TaskStartError, fork};
 pub use state::{
-    Attempt, AttemptLine, ChildResult, Children, CodeTask, CodeTaskState, CodeTaskStateUpdate, Obstacle, OutputChange,
-    ReadTask, Settings, Start, TaskOutcome, TaskPlace, WorkPlace,
+    Attempt, AttemptLine, ChildResult, Children, CodeTask, CodeTaskState, CodeTaskStateUpdate, Settings, Start,
+    TaskOutcome, TaskPlace,
 };
-pub use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};
-pub use summary::{DryRun, DryVerifier, label, summary};
+pub(crate) use state::{Obstacle, OutputChange, ReadTask, WorkPlace};
+pub use step::CodeStep;
+pub(crate) use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad};
+pub(crate) use summary::{DryRun, DryVerifier};
+pub use summary::{label, summary};

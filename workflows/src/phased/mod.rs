@@ -29,14 +29,16 @@ mod subtask_done;
 mod subtask_jobs;
 mod view;
 
-pub use graph::{AfterPhasesApproval, PhaseStep, graph};
-pub use parts::{
-    PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
-};
+pub(crate) use graph::AfterPhasesApproval;
+pub use graph::{PhaseStep, graph};
+pub(crate) use parts::{PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep};
+pub use parts::{execute_phased_plan, run_phase, run_phase_with_retry};
 pub use progress::{board, label, progress};
-pub use run_subtask::{SubtaskStep, run_subtask};
+pub(crate) use run_subtask::SubtaskStep;
+pub use run_subtask::run_subtask;
 
-pub use super::phases::{
-    HaltCause, Omission, PhaseChange, PhaseReview, PhaseStanding, PhaseState, PhaseStatus, PhaseWork, PlanFileStanding,
-    Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskState, SubtaskWork, WorkChange,
+pub(crate) use super::phases::{
+    HaltCause, Omission, PhaseChange, PhaseReview, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure,
+    SubtaskRun, SubtaskWork, WorkChange,
 };
+pub use super::phases::{PhaseState, PhaseStatus, Progress, Subtask, SubtaskState};

@@ -33,11 +33,12 @@ mod view;
 pub use fork::fork;
 pub use graph::{Step, graph};
 pub use start::RunStart;
-pub use state::{
-    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, PhasesWork, PlanRequest, Planning,
-    RunOutcome, RunPosition, RunResult, SourcePlan, TaskAttempt, TaskJudgement,
+pub use state::{AgenticStatus, ExecutionState, ExecutionStateUpdate, RunOutcome, RunResult};
+pub(crate) use state::{
+    DeveloperSession, PhasesWork, PlanRequest, Planning, RunPosition, SourcePlan, TaskAttempt, TaskJudgement,
 };
-pub use summary::{DryPlan, summary};
+pub(crate) use summary::DryPlan;
+pub use summary::summary;
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
 
 pub use super::start::{StartError, ensure_programs};

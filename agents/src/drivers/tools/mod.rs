@@ -25,5 +25,5 @@ pub use answer::{ToolAnswer, ToolLimits};
 pub(super) use root::{Records, RelativePath, refusal};
 pub use root::{mark_records, marked_records};
 pub use shell::UNCONFINED;
-pub use spec::ToolSpec;
+pub(crate) use spec::ToolSpec;
 pub use toolbox::Toolbox;
