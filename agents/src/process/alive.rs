@@ -12,7 +12,7 @@ use superstep_base::text::start;
 /// Identity of a process among all processes: later ones with the same number, and those of other machines and
 /// containers, have another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessId {
+pub(crate) struct ProcessId {
     /// Name of the machine.
     host: String,
     /// Id of the boot of the machine.
@@ -37,7 +37,7 @@ pub enum Life {
 
 impl ProcessId {
     /// Returns the id of this process; `None` if the system does not list processes.
-    pub fn own() -> Option<Self> {
+    pub(crate) fn own() -> Option<Self> {
         let number = std::process::id();
         Some(Self {
             host: text("/proc/sys/kernel/hostname")?,
@@ -49,17 +49,17 @@ impl ProcessId {
     }
 
     /// Returns whether this is the process that calls.
-    pub fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         Self::own().as_ref() == Some(self)
     }
 
     /// Returns whether it is one of this machine before its last start.
-    pub fn is_of_earlier_boot(&self) -> bool {
+    pub(crate) fn is_of_earlier_boot(&self) -> bool {
         Self::own().is_some_and(|here| self.boot != here.boot && self.host == here.host)
     }
 
     /// Returns whether it lives. A process of an earlier boot of this machine has ended.
-    pub fn life(&self) -> Life {
+    pub(crate) fn life(&self) -> Life {
         let Some(here) = Self::own() else { return Life::Unknown };
         if self.boot != here.boot {
             return if self.host == here.host { Life::Ended } else { Life::Unknown };
@@ -72,7 +72,7 @@ impl ProcessId {
 }
 
 /// Returns whether a process has this environment variable, as it and its descendants got it at their start.
-pub fn has_variable(name: &str, value: &str) -> bool {
+pub(crate) fn has_variable(name: &str, value: &str) -> bool {
     let line = format!("{name}={value}");
     let has = |process: &PathBuf| {
         let all = fs::read(process.join("environ")).unwrap_or_default();
@@ -84,14 +84,14 @@ pub fn has_variable(name: &str, value: &str) -> bool {
 /// Returns whether another process may be using a file of git's: it has the file open, or is a program that works on
 /// the repository to which the folders belong, as git or a Java machine. Some of them close their locks while they hold
 /// them. A git program of which the system shows nothing counts.
-pub fn may_use(file: &Path, folders: &[PathBuf]) -> bool {
+pub(crate) fn may_use(file: &Path, folders: &[PathBuf]) -> bool {
     other_processes()
         .any(|process| has_open(&process, file) || is_git_in(&process, folders) || is_java_in(&process, folders))
 }
 
 /// Returns whether any process that existed at a time works in one of the folders: its working directory or one of its
 /// open files is there. Shells that wait at a terminal, and the processes that started this one, do not count.
-pub fn works_in(folders: &[PathBuf], since: SystemTime) -> bool {
+pub(crate) fn works_in(folders: &[PathBuf], since: SystemTime) -> bool {
     let (above, begin) = (ancestors(), ticks(since));
     let start_of = |process: &Path| stat_field(process, START)?.parse::<u64>().ok();
     let is_older = |process: &Path| match (begin, start_of(process)) {
@@ -127,7 +127,7 @@ fn ticks(time: SystemTime) -> Option<u64> {
 }
 
 /// Returns the time at which the machine was started.
-pub fn boot_time() -> Option<SystemTime> {
+pub(crate) fn boot_time() -> Option<SystemTime> {
     let seconds: f64 = text("/proc/uptime")?.split(' ').next()?.parse().ok()?;
     SystemTime::now().checked_sub(Duration::try_from_secs_f64(seconds).ok()?)
 }

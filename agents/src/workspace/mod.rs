@@ -100,22 +100,21 @@ mod unfinished_commit;
 mod worktree;
 
 pub use branches::{BranchMove, BranchPositions, FoldResult, Head, HeadMove};
-pub(crate) use branches::{Movement, OwnBranch, RestoredBranch, TurnWatch};
+
 pub use cause::{GitCause, Holder, OngoingOperation};
 pub use commit::{CommitRequest, CommitResult, MadeCommit};
 pub use error::WorkspaceError;
 pub use furnish::Furnishings;
-pub(crate) use guard::TamperedItem;
+
 pub use guard::{GitFingerprint, Tampering};
 pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escape_id, reference_name};
-pub(crate) use lock::WorkspaceLock;
-pub(crate) use lock_note::LockNote;
+
 pub use options::WorkspaceOptions;
 pub use place::Workspace;
 pub use references::StoredTree;
 pub use relocation::{RecordedRun, RepositoryLocation, RepositoryOrigin, mend_outside, mend_worktrees};
 pub use salvage::SalvagedWork;
 pub use survey::Survey;
-pub(crate) use trees::TreeDiff;
+
 pub use trees::{FileDiff, FileStatus, LeakedKey, OmissionReason, OmittedFile, ResetResult, WorktreeSnapshot};
 pub use worktree::git_folder;

@@ -22,8 +22,6 @@ mod weight;
 mod what_if;
 
 pub use case::Case;
-pub(crate) use case::SplitRefusal;
-pub(crate) use decision::OverrideNote;
 pub use decision::{AttemptDecision, AttemptId, DecisionKind, DecisionRecord, Override, OverrideError};
 pub use history::{AttemptHistory, AttemptKind, PastAttempt};
 pub use rule::{Rule, Ruling, rule};

@@ -37,8 +37,7 @@ pub use state::{
     Attempt, AttemptLine, ChildResult, Children, CodeTask, CodeTaskState, CodeTaskStateUpdate, Settings, Start,
     TaskOutcome, TaskPlace,
 };
-pub(crate) use state::{Obstacle, OutputChange, ReadTask, WorkPlace};
+
 pub use step::CodeStep;
-pub(crate) use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad};
-pub(crate) use summary::{DryRun, DryVerifier};
+
 pub use summary::{label, summary};

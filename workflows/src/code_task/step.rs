@@ -34,7 +34,7 @@ pub enum CodeStep {
 
 /// The next step after the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
-pub enum AfterInput {
+pub(crate) enum AfterInput {
     /// The task starts.
     #[to(CodeStep::LoadSpec)]
     Begin,
@@ -48,7 +48,7 @@ pub enum AfterInput {
 
 /// The next step after a task was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
-pub enum AfterLoad {
+pub(crate) enum AfterLoad {
     /// An agent works.
     #[to(CodeStep::Execute)]
     Execute,
@@ -59,7 +59,7 @@ pub enum AfterLoad {
 
 /// The next step after an agent's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
-pub enum AfterExecute {
+pub(crate) enum AfterExecute {
     /// A snapshot is taken.
     #[to(CodeStep::Snapshot)]
     Snapshot,
@@ -73,7 +73,7 @@ pub enum AfterExecute {
 
 /// The next step after a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
-pub enum AfterDecide {
+pub(crate) enum AfterDecide {
     /// Another attempt.
     #[to(CodeStep::Execute)]
     Execute,

@@ -47,7 +47,7 @@ pub enum PhaseStep {
 
 /// The next step after the approval of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
-pub enum AfterPhasesApproval {
+pub(crate) enum AfterPhasesApproval {
     /// The plan is executed phase by phase.
     #[to(PhaseStep::PrepareWorkspace)]
     Phases,

@@ -29,16 +29,11 @@ mod subtask_done;
 mod subtask_jobs;
 mod view;
 
-pub(crate) use graph::AfterPhasesApproval;
 pub use graph::{PhaseStep, graph};
-pub(crate) use parts::{PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep};
+
 pub use parts::{execute_phased_plan, run_phase, run_phase_with_retry};
 pub use progress::{board, label, progress};
-pub(crate) use run_subtask::SubtaskStep;
+
 pub use run_subtask::run_subtask;
 
-pub(crate) use super::phases::{
-    HaltCause, Omission, PhaseChange, PhaseReview, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure,
-    SubtaskRun, SubtaskWork, WorkChange,
-};
-pub use super::phases::{PhaseState, PhaseStatus, Progress, Subtask, SubtaskState};
+pub use super::phases::{Omission, PhaseState, PhaseStatus, Progress, Subtask, SubtaskState};

@@ -7,10 +7,11 @@ mod tree;
 mod work;
 
 pub(crate) use state::{ENDED, aborted, change_phases};
-pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+pub use state::{Omission, PhaseState, PhaseStatus, SubtaskState};
+pub(crate) use state::{PhaseChange, PhaseReview};
 pub(crate) use tree::tree as phase_tree;
-pub use work::{
-    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskWork,
-    WorkChange,
+pub(crate) use work::{
+    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskRun, SubtaskWork, WorkChange,
 };
+pub use work::{Progress, Subtask};
 pub(crate) use work::{SubtaskRunUpdate, change_works};

@@ -209,7 +209,7 @@ impl SubtaskWork {
 }
 
 /// A change to the work of subtasks; `None` removes it.
-pub type WorkChange = BTreeMap<String, Option<SubtaskWork>>;
+pub(crate) type WorkChange = BTreeMap<String, Option<SubtaskWork>>;
 
 /// Applies changes to the work of subtasks.
 pub(crate) fn change_works(works: &mut BTreeMap<String, SubtaskWork>, changes: WorkChange) {

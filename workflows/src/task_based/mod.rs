@@ -34,10 +34,7 @@ pub use fork::fork;
 pub use graph::{Step, graph};
 pub use start::RunStart;
 pub use state::{AgenticStatus, ExecutionState, ExecutionStateUpdate, RunOutcome, RunResult};
-pub(crate) use state::{
-    DeveloperSession, PhasesWork, PlanRequest, Planning, RunPosition, SourcePlan, TaskAttempt, TaskJudgement,
-};
-pub(crate) use summary::DryPlan;
+
 pub use summary::summary;
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
 

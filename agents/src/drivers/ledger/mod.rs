@@ -7,5 +7,6 @@ mod books;
 mod handle;
 
 pub(super) use account::TurnName;
-pub use account::{Account, LimitsAnswer, NewLimit, NewLimits, RemainingBudget, RunLimits};
+pub use account::{Account, LimitsAnswer, NewLimits, RunLimits};
+
 pub use handle::Ledger;

@@ -17,10 +17,11 @@ mod head;
 mod head_log;
 mod standing;
 
-pub use branch::OwnBranch;
-pub use fold::{FoldResult, RestoredBranch};
+pub use fold::FoldResult;
+
 pub use head::Head;
 pub(super) use head::{commits_since, descends, head_of};
-pub use head_log::TurnWatch;
+
 pub(super) use head_log::{HeadLog, is_amended, log_file};
-pub use standing::{BranchMove, BranchPositions, HeadMove, Movement};
+
+pub use standing::{BranchMove, BranchPositions, HeadMove};

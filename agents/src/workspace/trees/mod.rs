@@ -19,7 +19,7 @@ mod reset;
 mod snapshot;
 mod unseen;
 
-pub use diff::{FileDiff, FileStatus, LeakedKey, TreeDiff};
+pub use diff::{FileDiff, FileStatus, LeakedKey};
 pub(super) use index::Scratch;
 pub use reset::ResetResult;
 pub(super) use reset::{FileChanges, differing_files};
