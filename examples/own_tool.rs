@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::graph::{HumanQuestion, Reply, ReplyKind};
+use superstep::graph::interrupt::ReplyKind;
+use superstep::graph::{HumanQuestion, Reply};
 use superstep::prelude::*;
 use superstep_app::{App, Exit, Register};
 

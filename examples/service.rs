@@ -14,9 +14,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::{
-    Runner, RunnerQuestion, RunnerReport, RunnerWaker, StatusKind, ThreadFilter, ThreadInfo, runner,
-};
+use superstep::graph::runner::{RunnerQuestion, RunnerReport, RunnerWaker};
+use superstep::graph::{Runner, StatusKind, ThreadFilter, ThreadInfo, runner};
 use superstep::prelude::*;
 use tokio::net::TcpListener;
 use tokio::sync::watch;

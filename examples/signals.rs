@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::graph::{SignalRequest, Until, runner};
+use superstep::graph::interrupt::SignalRequest;
+use superstep::graph::runner;
+use superstep::graph::runner::Until;
 use superstep::prelude::*;
 
 // <signals>

@@ -165,6 +165,7 @@ pub mod __private {
         made.map_err(|error| error.to_string())
     }
 
+    pub use crate::graph::__private::*;
     pub use crate::graph::Prefix;
     pub use serde;
     pub use serde_json;

@@ -3,7 +3,9 @@
 
 use rstest::{fixture, rstest};
 use serde_json::{Value, json};
-use superstep::graph::{ApplyError, DataSchema, DataState, DataWrite, Kind, Mask, Merge, SchemaError, State, Storage};
+use superstep::graph::__private::{Mask, Merge};
+use superstep::graph::state::{ApplyError, DataWrite, Kind, SchemaError, Storage};
+use superstep::graph::{DataSchema, DataState, State};
 
 const CHANNEL: usize = 0;
 

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use superstep::__private::strum::IntoEnumIterator;
+use superstep::__private::{Mask, Merge};
+use superstep::graph::node::IntoCommand;
 use superstep::graph::reducers::{Change, Keyed};
+use superstep::graph::state::{ApplyError, Channel, Storage};
 use superstep::graph::*;
 
 /// A state with every rule.

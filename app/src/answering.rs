@@ -10,7 +10,9 @@ use super::failure::{Call, Failure, json};
 use super::shapes::{Draft, NextStep, OpenQuestion, TaskReport, ThreadReport};
 use super::threads::AppThread;
 use superstep::checkpoint::ThreadId;
-use superstep::graph::{Answer, AnyState, InterruptId, Question, Reply, ReplyKind, RunError, Status, TaskSnapshot};
+use superstep::graph::interrupt::ReplyKind;
+use superstep::graph::view::TaskSnapshot;
+use superstep::graph::{Answer, AnyState, InterruptId, Question, Reply, RunError, Status};
 
 impl AppThread {
     async fn open(&self) -> Result<Vec<Question>, Failure> {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command};
 use superstep::checkpoint::BoxFuture;
+use superstep::graph::document::GraphSpecError;
+use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{
-    AnyState, CompileError, CompiledGraph, DataState, GraphSpecError, HumanQuestion, Name, NodeId, QuestionForm, State,
-    TaskSnapshot, Writes,
+    AnyState, CompileError, CompiledGraph, DataState, HumanQuestion, Name, NodeId, QuestionForm, State, Writes,
 };
 
 use super::custom_output::CustomOutput;

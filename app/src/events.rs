@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::settings::Labels;
 use super::time::now;
-use superstep::graph::{Event, EventKind, TaskJournal};
+use superstep::graph::view::TaskJournal;
+use superstep::graph::{Event, EventKind};
 
 /// Converts an event to JSON, with the label of the task that it starts.
 pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
@@ -60,7 +61,7 @@ impl EventBuffer {
 /// Loads the long texts of prompts, which the journal stores by hash.
 #[cfg(feature = "agents")]
 pub(super) fn load_texts(journal: &mut TaskJournal) {
-    use superstep::graph::JournalKind;
+    use superstep::graph::view::JournalKind;
     for entry in &mut journal.entries {
         if let JournalKind::Effect(effect) = &mut entry.kind {
             effect
@@ -88,7 +89,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use superstep::graph::EventTask;
+    use superstep::graph::stream::EventTask;
 
     fn event(namespace: &[&str], kind: EventKind) -> Event {
         let namespace: Vec<String> = namespace.iter().map(|name| (*name).to_owned()).collect();
@@ -97,7 +98,7 @@ mod tests {
 
     fn end(namespace: &[&str], node: &str, error: Option<&str>) -> Event {
         let task = EventTask { node: node.into(), ..EventTask::default() };
-        let writes = superstep::graph::View::of_payload(Arc::new(()));
+        let writes = superstep::graph::view::View::of_payload(Arc::new(()));
         let error = error.map(str::to_owned);
         let end = EventKind::TaskEnd { error, writes, questions: vec![], dropped: vec![] };
         Event { task: Some(task), ..event(namespace, end) }

@@ -12,7 +12,8 @@ use super::advice::{self, Caller};
 use super::shapes::NextStep;
 use super::store_location::StoreLocation;
 use superstep::checkpoint::{BoxFuture, CheckpointError};
-use superstep::graph::{InputError, RunError};
+use superstep::graph::RunError;
+use superstep::graph::state::InputError;
 
 /// The end of a run, as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

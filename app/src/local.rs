@@ -14,7 +14,8 @@ use super::shapes::{CheckpointReport, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
 use super::threads::AppThread;
 use superstep::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, StoreKind, ThreadId, similar_threads};
-use superstep::graph::{Answer, InterruptId, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo};
+use superstep::graph::interrupt::{SignalId, SignalRequest};
+use superstep::graph::{Answer, InterruptId, RunError, StatusKind, ThreadFilter, ThreadInfo};
 
 #[derive(Clone)]
 pub(crate) struct Local {

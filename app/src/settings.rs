@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use superstep::checkpoint::BoxFuture;
-use superstep::graph::{AnyState, Event, EventKind, State, StateSnapshot, TaskSnapshot, View};
+use superstep::graph::view::{TaskSnapshot, View};
+use superstep::graph::{AnyState, Event, EventKind, State, StateSnapshot};
 
 use super::custom_output::CustomOutput;
 use super::failure::{Exit, Failure, Refusal};

@@ -15,10 +15,10 @@ use super::shapes::{
 };
 use super::stops::StopArgs;
 use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, about_thread, foreign};
+use superstep::graph::interrupt::{SignalId, SignalRequest};
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
-    Replay, Request, RunError, RunStream, SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status,
-    VerifyVerdict, Writes,
+    Replay, Request, RunError, RunStream, State, StateSnapshot, StateUpdate, Status, VerifyVerdict, Writes,
 };
 
 /// Validated writes to a graph's channels.

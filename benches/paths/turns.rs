@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use superstep::graph::{Interrupted, Thread};
+use superstep::graph::Thread;
+use superstep::graph::interrupt::Interrupted;
 use superstep::prelude::*;
 
 use super::figure::Figure;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use superstep::graph::{DataSchema, DataState, Kind, Name, Node};
+use superstep::graph::state::Kind;
+use superstep::graph::{DataSchema, DataState, Name, Node};
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use superstep::graph::{DataSchema, DataState, Kind, Name};
+use superstep::graph::state::Kind;
+use superstep::graph::{DataSchema, DataState, Name};
 use superstep::prelude::*;
 
 use super::bytes::disk_bytes;

@@ -38,7 +38,7 @@ pub(crate) fn outcomes(input: &DeriveInput, variants: &[&Variant], texts: &[Stri
     });
     let as_ref = plain_header(input, &quote!(::core::convert::AsRef<str>));
     let iterator = plain_header(input, &quote!(::superstep::__private::strum::IntoEnumIterator));
-    let outcomes = plain_header(input, &quote!(::superstep::graph::Outcomes));
+    let outcomes = plain_header(input, &quote!(::superstep::__private::Outcomes));
     quote! {
         #[automatically_derived]
         #[allow(deprecated)]

@@ -129,7 +129,7 @@ fn route(input: &DeriveInput, arms: &[Arm<'_>], node: Option<Type>) -> TokenStre
         #[diagnostic::do_not_recommend]
         impl #with ::superstep::graph::Route<#node> for #name #ty
         where
-            #name #ty: ::superstep::graph::Outcomes,
+            #name #ty: ::superstep::__private::Outcomes,
         {
             #[allow(unused_variables, deprecated)]
             fn target(self) -> ::superstep::graph::Target<#node> {

@@ -30,75 +30,91 @@
 // | `runner` | the threads of a store, resumed as soon as they can be |
 // | `kit` | tests of a graph (feature `test-util`) |
 
-mod build;
+pub mod build;
 mod context;
-mod diff;
-mod document;
+pub mod diff;
+pub mod document;
 mod error;
 mod host;
-mod interrupt;
+pub mod interrupt;
 mod json;
 #[cfg(feature = "test-util")]
 pub mod kit;
-mod node;
+pub mod node;
 mod persist;
 mod records;
-mod replay;
+pub mod replay;
 mod run;
-mod runner;
-mod state;
+pub mod runner;
+pub mod state;
+pub mod stream;
 mod subgraph;
 mod superstep;
-mod thread;
-mod view;
-
-pub use superstep_macros::{Channels, Interrupt, Labels, NodeId, Route, Signal, State};
-pub use tokio_util::sync::CancellationToken;
+pub mod thread;
+pub mod view;
 
 pub use crate::graph::runner::resume::runner;
+pub use build::builder::{Persistence, StateGraph};
+pub use build::compiled::CompiledGraph;
+pub use build::problem::{CompileError, Lint};
 #[cfg(not(feature = "test-util"))]
 #[doc(hidden)]
-pub use build::TestUtil;
-pub use build::{Child, CompileError, CompiledGraph, Edges, Lint, Persistence, Problem, RECURSION_LIMIT, StateGraph};
+pub use build::untestable::TestUtil;
 pub use context::{
     Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, VerifyReport, VerifyVerdict, WhatIf,
 };
-pub use diff::{Change, ChannelDiff, Diff, DiffQuestion, Edit, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
-pub use document::{
-    ChannelSpec, EdgeSpec, GraphSpec, GraphSpecError, GraphSpecProblem, NodeSpec, OneOrMany, Registry, RouterSpec,
-};
+pub use diff::report::Diff;
+pub use document::compile::Registry;
+pub use document::graph_spec::GraphSpec;
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use host::{AnyGraph, AnyThread, Graphs, OwnContext};
-pub use interrupt::{
-    Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, HumanQuestion, Interrupt, InterruptId, Interrupted,
-    NotAnId, Question, QuestionForm, Reply, ReplyKind, SentSignal, Signal, SignalId, SignalRequest,
-};
+pub use interrupt::answer::Answer;
+pub use interrupt::human::{HumanQuestion, QuestionForm, Reply};
+pub use interrupt::question::{AskError, Interrupt, InterruptId, Question};
+pub use interrupt::signal::Signal;
+pub use node::blocking::blocking;
 #[doc(hidden)]
-pub use node::AsyncBody;
-pub use node::{
-    Blocking, CachePolicy, Chooser, Command, DeclaredTargets, END, Failure, Input, IntoCommand, Name, Node,
-    NodeDefaults, NodeExt, NodeId, NodeOptions, NodeResult, Outcomes, OverContext, OverState, RetryPolicy, Route,
-    Router, START, Sends, Target, WithOptions, Work, Worker, blocking, targets, worker,
-};
+pub use node::body::AsyncBody;
+pub use node::body::Node;
+pub use node::command::{Command, END, START, Sends, Target, Worker};
+pub use node::execution::{CachePolicy, NodeDefaults, RetryPolicy};
+pub use node::ext::{NodeExt, worker};
+pub use node::id::{Name, NodeId};
+pub use node::options::Failure;
+pub use node::route::{DeclaredTargets, Route, Router, targets};
 pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
-pub use replay::{Replay, ReplayRequest, ReplayResult, ReplayStream};
-pub use runner::{
-    Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, RunnerWaker, TurnEnd, Until,
-};
+pub use replay::replaying::Replay;
+pub use runner::resume::Runner;
+pub use state::any::AnyState;
+pub use state::channels::State;
+pub use state::data::{DataSchema, DataState};
+pub use state::log::Log;
 #[doc(hidden)]
-pub use state::Prefix;
-pub use state::{
-    AnyState, ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError,
-    IntoItems, IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, Overwrite, Payload, Put,
-    SchemaError, State, Storage, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
-};
+pub use state::log::Prefix;
+pub use state::put::{Overwrite, overwrite};
+pub use state::reducers;
+pub use state::value::Boxed;
+pub use state::writes::Writes;
 pub use subgraph::{CallError, MappedChild};
-pub use thread::{
-    History, Outcome, Questions, Request, Rest, RunStream, STATE_LIMIT, StateUpdate, Status, StatusKind, Thread,
-    ThreadFilter, ThreadInfo, ThreadPage, UpdateReport,
-};
-pub use view::{
-    AnyChild, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect, JournalEntry,
-    JournalKind, JournalMessage, JournalQuestion, JournalRun, Mode, NestedSnapshot, Snapshot, StateSnapshot,
-    TaskJournal, TaskSnapshot, TaskView, View,
-};
+pub use superstep_macros::{Channels, Interrupt, Labels, NodeId, Route, Signal, State};
+pub use thread::filter::ThreadFilter;
+pub use thread::handle::Thread;
+pub use thread::listing::ThreadInfo;
+pub use thread::outcome::Outcome;
+pub use thread::request::Request;
+pub use thread::state_update::StateUpdate;
+pub use thread::status::{Status, StatusKind};
+pub use thread::stream::RunStream;
+pub use tokio_util::sync::CancellationToken;
+pub use view::event::{Event, EventKind, Mode};
+pub use view::snapshot::StateSnapshot;
+
+/// What only the derives need. No version promises it.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::node::route::{Outcomes, OverContext, OverState};
+    pub use super::state::channels::no_channel;
+    pub use super::state::mask::Mask;
+    pub use super::state::merge::Merge;
+    pub use super::state::put::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, Put};
+}

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions, Writes, worker};
+use crate::graph::node::{NodeOptions, WithOptions};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes, worker};
 
 /// The context of a run in which nodes do their jobs: any type that tasks can share.
 pub trait Context: Send + Sync + 'static {}

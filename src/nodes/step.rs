@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, WithOptions, Writes};
+use crate::graph::node::WithOptions;
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, node};
 use crate::plan::TaskProgress;
 use crate::process::{Output, Program};

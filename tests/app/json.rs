@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
+use superstep::graph::interrupt::SignalRequest;
+use superstep::graph::state::Kind;
 use superstep::graph::{
-    CheckpointInfo, DataSchema, DataState, Event, Kind, Name, Request, SignalRequest, StatusKind, ThreadFilter,
-    ThreadInfo,
+    CheckpointInfo, DataSchema, DataState, Event, Name, Request, StatusKind, ThreadFilter, ThreadInfo,
 };
 use superstep::prelude::*;
 

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::{CancellationToken, RunnerReport, StatusKind, Until, runner};
+use superstep::graph::runner::{RunnerReport, Until};
+use superstep::graph::{CancellationToken, StatusKind, runner};
 use superstep::prelude::*;
 
 use crate::place::Place;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::graph::{AnyQuestion, DataState, GraphSpec, Kind, Registry, Writes};
+use superstep::graph::interrupt::AnyQuestion;
+use superstep::graph::state::Kind;
+use superstep::graph::{DataState, GraphSpec, Registry, Writes};
 use superstep::prelude::*;
 use superstep_app::{App, Register};
 

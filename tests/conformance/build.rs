@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use superstep::graph::build::Edges;
+use superstep::graph::node::{Input, NodeOptions};
+use superstep::graph::state::Kind;
 use superstep::graph::{
-    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DeclaredTargets, END, Edges, Failure, Input, Kind, Lint,
-    MemoryCache, Name, NodeError, NodeOptions, Persistence, RetryPolicy, START, State, StateGraph, Target, Worker,
-    Writes,
+    CachePolicy, Command, CompiledGraph, Ctx, DataSchema, DeclaredTargets, END, Failure, Lint, MemoryCache, Name,
+    NodeError, Persistence, RetryPolicy, START, State, StateGraph, Target, Worker, Writes,
 };
 
 use crate::body::{Body, Exit, NodeCommand, Return};

@@ -1,7 +1,8 @@
 //! The engine's events in the runner's shapes.
 
 use serde_json::{Value, json};
-use superstep::graph::{self, CheckpointView, EventKind};
+use superstep::graph::stream::CheckpointView;
+use superstep::graph::{self, EventKind};
 
 use crate::build::World;
 use crate::outcome::{self, Event, Snapshot, TaskView};
@@ -86,7 +87,7 @@ fn both(ns: &[String], step: i64, modes: &[Mode], mode: Mode, kind: &str, data: 
 }
 
 fn checkpoint(names: CaseNames<'_>, at: &[String], view: &CheckpointView) -> Snapshot {
-    let task = |task: &graph::TaskView| TaskView {
+    let task = |task: &graph::stream::TaskView| TaskView {
         name: task.name.clone(),
         interrupts: views::questions(&task.questions),
         error: task.error.is_some(),

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use superstep::graph::{AnyQuestion, CallError, Ctx, NodeError, State};
+use superstep::graph::interrupt::AnyQuestion;
+use superstep::graph::{CallError, Ctx, NodeError, State};
 
 use crate::body::{Exit, Host, Interrupted};
 use crate::build::{Spec, World};

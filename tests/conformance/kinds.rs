@@ -1,6 +1,7 @@
 //! The engine's errors as the kinds that cases name.
 
-use superstep::graph::{CallError, CompileError, NodeError, Problem, RunError};
+use superstep::graph::build::Problem;
+use superstep::graph::{CallError, CompileError, NodeError, RunError};
 
 use crate::host::{CaseFail, InvalidReturn};
 use crate::outcome::ErrorView;

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::Source;
-use superstep::graph::{NestedSnapshot, StateSnapshot, TaskSnapshot, View};
+use superstep::graph::StateSnapshot;
+use superstep::graph::view::{NestedSnapshot, TaskSnapshot, View};
 
 use crate::build::World;
 use crate::outcome::{Question, Snapshot, TaskView};

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use superstep::graph::{
-    AnyQuestion, Boxed, Command, Ctx, DataSchema, DataState, Failure, Input, Name, NodeError, NodeResult,
-};
+use superstep::graph::interrupt::AnyQuestion;
+use superstep::graph::node::{Input, NodeResult};
+use superstep::graph::{Boxed, Command, Ctx, DataSchema, DataState, Failure, Name, NodeError};
 
 use crate::graphs::Graph;
 use crate::rng::hash;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, Source};
+use superstep::graph::view::NestedSnapshot;
 use superstep::graph::{
-    Answer, DataState, Durability, EventKind, MemoryCache, Mode, Name, NestedSnapshot, NodeCache, Question, Request,
-    RunError, StateSnapshot, Thread,
+    Answer, DataState, Durability, EventKind, MemoryCache, Mode, Name, NodeCache, Question, Request, RunError,
+    StateSnapshot, Thread,
 };
 
 use crate::bodies::{HANDLED, Journal};

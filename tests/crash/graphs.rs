@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use superstep::graph::build::Edges;
+use superstep::graph::interrupt::AnyQuestion;
+use superstep::graph::node::NodeOptions;
+use superstep::graph::state::Kind;
 use superstep::graph::{
-    AnyQuestion, CachePolicy, CompiledGraph, DataSchema, DataState, END, Edges, Kind, Name, NodeOptions, Persistence,
-    RetryPolicy, START, StateGraph, Target, Worker, Writes,
+    CachePolicy, CompiledGraph, DataSchema, DataState, END, Name, Persistence, RetryPolicy, START, StateGraph, Target,
+    Worker, Writes,
 };
 
 use crate::bodies::{FailureMode, Journal, Plan, body, handler};

@@ -7,9 +7,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use futures::FutureExt;
 use rstest::rstest;
 use serde_json::json;
+use superstep::graph::node::{Input, IntoCommand, NodeOptions};
 use superstep::graph::{
-    CompiledGraph, DataState, GraphSpec, Input, IntoCommand, Lint, MemoryCache, Name, NodeCache, NodeOptions, Registry,
-    Worker, Writes, blocking, worker,
+    CompiledGraph, DataState, GraphSpec, Lint, MemoryCache, Name, NodeCache, Registry, Worker, Writes, blocking, worker,
 };
 use superstep::prelude::*;
 

@@ -657,7 +657,8 @@ async fn a_data_defined_state_declares_its_past_in_the_same_way() {
         graph.add_sequence([id("a")]).compile().unwrap().with_shared_checkpointer(Arc::clone(&store.store))
     };
     let schema = |names: [&str; 3]| {
-        use superstep::graph::{DataSchema, Kind};
+        use superstep::graph::DataSchema;
+        use superstep::graph::state::Kind;
         DataSchema::new(names.into_iter().zip([Kind::LastValue, Kind::Append, Kind::Add])).unwrap()
     };
     let old = graph(schema(["subject", "notes", "mood"]));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde::Deserializer;
 use superstep::checkpoint::{CheckpointId, Key, Order};
-use superstep::graph::{CompiledGraph, DataSchema, DataState, IntoWrites, Kind, Log, Name, Thread};
+use superstep::graph::state::{IntoWrites, Kind};
+use superstep::graph::{CompiledGraph, DataSchema, DataState, Log, Name, Thread};
 use superstep::prelude::*;
 
 use crate::pad::*;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Failure, MemoryCache, NodeDefaults, NodeOptions};
+use superstep::graph::node::NodeOptions;
+use superstep::graph::{Failure, MemoryCache, NodeDefaults};
 use superstep::prelude::*;
 use tokio::time::Instant;
 

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use superstep::graph::interrupt::ReplyKind;
+use superstep::graph::runner::{RunnerTurn, TurnEnd, Until};
+use superstep::graph::state::Kind;
 use superstep::graph::{
-    AnyGraph, AnyState, AnyThread, DataSchema, DataState, Graphs, HumanQuestion, Kind, Name, Reply, ReplyKind, Request,
-    RunnerTurn, StateUpdate, ThreadFilter, TurnEnd, Until, runner,
+    AnyGraph, AnyState, AnyThread, DataSchema, DataState, Graphs, HumanQuestion, Name, Reply, Request, StateUpdate,
+    ThreadFilter, runner,
 };
 use superstep::prelude::*;
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
-use superstep::graph::{CancellationToken, CompiledGraph, DataSchema, DataState, Kind, Log, Name, Writes, overwrite};
+use superstep::graph::state::Kind;
+use superstep::graph::{CancellationToken, CompiledGraph, DataSchema, DataState, Log, Name, Writes, overwrite};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, id};

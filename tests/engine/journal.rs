@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::{Claim, Commit, EffectEnd, EffectRecord, Key, Order, Record, decode_record, encode_record};
-use superstep::graph::{Boxed, JournalKind, Persistence, Replay, TaskJournal};
+use superstep::graph::view::{JournalKind, TaskJournal};
+use superstep::graph::{Boxed, Persistence, Replay};
 use superstep::prelude::*;
 
 use crate::effects::{Body, World, failing, paying, soon};
@@ -317,7 +318,7 @@ async fn messages_of_an_effect_are_shown_with_it(#[values(Store::memory(), Store
     let thread = store.thread(&chain(Builder::new().add_node(id("model"), node), &["model"])).record_events();
     thread.invoke(start()).await.unwrap();
     let task = journal(&thread, "model").await;
-    let values = |messages: &[superstep::graph::JournalMessage]| -> Vec<Value> {
+    let values = |messages: &[superstep::graph::view::JournalMessage]| -> Vec<Value> {
         messages.iter().map(|message| message.value.clone()).collect()
     };
     assert_eq!(values(&task.effect("ask").unwrap().messages), [json!("thinking")]);

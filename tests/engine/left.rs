@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use superstep::checkpoint::{
     Checkpointer, ExportOptions, ImportOptions, Retention, export_thread, import_thread, trust,
 };
+use superstep::graph::thread::UpdateReport;
 use superstep::graph::{
-    Answer, CompiledGraph, Outcome, Persistence, Question, Request, StateUpdate, Target, Thread, UpdateReport, Worker,
-    worker,
+    Answer, CompiledGraph, Outcome, Persistence, Question, Request, StateUpdate, Target, Thread, Worker, worker,
 };
 use superstep::prelude::*;
 

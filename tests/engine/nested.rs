@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Answer, Boxed, CallError, NodeOptions, Persistence};
+use superstep::graph::node::NodeOptions;
+use superstep::graph::{Answer, Boxed, CallError, Persistence};
 use superstep::prelude::*;
 
 use crate::pad::*;

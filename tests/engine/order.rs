@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use superstep::graph::{DataSchema, DataState, Edges, Input, Kind, Lint, Name, NodeOptions};
+use superstep::graph::build::Edges;
+use superstep::graph::node::{Input, NodeOptions};
+use superstep::graph::state::Kind;
+use superstep::graph::{DataSchema, DataState, Lint, Name};
 use superstep::prelude::{Command, Ctx, END, NodeError, Outcome, RunError, START, StateGraph, Status, Target, Writes};
 
 use crate::pad::{Builder, Pad, everything, id};

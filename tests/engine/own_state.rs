@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::checkpoint::{ExportOptions, ImportOptions, Retention, export_thread, gc, import_thread, trust};
-use superstep::graph::{DataSchema, DataState, Kind, Name, NodeOptions, Target, Worker, Writes};
+use superstep::graph::node::NodeOptions;
+use superstep::graph::state::Kind;
+use superstep::graph::{DataSchema, DataState, Name, Target, Worker, Writes};
 use superstep::prelude::*;
 
 use crate::pad::*;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{CompiledGraph, Durability, Name, Thread, Until, runner};
+use superstep::graph::runner::Until;
+use superstep::graph::{CompiledGraph, Durability, Name, Thread, runner};
 use superstep::prelude::*;
 use tokio_util::sync::CancellationToken;
 
@@ -340,7 +341,7 @@ async fn a_panic_of_a_runner_hook_does_not_stop_other_threads(#[values(false, tr
     };
     let stopped = Arc::new(std::sync::Mutex::new(vec![]));
     let sink = Arc::clone(&stopped);
-    let second = move |stop: superstep::graph::RunnerStop| {
+    let second = move |stop: superstep::graph::runner::RunnerStop| {
         sink.lock().unwrap().push(stop.thread.to_string());
         async {}
     };

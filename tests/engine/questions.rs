@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{AnyQuestion, Name};
+use superstep::graph::Name;
+use superstep::graph::interrupt::AnyQuestion;
 use superstep::prelude::*;
 
 use crate::pad::*;

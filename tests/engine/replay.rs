@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::json;
-use superstep::graph::{Replay, ReplayResult, RetryPolicy, Target, View};
+use superstep::graph::replay::ReplayResult;
+use superstep::graph::view::View;
+use superstep::graph::{Replay, RetryPolicy, Target};
 use superstep::prelude::*;
 
 use crate::pad::*;

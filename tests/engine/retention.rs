@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer, Retention, gc};
-use superstep::graph::{Replay, ReplayResult};
+use superstep::graph::Replay;
+use superstep::graph::replay::ReplayResult;
 use superstep::prelude::*;
 
 use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, everything, id, note, start};

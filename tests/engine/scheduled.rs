@@ -7,7 +7,8 @@ use superstep::checkpoint::{
     CheckpointRecord, Claim, Commit, ExportOptions, ImportOptions, Key, Order, decode_record, encode_record,
     export_thread, import_thread, trust,
 };
-use superstep::graph::{Boxed, CancellationToken, Durability, Lint, Name, StateUpdate, UpdateReport};
+use superstep::graph::thread::UpdateReport;
+use superstep::graph::{Boxed, CancellationToken, Durability, Lint, Name, StateUpdate};
 use superstep::prelude::*;
 
 use crate::pad::*;

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use superstep::checkpoint::{ExportOptions, ImportOptions, export_thread, import_thread, trust};
-use superstep::graph::SignalRequest;
+use superstep::graph::interrupt::SignalRequest;
 use superstep::prelude::*;
 
 use crate::pad::*;

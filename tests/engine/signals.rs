@@ -8,7 +8,9 @@ use serde_json::json;
 use superstep::checkpoint::{
     ExportOptions, FailingCheckpointer, ImportOptions, Retention, export_thread, gc, import_thread,
 };
-use superstep::graph::{Boxed, Persistence, SignalRequest, StatusKind, ThreadInfo, Until, runner};
+use superstep::graph::interrupt::SignalRequest;
+use superstep::graph::runner::Until;
+use superstep::graph::{Boxed, Persistence, StatusKind, ThreadInfo, runner};
 use superstep::prelude::*;
 use tokio::sync::watch;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use superstep::checkpoint::FailingCheckpointer;
-use superstep::graph::{Answer, Boxed, Persistence, SignalRequest, ThreadInfo};
+use superstep::graph::interrupt::SignalRequest;
+use superstep::graph::{Answer, Boxed, Persistence, ThreadInfo};
 use superstep::prelude::*;
 
 use crate::pad::*;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Until, runner};
+use superstep::graph::runner;
+use superstep::graph::runner::Until;
 use superstep::prelude::*;
 
 use crate::pad::*;

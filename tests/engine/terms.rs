@@ -6,7 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::json;
-use superstep::graph::{Answer, AskError, Boxed, Persistence, ThreadInfo, Until, runner};
+use superstep::graph::runner::Until;
+use superstep::graph::{Answer, AskError, Boxed, Persistence, ThreadInfo, runner};
 use superstep::prelude::*;
 
 use crate::clock::{Hand, at};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, ReplayResult, VerifyReport, VerifyVerdict};
+use superstep::graph::replay::ReplayResult;
+use superstep::graph::{Boxed, Name, NodeExt, Persistence, Replay, VerifyReport, VerifyVerdict};
 use superstep::prelude::*;
 
 use crate::pad::*;

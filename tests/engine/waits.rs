@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use rstest::rstest;
-use superstep::graph::{Answer, Boxed, CancellationToken, StatusKind, ThreadInfo, Until, runner};
+use superstep::graph::runner::Until;
+use superstep::graph::{Answer, Boxed, CancellationToken, StatusKind, ThreadInfo, runner};
 use superstep::prelude::*;
 
 use crate::clock::{Hand, at};

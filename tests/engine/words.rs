@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{AnyQuestion, GraphSpec, Incompatibility, Name, Registry};
+use superstep::graph::interrupt::AnyQuestion;
+use superstep::graph::{GraphSpec, Incompatibility, Name, Registry};
 use superstep::prelude::*;
 
 use crate::pad::*;

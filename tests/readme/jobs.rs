@@ -257,7 +257,8 @@ mod context {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use superstep::graph::{RunnerGraph, Until, runner};
+    use superstep::graph::runner;
+    use superstep::graph::runner::{RunnerGraph, Until};
     use superstep::prelude::*;
 
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rstest::rstest;
 use superstep::drivers::{DriverError, DriverErrorClass};
-use superstep::graph::{Outcome, Replay, ReplayResult};
+use superstep::graph::replay::ReplayResult;
+use superstep::graph::{Outcome, Replay};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep_workflows::Profile;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use superstep::drivers::{DriverError, DriverErrorClass, RetrySettings};
-use superstep::graph::{Answer, EventKind, Mode, Replay, ReplayResult, Request};
+use superstep::graph::replay::ReplayResult;
+use superstep::graph::{Answer, EventKind, Mode, Replay, Request};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep_workflows::Profile;

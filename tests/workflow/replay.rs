@@ -8,7 +8,8 @@ use std::time::SystemTime;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, FailingCheckpointer};
-use superstep::graph::{Replay, ReplayResult, VerifyVerdict};
+use superstep::graph::replay::ReplayResult;
+use superstep::graph::{Replay, VerifyVerdict};
 use superstep::prelude::*;
 use superstep_workflows::Profile;
 use superstep_workflows::task_based::{ExecutionState, RunOutcome, graph};

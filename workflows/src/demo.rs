@@ -12,9 +12,10 @@ pub mod essay {
 
     use serde::{Deserialize, Serialize};
 
+    use superstep::graph::interrupt::ReplyKind;
     use superstep::graph::{
-        CompileError, CompiledGraph, Ctx, END, HumanQuestion, Interrupt, NodeError, NodeExt, NodeId, Reply, ReplyKind,
-        Route, START, State, StateGraph,
+        CompileError, CompiledGraph, Ctx, END, HumanQuestion, Interrupt, NodeError, NodeExt, NodeId, Reply, Route,
+        START, State, StateGraph,
     };
 
     /// The essay and its sources.

@@ -5,6 +5,7 @@
 //! | `profile`, `agent` | the configuration of agents; the agent of a role, for nodes |
 //! | `attempt`, `phases` | an attempt at a task, the same for all workflows; the phases of a plan as data |
 //! | `start` | what every start of a run needs |
+//! | `routes` | routers that only these workflows need |
 //! | `task_based`, `phased`, `code_task` | the workflows: a plan task by task, or phase by phase; one task |
 //! | `fork`, `texts` | the place of a fork; text that the workflows share |
 //! | `demo` | small graphs without models |
@@ -19,6 +20,7 @@ mod fork;
 pub mod phased;
 mod phases;
 mod profile;
+mod routes;
 mod start;
 pub mod task_based;
 pub(crate) mod texts;

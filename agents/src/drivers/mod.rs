@@ -38,7 +38,6 @@ pub use error::{DriverError, DriverErrorClass};
 pub use event::{AgentEvent, Finished, Price, TurnStatus, Usage, dollars};
 pub use fenced::fenced_json;
 pub use ledger::{Account, Ledger, LimitsAnswer, NewLimits, RunLimits};
-
 pub use name::{DriverKind, DriverName, UnknownDriver};
 pub use request::{Access, AgentRequest, Limits, Session, SessionRef, Shell, SubmitTool, TurnPlace};
 pub use scripted::{ScenarioError, Scripted};

@@ -109,6 +109,7 @@ pub use execution::{Decision, TaskProgress};
 pub use files::covers;
 pub use id::TaskId;
 pub use issue::{Issue, IssueError, IssueProblem};
+#[doc(hidden)]
 pub use parse::{extract_task_count, extract_task_section};
 pub use submission::{
     Comment, CommentSeverity, FinalReview, PlanProposal, ProposalProblem, ProposedTask, Review, WorkReport, WorkStatus,

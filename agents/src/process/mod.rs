@@ -23,14 +23,12 @@ mod program;
 mod redactor;
 mod running;
 
-pub(crate) use alive::EndMark;
 pub use alive::Life;
-pub(crate) use alive::{ProcessId, boot_time, has_variable, may_use, works_in};
+pub(crate) use alive::{EndMark, ProcessId, boot_time, has_variable, may_use, works_in};
 pub use environment::Environment;
 pub use output::Output;
 pub(crate) use output::Tail;
-pub(crate) use program::BoundedRun;
-pub(crate) use program::is_program;
+pub(crate) use program::{BoundedRun, is_program};
 pub use program::{Bounds, Program, ProgramEnd, RunEnd};
 pub use redactor::{Redactor, SecretKey};
 pub(crate) use running::ProgramExit;

@@ -100,21 +100,22 @@ mod unfinished_commit;
 mod worktree;
 
 pub use branches::{BranchMove, BranchPositions, FoldResult, Head, HeadMove};
-
 pub use cause::{GitCause, Holder, OngoingOperation};
 pub use commit::{CommitRequest, CommitResult, MadeCommit};
 pub use error::WorkspaceError;
+#[doc(hidden)]
 pub use furnish::Furnishings;
-
 pub use guard::{GitFingerprint, Tampering};
 pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escape_id, reference_name};
-
 pub use options::WorkspaceOptions;
 pub use place::Workspace;
+#[doc(hidden)]
 pub use references::StoredTree;
+#[doc(hidden)]
 pub use relocation::{RecordedRun, RepositoryLocation, RepositoryOrigin, mend_outside, mend_worktrees};
+#[doc(hidden)]
 pub use salvage::SalvagedWork;
 pub use survey::Survey;
-
 pub use trees::{FileDiff, FileStatus, LeakedKey, OmissionReason, OmittedFile, ResetResult, WorktreeSnapshot};
+#[doc(hidden)]
 pub use worktree::git_folder;

@@ -2,7 +2,8 @@
 //! `dismiss`, and `signal`.
 
 use clap::Args;
-use superstep::graph::{Reply, ReplyKind};
+use superstep::graph::Reply;
+use superstep::graph::interrupt::ReplyKind;
 
 use super::runs::InteractiveArg;
 

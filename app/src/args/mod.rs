@@ -16,8 +16,9 @@ mod stores;
 
 pub(crate) use answers::{AnswerTo, Decision, EditArgs, Resume, Signal};
 pub(crate) use checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Mode, Replay, Tag, Update};
-pub(crate) use command::{AnswerVerb, DebugVerb, Globals, Invocation, KeepVerb, LookVerb, RunVerb, Verb};
-pub(crate) use command::{command, invocation, is_taken};
+pub(crate) use command::{
+    AnswerVerb, DebugVerb, Globals, Invocation, KeepVerb, LookVerb, RunVerb, Verb, command, invocation, is_taken,
+};
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 pub(crate) use runs::{InteractiveArg, RunArgs};
 pub(crate) use stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, TrustArgs};

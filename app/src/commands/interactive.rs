@@ -2,7 +2,8 @@
 
 use std::io::stdin;
 
-use superstep::graph::{Answer, Reply, ReplyKind};
+use superstep::graph::interrupt::ReplyKind;
+use superstep::graph::{Answer, Reply};
 
 use super::answers::{EditedText, edit_text};
 use super::session::{CommandOutput, Session};

@@ -24,9 +24,8 @@ use crate::text::clean;
 use crate::threads::RunRequest;
 use crate::watch::View;
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::{
-    self, Event, RunError, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, StatusKind, TurnEnd, Until,
-};
+use superstep::graph::runner::{RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, TurnEnd, Until};
+use superstep::graph::{self, Event, RunError, StatusKind};
 
 impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {

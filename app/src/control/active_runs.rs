@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use superstep::graph::{CancellationToken, RunnerWaker};
+use superstep::graph::CancellationToken;
+use superstep::graph::runner::RunnerWaker;
 use tokio::sync::broadcast;
 
 /// The number of events of a run that are kept for late listeners.

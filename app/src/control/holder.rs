@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use superstep::graph::{CancellationToken, RunnerWaker};
+use superstep::graph::CancellationToken;
+use superstep::graph::runner::RunnerWaker;
 
 use super::active_runs::{ActiveRuns, RunGuard};
 #[cfg(not(unix))]

@@ -18,7 +18,7 @@ impl Channel {
         let (name, type_name, rule) = (&self.name, types::text(&self.stored_type()), self.rule.name);
         let stored = format_ident!("{}", if self.attributes.delta.is_some() { "Delta" } else { self.rule.stored });
         let past = &self.attributes.past;
-        let codec = self.is_flat().then(|| quote!(.codec(::superstep::graph::Codec::Bincode)));
+        let codec = self.is_flat().then(|| quote!(.codec(::superstep::graph::state::Codec::Bincode)));
         let version = past.version.map(|(version, _)| quote!(.version(#version)));
         let secret = self.attributes.secret.map(|_| quote!(.secret()));
         let takes = types::text(&self.write);
@@ -27,7 +27,7 @@ impl Channel {
         let was = (!names.is_empty()).then(|| quote!(.was(&[#(#names),*])));
         let added = past.new.map(|_| quote!(.added()));
         quote! {
-            ::superstep::graph::Channel::fixed(#name, #type_name, ::superstep::graph::Storage::#stored)
+            ::superstep::graph::state::Channel::fixed(#name, #type_name, ::superstep::graph::state::Storage::#stored)
                 .rule(#rule) #takes #was #added #codec #version #secret
         }
     }
@@ -41,7 +41,7 @@ impl Channel {
     /// Returns the type of what the write enum holds.
     fn held_by_write(&self) -> TokenStream {
         let (value, write) = (&self.value, &self.write);
-        if self.rule.reduces() { quote!(::superstep::graph::Put<#value, #write>) } else { quote!(#value) }
+        if self.rule.reduces() { quote!(::superstep::__private::Put<#value, #write>) } else { quote!(#value) }
     }
 
     /// Applies a write.
@@ -112,7 +112,7 @@ impl Channel {
         self.rule.is_log().then(|| {
             quote! {{
                 let __items = |__write: &&#write| match __write {
-                    #write::#field(::superstep::graph::Put::Reduce(__more)) => ::core::option::Option::Some(__more.len()),
+                    #write::#field(::superstep::__private::Put::Reduce(__more)) => ::core::option::Option::Some(__more.len()),
                     _ => ::core::option::Option::None,
                 };
                 let __count: ::core::option::Option<usize> = __appended.iter().map(__items).sum();
@@ -147,7 +147,7 @@ impl Channel {
     pub(super) fn write_of(&self, write: &Ident) -> TokenStream {
         let (field, place) = (&self.field, self.place());
         let value = quote!(::core::clone::Clone::clone(&self.#place));
-        let value = if self.rule.reduces() { quote!(::superstep::graph::Put::Overwrite(#value)) } else { value };
+        let value = if self.rule.reduces() { quote!(::superstep::__private::Put::Overwrite(#value)) } else { value };
         quote!(#write::#field(#value))
     }
 
@@ -165,7 +165,7 @@ impl Channel {
     pub(super) fn decode_write(&self, write: &Ident) -> TokenStream {
         let (field, value) = (&self.field, &self.value);
         let decoded = if self.rule.reduces() {
-            quote!(::superstep::graph::Put::decode(__overwrite, __from))
+            quote!(::superstep::__private::Put::decode(__overwrite, __from))
         } else {
             quote!(<#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(__from))
         };
@@ -202,9 +202,9 @@ impl Channel {
         }
         Some(quote! {
             ::core::option::Option::Some(if __overwrite {
-                #whole.map(|__value| #write::#field(::superstep::graph::Put::Overwrite(__value)))
+                #whole.map(|__value| #write::#field(::superstep::__private::Put::Overwrite(__value)))
             } else {
-                #part.map(|__value| #write::#field(::superstep::graph::Put::Reduce(__value)))
+                #part.map(|__value| #write::#field(::superstep::__private::Put::Reduce(__value)))
             })
         })
     }

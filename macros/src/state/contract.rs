@@ -64,7 +64,7 @@ fn by_index<T: quote::ToTokens>(
 }
 
 fn unknown() -> TokenStream {
-    quote!(::superstep::graph::no_channel(__channel))
+    quote!(::superstep::__private::no_channel(__channel))
 }
 
 /// Returns a match on a write, with an arm for each channel.
@@ -86,8 +86,8 @@ fn channel_methods(state: &Ident, channels: &[Channel]) -> TokenStream {
         },
     };
     quote! {
-        fn channels(_: &()) -> &[::superstep::graph::Channel] {
-            static CHANNELS: [::superstep::graph::Channel; #count] = [#(#rows,)*];
+        fn channels(_: &()) -> &[::superstep::graph::state::Channel] {
+            static CHANNELS: [::superstep::graph::state::Channel; #count] = [#(#rows,)*];
             &CHANNELS
         }
 
@@ -110,13 +110,13 @@ fn apply_methods(write: &Ident, channels: &[Channel]) -> TokenStream {
             &mut self,
             _: &(),
             __write: #write,
-            __merge: &mut ::superstep::graph::Merge,
-        ) -> ::core::result::Result<(), ::superstep::graph::ApplyError> {
+            __merge: &mut ::superstep::__private::Merge,
+        ) -> ::core::result::Result<(), ::superstep::graph::state::ApplyError> {
             #apply
         }
 
         #[allow(clippy::float_cmp, clippy::bool_comparison)]
-        fn end_step(&mut self, _: &(), written: &::superstep::graph::Mask, changed: &mut ::superstep::graph::Mask) {
+        fn end_step(&mut self, _: &(), written: &::superstep::__private::Mask, changed: &mut ::superstep::__private::Mask) {
             #(#ends)*
         }
 
@@ -150,7 +150,7 @@ fn undo_methods(write: &Ident, channels: &[Channel]) -> TokenStream {
     let list_length = by_index(channels, Channel::list_length, &quote!(::core::option::Option::None));
     let shorten = by_index(channels, Channel::shorten, &unknown());
     quote! {
-        fn reset(&mut self, __channels: &::superstep::graph::Mask, __from: &Self) -> bool {
+        fn reset(&mut self, __channels: &::superstep::__private::Mask, __from: &Self) -> bool {
             for __channel in __channels.iter() {
                 #reset
             }

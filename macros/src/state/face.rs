@@ -104,7 +104,7 @@ fn conversions(input: &DeriveInput, Names { state, update, .. }: &Names<'_>) -> 
 
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
-        impl #with_node ::superstep::graph::IntoCommand<#state #ty, __N> for #update
+        impl #with_node ::superstep::graph::node::IntoCommand<#state #ty, __N> for #update
         #clause #state #ty: ::superstep::graph::State,
         {
             fn into_command(self) -> ::superstep::graph::Command<#state #ty, __N> {

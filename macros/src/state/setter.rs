@@ -45,7 +45,7 @@ impl Argument {
     fn for_value(Channel { value, .. }: &Channel) -> Self {
         let is_text = |ty: &Type| types::is_string(ty);
         let (takes, gives) = if types::argument(value, "Option").is_some_and(is_text) {
-            (quote!(impl ::superstep::graph::IntoText), quote!(::superstep::graph::IntoText::into_text(value)))
+            (quote!(impl ::superstep::__private::IntoText), quote!(::superstep::__private::IntoText::into_text(value)))
         } else if is_text(value) || types::argument(value, "Option").is_some() {
             (quote!(impl ::core::convert::Into<#value>), quote!(::core::convert::Into::into(value)))
         } else {
@@ -74,20 +74,20 @@ impl Argument {
         if let Some(number) = channel.number() {
             return Self {
                 generics: TokenStream::new(),
-                takes: quote!(impl ::superstep::graph::IntoItems<#value, #number>),
-                gives: quote!(::superstep::graph::IntoItems::into_items(value)),
+                takes: quote!(impl ::superstep::__private::IntoItems<#value, #number>),
+                gives: quote!(::superstep::__private::IntoItems::into_items(value)),
             };
         }
         match channel.item() {
             Some(item) => Self {
                 generics: TokenStream::new(),
-                takes: quote!(impl ::superstep::graph::IntoList<#value, #item>),
-                gives: quote!(::superstep::graph::IntoList::into_list(value)),
+                takes: quote!(impl ::superstep::__private::IntoList<#value, #item>),
+                gives: quote!(::superstep::__private::IntoList::into_list(value)),
             },
             None => Self {
                 generics: quote!(<__Way>),
-                takes: quote!(impl ::superstep::graph::IntoPut<#value, #write, __Way>),
-                gives: quote!(::superstep::graph::IntoPut::into_put(value)),
+                takes: quote!(impl ::superstep::__private::IntoPut<#value, #write, __Way>),
+                gives: quote!(::superstep::__private::IntoPut::into_put(value)),
             },
         }
     }

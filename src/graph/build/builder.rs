@@ -290,7 +290,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self.branch(from.into(), None, router, targets.into())
     }
 
-    /// Adds such a router under a name. Two routers of one name after one node are a [`Problem`](crate::graph::Problem).
+    /// Adds such a router under a name. Two routers of one name after one node are a [`Problem`](crate::graph::build::Problem).
     pub fn add_branch<M>(
         self,
         from: impl Into<Edges<N>>,

@@ -19,21 +19,22 @@ pub(crate) mod builder;
 pub(crate) mod compiled;
 pub(crate) mod dot;
 mod draw;
-mod problem;
+pub(crate) mod problem;
 mod renames;
 mod resolve;
 pub(crate) mod rows;
 pub(crate) mod table;
 #[cfg(not(feature = "test-util"))]
-mod untestable;
+pub(crate) mod untestable;
 mod validate;
 
-pub use builder::{Child, Edges, Persistence, StateGraph};
-pub use compiled::{CompiledGraph, RECURSION_LIMIT};
-pub use problem::{CompileError, Lint, Problem};
-#[cfg(not(feature = "test-util"))]
-pub use untestable::TestUtil;
+pub use builder::{Child, Edges};
+pub(crate) use builder::{Persistence, StateGraph};
+pub use compiled::RECURSION_LIMIT;
+pub(crate) use compiled::{CompiledGraph, GraphCore};
+pub use problem::Problem;
 
-pub(crate) use compiled::GraphCore;
 pub(crate) use draw::DrawOptions;
 pub(crate) use table::{Branch, Join, StopOverrides, Stops, Table, Wiring};
+#[cfg(not(feature = "test-util"))]
+pub(crate) use untestable::TestUtil;

@@ -36,12 +36,10 @@ pub(crate) mod verify_result;
 pub use ask::Ask;
 pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
-pub use shared::Budget;
-pub use verify_result::{Divergence, NotVerified, VerifyReport, VerifyVerdict, WhatIf};
-
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope, StateCell, StateLocations};
 pub(crate) use permits::Permits;
 pub(crate) use places::{Answers, EarlierQuestion, KnownAnswers};
+pub use shared::Budget;
 #[cfg(feature = "test-util")]
 pub(crate) use shared::StagedResult;
 pub(crate) use shared::{
@@ -52,3 +50,4 @@ pub(crate) use task::{
     Attempt, AttemptProgress, AttemptStop, ChildCheckpoints, NodeMeta, SubgraphCalls, TaskCtx, TaskPosition,
 };
 pub(crate) use verify_result::{Comparison, Difference, Spot};
+pub use verify_result::{Divergence, NotVerified, VerifyReport, VerifyVerdict, WhatIf};

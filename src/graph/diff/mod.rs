@@ -14,7 +14,7 @@
 mod compare;
 mod edits;
 pub(crate) mod outline;
-mod report;
+pub(crate) mod report;
 
 pub use edits::Edit;
-pub use report::{Change, ChannelDiff, Diff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
+pub use report::{Change, ChannelDiff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff};

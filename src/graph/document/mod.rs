@@ -4,10 +4,7 @@
 //!
 //! Small because it only lists the folder.
 
-mod compile;
-mod graph_spec;
+pub(crate) mod compile;
+pub(crate) mod graph_spec;
 
-pub use compile::Registry;
-pub use graph_spec::{
-    ChannelSpec, EdgeSpec, GraphSpec, GraphSpecError, GraphSpecProblem, NodeSpec, OneOrMany, RouterSpec,
-};
+pub use graph_spec::{ChannelSpec, EdgeSpec, GraphSpecError, GraphSpecProblem, NodeSpec, OneOrMany, RouterSpec};

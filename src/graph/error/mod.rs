@@ -19,7 +19,6 @@ mod run_error_text;
 
 pub use incompatibility::{Incompatibility, Unreadable};
 pub use node_error::{ErrorClass, NodeError, SharedNodeError};
-pub use run_error::RunError;
-
 pub(crate) use report::{ErrorReport, serialize_reports};
+pub use run_error::RunError;
 pub(crate) use run_error::{INPUT, ParentCommand};

@@ -15,7 +15,7 @@ use crate::graph::state::{ValueError, reading, stored_value, value};
 /// # use superstep::prelude::*;
 /// # #[derive(Serialize, Deserialize)] struct Approve;
 /// # impl Interrupt for Approve { type Resume = bool; const NAME: &'static str = "approve"; }
-/// # fn example() -> Result<(), superstep::graph::NotAnId> {
+/// # fn example() -> Result<(), superstep::graph::interrupt::NotAnId> {
 /// let typed = Answer::new::<Approve>(&true).by("ada").note("with the new title");
 /// let from_a_form = Answer::json(&serde_json::json!(true)).to("35b63513-3-0-0".parse()?);
 /// # Ok(()) }

@@ -68,7 +68,8 @@ impl Reply {
 /// declared so is shown field by field, and answered with JSON.
 ///
 /// ```
-/// use superstep::graph::{HumanQuestion, Reply, ReplyKind};
+/// use superstep::graph::{HumanQuestion, Reply};
+/// use superstep::graph::interrupt::ReplyKind;
 /// use superstep::prelude::*;
 ///
 /// #[derive(Interrupt, Serialize, Deserialize)]

@@ -13,16 +13,17 @@
 //! Small because it only lists the folder.
 
 pub(crate) mod answer;
-mod human;
+pub(crate) mod human;
 pub(crate) mod question;
 pub(crate) mod signal;
 mod sketch;
 
-pub use answer::Answer;
-pub use human::{HumanQuestion, QuestionForm, Reply, ReplyKind};
-pub use question::{AnswerInfo, AnyQuestion, AskError, Interrupt, InterruptId, Interrupted, NotAnId, Question};
-pub use signal::{AwaitedSignal, SentSignal, Signal, SignalId, SignalRequest};
-
-pub(crate) use answer::{DeclaredQuestion, To};
-pub(crate) use question::{CloseReason, ClosedQuestion, EXPIRY, QuestionFormat, Terms};
-pub(crate) use signal::{KEYED, SignalDeclarations, SignalType};
+pub(crate) use answer::{Answer, DeclaredQuestion, To};
+pub use human::ReplyKind;
+pub(crate) use human::{HumanQuestion, QuestionForm};
+pub use question::{AnswerInfo, AnyQuestion, Interrupted, NotAnId};
+pub(crate) use question::{
+    AskError, CloseReason, ClosedQuestion, EXPIRY, Interrupt, InterruptId, Question, QuestionFormat, Terms,
+};
+pub use signal::{AwaitedSignal, SentSignal, SignalId, SignalRequest};
+pub(crate) use signal::{KEYED, Signal, SignalDeclarations, SignalType};

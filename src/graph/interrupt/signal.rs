@@ -98,7 +98,7 @@ impl FromStr for SignalId {
 /// A signal to send to a thread: its type and value, the sender and a note.
 ///
 /// ```
-/// # use superstep::graph::SignalRequest;
+/// # use superstep::graph::interrupt::SignalRequest;
 /// # use superstep::prelude::*;
 /// # #[derive(Serialize, Deserialize)] struct Paid { cents: u64 }
 /// # impl Signal for Paid { const NAME: &'static str = "paid"; }

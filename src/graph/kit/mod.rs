@@ -47,5 +47,4 @@ mod whole;
 pub use alone::{NodeRun, RouteChoice};
 pub use fixture::{Fixture, FixtureError};
 pub use script::{EffectCall, Test};
-pub use whole::CutError;
-pub use whole::TestRun;
+pub use whole::{CutError, TestRun};

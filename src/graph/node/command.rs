@@ -303,7 +303,7 @@ impl<N: fmt::Debug> fmt::Debug for Sends<N> {
 }
 
 /// A worker's node id and payload type, checked by the compiler at both ends. Add the worker with
-/// [`add_worker`](crate::graph::StateGraph::add_worker); for an example see [`Chooser`](crate::graph::Chooser). LangGraph:
+/// [`add_worker`](crate::graph::StateGraph::add_worker); for an example see [`Chooser`](crate::graph::node::Chooser). LangGraph:
 /// `Send`.
 ///
 /// ```

@@ -12,28 +12,25 @@
 //!
 //! Small because it only lists the folder.
 
-mod blocking;
+pub(crate) mod blocking;
 pub(crate) mod body;
 pub(crate) mod command;
-mod execution;
-mod ext;
-mod id;
+pub(crate) mod execution;
+pub(crate) mod ext;
+pub(crate) mod id;
 pub(crate) mod options;
-mod route;
+pub(crate) mod route;
 
-pub use blocking::{Blocking, blocking};
-#[doc(hidden)]
-pub use body::AsyncBody;
-pub use body::{Input, Node, Work};
-pub use command::{Command, END, IntoCommand, NodeResult, START, Sends, Target, Worker};
-pub use execution::{CachePolicy, NodeDefaults, RetryPolicy};
-pub use ext::{NodeExt, WithOptions, worker};
-pub use id::{Name, NodeId};
-pub use options::{Failure, NodeOptions};
-pub use route::{Chooser, DeclaredTargets, Outcomes, OverContext, OverState, Route, Router, targets};
-
+pub use blocking::Blocking;
 pub(crate) use blocking::{LongestPoll, TimedBody};
-pub(crate) use body::{Body, BodyType, EitherBody, MissingBody, StateBody, WorkBody};
-pub(crate) use command::{AnyCommand, AnyNodeResult};
-pub(crate) use options::RowOptions;
-pub(crate) use route::Choose;
+pub(crate) use body::{Body, BodyType, EitherBody, MissingBody, Node, StateBody, WorkBody};
+pub use body::{Input, Work};
+pub(crate) use command::{AnyCommand, AnyNodeResult, Command, END, START, Sends, Target, Worker};
+pub use command::{IntoCommand, NodeResult};
+pub(crate) use execution::{CachePolicy, NodeDefaults, RetryPolicy};
+pub use ext::WithOptions;
+pub(crate) use id::{Name, NodeId};
+pub use options::NodeOptions;
+pub(crate) use options::{Failure, RowOptions};
+pub use route::Chooser;
+pub(crate) use route::{Choose, DeclaredTargets, Router};

@@ -26,13 +26,11 @@ pub(crate) mod reader;
 pub(crate) mod recorder;
 mod riders;
 
+pub(crate) use cache::{KnownState, KnownValues, LastEnds};
 pub use cache::{MemoryCache, NodeCache};
 pub use checkpoint_reader::CheckpointInfo;
-pub use clock::Clock;
-pub use recorder::Durability;
-
-pub(crate) use cache::{KnownState, KnownValues, LastEnds};
 pub(crate) use checkpoint_reader::{ListedCheckpoint, growth};
+pub use clock::Clock;
 pub(crate) use clock::Host;
 pub(crate) use fork::{Caller, Stamp};
 pub(crate) use ids::{BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NODE, UPDATE_KEY};
@@ -41,4 +39,5 @@ pub(crate) use journal_path::{EntryKey, JournalPath, PathTask, escaped_key, hand
 pub(crate) use mailbox::{KeyedSignal, PendingSignal, SIGNAL_BYTES, SIGNALS_LIMIT};
 pub(crate) use mapping::{Claim, Mapping, Other, StoredChannel};
 pub(crate) use reader::{ChildPointer, Reader, Tasks};
+pub use recorder::Durability;
 pub(crate) use recorder::{Puts, Recorder, ThreadGuard};

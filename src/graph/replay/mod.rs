@@ -15,9 +15,9 @@
 pub(crate) mod body;
 mod compare;
 pub(crate) mod recorded_events;
-mod replaying;
+pub(crate) mod replaying;
 mod verify;
 mod walk;
 mod what_if;
 
-pub use replaying::{Replay, ReplayRequest, ReplayResult, ReplayStream};
+pub use replaying::{ReplayRequest, ReplayResult};

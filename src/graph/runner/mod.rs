@@ -13,4 +13,4 @@ mod report;
 pub(crate) mod resume;
 
 pub use report::{RunnerQuestion, RunnerReport, RunnerStop};
-pub use resume::{Runner, RunnerGraph, RunnerTurn, RunnerWaker, TurnEnd, Until};
+pub use resume::{RunnerGraph, RunnerTurn, RunnerWaker, TurnEnd, Until};

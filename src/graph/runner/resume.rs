@@ -28,7 +28,8 @@ use crate::graph::thread::{Status, StatusKind, ThreadFilter, ThreadInfo};
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use superstep::graph::{RunnerGraph, Until, runner};
+/// # use superstep::graph::runner;
+/// # use superstep::graph::runner::{RunnerGraph, Until};
 /// # use superstep::prelude::*;
 /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, #[channel(add)] runs: u32 }
 /// # #[derive(NodeId)] enum Step { Write }

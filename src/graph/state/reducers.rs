@@ -14,7 +14,7 @@ pub fn append<L: Extend<T>, T>(list: &mut L, more: Vec<T>) {
 
 /// Adds to a sum. `#[channel(add)]`
 ///
-/// Integers and [`Duration`](std::time::Duration) are checked for overflow in every build; other types use their `+=`.
+/// Integers and [`Duration`] are checked for overflow in every build; other types use their `+=`.
 ///
 /// # Errors
 /// If the sum is out of the type's range; the value is unchanged.

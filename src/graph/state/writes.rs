@@ -118,7 +118,7 @@ impl<S: State> Writes<S> {
     /// let json = serde_json::json!({"topic": "tides", "notes": ["salt"]});
     /// let input = Writes::<Draft>::from_json(&(), &json)?;
     /// assert_eq!(input.0.len(), 2);
-    /// # Ok::<(), superstep::graph::InputError>(())
+    /// # Ok::<(), superstep::graph::state::InputError>(())
     /// ```
     ///
     /// # Errors

@@ -165,7 +165,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Sets the number of supersteps after which a run fails; unless set, the graph's limit, or
-    /// [`RECURSION_LIMIT`](crate::graph::RECURSION_LIMIT). As in LangGraph, START counts, so a graph of K steps needs a
+    /// [`RECURSION_LIMIT`](crate::graph::build::RECURSION_LIMIT). As in LangGraph, START counts, so a graph of K steps needs a
     /// limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.core.limits.recursion = supersteps;
@@ -196,7 +196,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Limits the number of tasks that run at once, over all levels of a run; 0 counts as 1. A task that waits for its
     /// subgraphs does not count, so that they can run. For a limit shared by threads see
-    /// [`group`](crate::graph::NodeOptions::group).
+    /// [`group`](crate::graph::node::NodeOptions::group).
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
         self.core.limits.concurrency = tasks.max(1);
         self

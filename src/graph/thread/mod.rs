@@ -19,38 +19,36 @@
 //! | `maintenance` | tags, retention, copies, deletion |
 
 mod answer;
-mod filter;
+pub(crate) mod filter;
 mod fork;
 pub(crate) mod handle;
 mod history;
 pub(crate) mod journal;
-mod listing;
+pub(crate) mod listing;
 mod mailbox;
 mod maintenance;
 mod migrate;
 mod open;
 pub(crate) mod outcome;
-mod request;
+pub(crate) mod request;
 mod resume;
 mod run_request;
 mod scope;
 pub(crate) mod snapshot;
-mod state_update;
-mod status;
-mod stream;
+pub(crate) mod state_update;
+pub(crate) mod status;
+pub(crate) mod stream;
 mod update;
 
-pub use filter::{ThreadFilter, ThreadPage};
-pub use handle::{STATE_LIMIT, Thread};
+pub(crate) use filter::ThreadFilter;
+pub use filter::ThreadPage;
+pub use handle::STATE_LIMIT;
+pub(crate) use handle::{Thread, ThreadCore};
 pub use history::History;
-pub use listing::ThreadInfo;
-pub use outcome::{Outcome, Questions, Rest};
-pub use request::Request;
-pub use state_update::{StateUpdate, UpdateReport};
-pub use status::{Status, StatusKind};
-pub use stream::RunStream;
-
-pub(crate) use handle::ThreadCore;
-pub(crate) use listing::Progress;
-pub(crate) use request::AnyRequest;
+pub(crate) use listing::{Progress, ThreadInfo};
+pub(crate) use outcome::Outcome;
+pub use outcome::{Questions, Rest};
+pub(crate) use request::{AnyRequest, Request};
+pub use state_update::UpdateReport;
+pub(crate) use status::{Status, StatusKind};
 pub(crate) use stream::EventStream;

@@ -37,7 +37,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(self.core.state().await?.map(Snapshot::typed))
     }
 
-    /// Returns the state with those of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot). Subgraphs show
+    /// Returns the state with those of subgraphs in [`TaskSnapshot::state`](crate::graph::view::TaskSnapshot). Subgraphs show
     /// their present state, including results since their newest checkpoint, even below a checkpoint of the past.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ pub enum EventKind {
     Message {
         /// The piece.
         value: Value,
-        /// The [tags](crate::graph::NodeOptions::tags) of the node.
+        /// The [tags](crate::graph::node::NodeOptions::tags) of the node.
         tags: Arc<[String]>,
     },
     /// A task starts.
@@ -335,7 +335,7 @@ impl Sink {
 pub struct EventTask {
     /// The node; for the result of an error handler, the handler's.
     pub node: Arc<str>,
-    /// The task's id, as [`Ctx::task_id`](crate::graph::Ctx::task_id) and [`TaskSnapshot::id`](crate::graph::TaskSnapshot)
+    /// The task's id, as [`Ctx::task_id`](crate::graph::Ctx::task_id) and [`TaskSnapshot::id`](crate::graph::view::TaskSnapshot)
     /// have it. Parallel tasks of one node have different ids.
     pub id: Arc<str>,
     /// The way down to the task: the event's namespace, then the task itself as `node:task`. No two tasks of a thread share

@@ -20,16 +20,14 @@ pub(crate) mod task_journal;
 pub(crate) mod untyped;
 
 pub use child::AnyChild;
-pub use event::{CheckpointView, Event, EventKind, EventTask, Mode, TaskView};
-pub use snapshot::{FailureInfo, NestedSnapshot, Snapshot, StateSnapshot, TaskSnapshot};
+pub(crate) use child::{ChildOutput, Edge, EdgeKind, Face, Facts, Inner, NestedRead, Outline, OutlineNode};
+pub(crate) use event::{CheckpointView, Event, EventKind, EventTask, Mode, Sink, TaskView};
+pub(crate) use event_log::{EventLog, RecordedEvent, ReplayListener};
+pub(crate) use ledger::{Activation, Ledger, LedgerTask, Secrets};
+pub use snapshot::{FailureInfo, NestedSnapshot, Snapshot, TaskSnapshot};
+pub(crate) use snapshot::{ReadMode, StateSnapshot};
 pub use task_journal::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
 };
 pub use untyped::View;
-
-pub(crate) use child::{ChildOutput, Edge, EdgeKind, Face, Facts, Inner, NestedRead, Outline, OutlineNode};
-pub(crate) use event::Sink;
-pub(crate) use event_log::{EventLog, RecordedEvent, ReplayListener};
-pub(crate) use ledger::{Activation, Ledger, LedgerTask, Secrets};
-pub(crate) use snapshot::ReadMode;
 pub(crate) use untyped::{DebugState, StateJson};

@@ -16,7 +16,7 @@ use crate::graph::records::{EntryKey, HALF_ID};
 use crate::graph::state::reading;
 
 /// The journal of a task over all of its attempts: effects, recorded values, questions and answers. Read by
-/// [`TaskSnapshot::journal`](crate::graph::TaskSnapshot::journal). A task of the root graph has the entries of the
+/// [`TaskSnapshot::journal`](crate::graph::view::TaskSnapshot::journal). A task of the root graph has the entries of the
 /// tasks in its subgraphs too. The values of secret channels are replaced by `[secret]`, wherever a body has put them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]

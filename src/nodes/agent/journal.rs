@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::turn::Turn;
 use crate::drivers::tools::marked_records;
 use crate::drivers::{AgentEvent, Finished, Session};
-use crate::graph::{JournalEffect, NodeError, TaskJournal};
+use crate::graph::NodeError;
+use crate::graph::view::{JournalEffect, TaskJournal};
 use crate::nodes::events::Activity;
 use crate::nodes::prompts::{ContentError, Contents, Parts};
 use crate::process::Redactor;
@@ -92,7 +93,7 @@ impl AgentTurn {
     /// Returns the turns in a task's journal, in order.
     ///
     /// ```
-    /// # use superstep::graph::TaskSnapshot;
+    /// # use superstep::graph::view::TaskSnapshot;
     /// # use superstep::nodes::AgentTurn;
     /// # use superstep::prelude::*;
     /// # async fn example(task: &TaskSnapshot) -> Result<(), RunError> {

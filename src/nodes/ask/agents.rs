@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::work::WrittenOverride;
 use crate::drivers::{Account, RunLimits};
-use crate::graph::{HumanQuestion, Interrupt, Reply, ReplyKind};
+use crate::graph::interrupt::ReplyKind;
+use crate::graph::{HumanQuestion, Interrupt, Reply};
 
 /// A question of a developer that is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{HumanQuestion, Interrupt, Reply, ReplyKind};
+use crate::graph::interrupt::ReplyKind;
+use crate::graph::{HumanQuestion, Interrupt, Reply};
 use crate::plan::{Comment, Decision, Plan};
 use crate::workspace::{BranchMove, CommitId};
 

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::folder::{Base, Folder, failed, lost_race, thread};
-use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
+use crate::graph::node::{NodeOptions, WithOptions};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State};
 use crate::nodes::ask::{AfterMove, BranchMoved};
 use crate::nodes::events::{Activity, PhaseEvent};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};

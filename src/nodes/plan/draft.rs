@@ -8,7 +8,8 @@ use superstep_base::moved::present_path;
 
 use super::phase::forget_integration;
 use crate::drivers::{NewLimits, Session, SessionRef, Usage};
-use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
+use crate::graph::node::{NodeOptions, WithOptions};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State};
 use crate::nodes::agent::{AgentAnswer, AgentSpec, Agents, DecidedTurn, NextStep, Turn, TurnResult};
 use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, PlanChoice, SessionRefused};
 use crate::nodes::git::{Folder, tampering_message};

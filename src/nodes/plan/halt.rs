@@ -7,7 +7,8 @@ use super::draft::{AdoptedPlan, FileChange, PlanFile};
 use super::phase::{forget_integration, sweep_worktrees};
 use super::subtask::{KeptPart, keep};
 use crate::drivers::NewLimits;
-use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
+use crate::graph::node::{NodeOptions, WithOptions};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State};
 use crate::nodes::agent::{AgentSpec, Agents, BlockedTurn, BudgetAnswer, budget};
 use crate::nodes::ask::{
     AfterGivingUp, AfterHalt, BranchMoved, BudgetReached, DecideTask, Halted, PlanChanged, Salvage, TaskGivenUp,

@@ -8,7 +8,8 @@ use superstep_base::moved::present_path;
 
 use super::worktree::{Worktree, WorktreeJob, WorktreeProblem};
 use crate::drivers::tools::mark_records;
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, WithOptions};
+use crate::graph::node::WithOptions;
+use crate::graph::{Ctx, Node, NodeError, NodeId, State};
 use crate::nodes::events::pending_notices;
 use crate::nodes::git::{Base, Folder, failed, thread};
 use crate::nodes::job::{Context, Job, MakeUpdate, ReadJob, job, node};

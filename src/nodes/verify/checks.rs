@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Ctx, Node, NodeError, NodeId, NodeOptions, State, WithOptions};
+use crate::graph::node::{NodeOptions, WithOptions};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State};
 use crate::nodes::ask::BranchMoved;
 use crate::nodes::events::Activity;
 use crate::nodes::git::{Base, Folder, TamperCheck, Traces};

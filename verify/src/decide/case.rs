@@ -120,7 +120,7 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     ///
-    /// [`SplitRefusal`] with the reason.
+    /// `SplitRefusal` with the reason.
     pub fn can_split(&self) -> Result<(), SplitRefusal> {
         self.may_be_split()?;
         if self.to_cover().is_empty() { Err(SplitRefusal::NothingToSplit) } else { Ok(()) }
@@ -130,7 +130,7 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     ///
-    /// [`SplitRefusal`] if it is at the maximum depth, or was split before.
+    /// `SplitRefusal` if it is at the maximum depth, or was split before.
     pub fn may_be_split(&self) -> Result<(), SplitRefusal> {
         let (depth, max_depth) = (self.depth, self.policy.max_depth);
         match () {

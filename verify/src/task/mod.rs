@@ -53,7 +53,6 @@ pub use entry::{
     VerifierSettings,
 };
 pub use id::{IdError, SpecId};
-
 pub use merge::{Flags, MergeStep, RunSettings, Verifiers};
 pub(crate) use policy::flag;
 pub use policy::{Policy, PolicyError};

@@ -31,13 +31,12 @@ mod verifying;
 mod view;
 
 pub use graph::{code_task, code_task_agent, graph};
+#[doc(hidden)]
 pub use records::{digests, finding_lines, run_folder};
 pub use start::{TaskStart, TaskStartError, fork};
 pub use state::{
     Attempt, AttemptLine, ChildResult, Children, CodeTask, CodeTaskState, CodeTaskStateUpdate, Settings, Start,
     TaskOutcome, TaskPlace,
 };
-
 pub use step::CodeStep;
-
 pub use summary::{label, summary};

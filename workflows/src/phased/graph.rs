@@ -3,15 +3,13 @@
 use super::run_subtask::{run, run_subtask};
 use super::{decided, done, jobs, view};
 use crate::phases::{PhaseStanding, PhaseState, Subtask};
+use crate::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, route_after_phase_review};
 use crate::task_based::{self, ExecutionState};
 use superstep::graph::{
     CompileError, CompiledGraph, END, NodeId, Route, START, Sends, StateGraph, Worker, targets, worker,
 };
 use superstep::nodes::{Agents, architect, human_approval, node, plan_validator, prepare_workspace};
-use superstep::routes::{
-    AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, AfterPlanReview, AfterStart,
-    route_after_phase_review,
-};
+use superstep::routes::{AfterApproval, AfterPlanReview, AfterStart};
 
 /// The nodes of the graph.
 #[derive(NodeId)]

@@ -5,10 +5,10 @@ use super::graph::{after_halt, after_integration, after_plan, after_review};
 use super::run_subtask::{run, run_subtask};
 use super::{decided, done, jobs};
 use crate::phases::Subtask;
+use crate::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases};
 use crate::task_based::{ExecutionState, done as tasks_done};
 use superstep::graph::{CompileError, CompiledGraph, END, NodeId, START, StateGraph, Worker, targets, worker};
 use superstep::nodes::{Agents, node, prepare_workspace};
-use superstep::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases};
 
 /// The steps of one attempt at a phase.
 #[derive(NodeId)]
@@ -55,7 +55,7 @@ type Part<N, C> = Result<CompiledGraph<ExecutionState, N, C>, CompileError>;
 const SUBTASK: Worker<PhaseAttemptStep, Subtask> = Worker::new(PhaseAttemptStep::RunSubtask);
 
 /// Returns the graph of one attempt at the current phase: its subtasks in parallel, then their commits. A subtask that
-/// conflicts with others runs again within it. The next step depends on [`PhaseStanding`](super::PhaseStanding).
+/// conflicts with others runs again within it. The next step depends on `PhaseStanding`.
 ///
 /// # Errors
 /// Only if the graph is invalid, which is a bug.

@@ -7,7 +7,7 @@ use superstep_base::time::now;
 use crate::agent::add_up;
 use crate::phases::{PhaseChange, PhaseStatus, Subtask, SubtaskRun, SubtaskState, change_phases, phase_tree};
 use crate::task_based::ExecutionState;
-use superstep::graph::TaskSnapshot;
+use superstep::graph::view::TaskSnapshot;
 
 /// Adds the stored start and usage of running subtasks to the state of a run.
 pub fn progress(state: &mut ExecutionState, tasks: &[TaskSnapshot]) {

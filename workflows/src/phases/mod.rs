@@ -6,12 +6,11 @@ mod state;
 mod tree;
 mod work;
 
-pub(crate) use state::{ENDED, aborted, change_phases};
+pub(crate) use state::{ENDED, PhaseChange, PhaseReview, aborted, change_phases};
 pub use state::{Omission, PhaseState, PhaseStatus, SubtaskState};
-pub(crate) use state::{PhaseChange, PhaseReview};
 pub(crate) use tree::tree as phase_tree;
 pub(crate) use work::{
-    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskRun, SubtaskWork, WorkChange,
+    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskRun, SubtaskRunUpdate, SubtaskWork,
+    WorkChange, change_works,
 };
 pub use work::{Progress, Subtask};
-pub(crate) use work::{SubtaskRunUpdate, change_works};

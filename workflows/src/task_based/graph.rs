@@ -3,6 +3,7 @@
 use super::state::ExecutionState;
 use super::{decided, done, jobs};
 use crate::AttemptOutcome;
+use crate::routes::{AfterBegin, AfterHalting, route_after_halting, route_begin};
 use superstep::graph::{CompileError, CompiledGraph, END, NodeId, START, StateGraph, targets};
 use superstep::nodes::{
     Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
@@ -10,9 +11,8 @@ use superstep::nodes::{
 };
 use superstep::plan::Decision;
 use superstep::routes::{
-    AfterApproval, AfterBegin, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify,
-    route_after_halting, route_after_plan_review, route_after_review_or_task, route_after_verify, route_approval,
-    route_begin, route_start,
+    AfterApproval, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify, route_after_plan_review,
+    route_after_task_review, route_after_verify, route_approval, route_start,
 };
 
 /// The nodes of the graph.
@@ -115,7 +115,7 @@ fn after_review(state: &ExecutionState) -> AfterTaskReview {
     if state.judgement.standing.is_stuck() {
         return AfterTaskReview::Halt;
     }
-    route_after_review_or_task(&state.progress(), state.judgement.standing == AttemptOutcome::Approved)
+    route_after_task_review(&state.progress(), state.judgement.standing == AttemptOutcome::Approved)
 }
 
 fn after_halting(state: &ExecutionState) -> AfterHalting {

@@ -30,12 +30,11 @@ mod summary;
 mod tasks;
 mod view;
 
+pub use super::start::{StartError, ensure_programs};
 pub use fork::fork;
 pub use graph::{Step, graph};
 pub use start::RunStart;
 pub use state::{AgenticStatus, ExecutionState, ExecutionStateUpdate, RunOutcome, RunResult};
-
+#[doc(hidden)]
 pub use summary::summary;
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
-
-pub use super::start::{StartError, ensure_programs};

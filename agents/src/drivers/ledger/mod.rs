@@ -8,5 +8,4 @@ mod handle;
 
 pub(super) use account::TurnName;
 pub use account::{Account, LimitsAnswer, NewLimits, RunLimits};
-
 pub use handle::Ledger;

@@ -21,9 +21,13 @@ mod shell;
 mod spec;
 mod toolbox;
 
+#[doc(hidden)]
 pub use answer::{ToolAnswer, ToolLimits};
 pub(super) use root::{Records, RelativePath, refusal};
+#[doc(hidden)]
 pub use root::{mark_records, marked_records};
+#[doc(hidden)]
 pub use shell::UNCONFINED;
 pub(crate) use spec::ToolSpec;
+#[doc(hidden)]
 pub use toolbox::Toolbox;

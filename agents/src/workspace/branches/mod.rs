@@ -18,10 +18,8 @@ mod head_log;
 mod standing;
 
 pub use fold::FoldResult;
-
 pub use head::Head;
 pub(super) use head::{commits_since, descends, head_of};
 
 pub(super) use head_log::{HeadLog, is_amended, log_file};
-
 pub use standing::{BranchMove, BranchPositions, HeadMove};

@@ -17,13 +17,14 @@ use crate::graph::state::put::Put;
 ///
 /// ```
 /// use serde_json::json;
-/// use superstep::graph::{DataSchema, Kind};
+/// use superstep::graph::DataSchema;
+/// use superstep::graph::state::Kind;
 ///
 /// let schema = DataSchema::new([("topic", Kind::LastValue), ("notes", Kind::Append)])?;
 /// assert_eq!(schema.channel("notes"), Some(1));
 /// assert!(schema.write("notes", json!(["tides"])).is_some());
 /// assert!(schema.write("title", json!("none")).is_none());
-/// # Ok::<(), superstep::graph::SchemaError>(())
+/// # Ok::<(), superstep::graph::state::SchemaError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct DataSchema(Arc<Table>);

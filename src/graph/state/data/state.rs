@@ -23,7 +23,8 @@ use crate::graph::state::writes::{InputError, Writes};
 /// ```
 /// # use std::sync::Arc;
 /// # use serde_json::json;
-/// # use superstep::graph::{DataSchema, DataState, Kind, Name};
+/// # use superstep::graph::{DataSchema, DataState, Name};
+/// # use superstep::graph::state::Kind;
 /// # use superstep::prelude::*;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let schema = DataSchema::new([("log", Kind::Append)])?;
