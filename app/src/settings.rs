@@ -140,6 +140,7 @@ impl Labels {
 
 /// A fork of a thread that is about to be made.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ForkPoint<S> {
     /// The state at the checkpoint.
     pub at: Arc<S>,

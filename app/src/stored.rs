@@ -24,6 +24,7 @@ pub struct StoredThread {
 
 /// A checkpoint at which a channel changed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ChannelChange {
     /// The checkpoint.
     pub checkpoint: u64,
@@ -110,6 +111,7 @@ impl StoredThread {
 
 /// A thread as a program's command gets it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ThreadSummary {
     /// Its name.
     pub thread: String,
@@ -133,6 +135,7 @@ impl From<ThreadReport> for ThreadSummary {
 
 /// A pending interrupt.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Pending {
     /// Its id.
     pub id: String,

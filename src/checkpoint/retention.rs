@@ -143,6 +143,7 @@ fn has_work(record: &CheckpointRecord, shape: Option<&Shape>) -> bool {
 
 /// Counts of a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct GcCounts {
     /// Checkpoints kept, those of subgraphs included.
     pub kept: usize,
@@ -156,6 +157,7 @@ pub struct GcCounts {
 
 /// Result for one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ThreadGcReport {
     /// The thread.
     pub thread: ThreadId,
@@ -167,6 +169,7 @@ pub struct ThreadGcReport {
 
 /// Result for a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct StoreGcReport {
     /// Result for each thread.
     pub threads: Vec<ThreadGcReport>,

@@ -34,6 +34,7 @@ pub struct ShellCommand {
 
 /// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CommandOutput {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
@@ -53,6 +54,7 @@ impl CommandOutput {
 /// A command could not be started or observed to its end.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run `{line}` in a shell: {source}")]
+#[non_exhaustive]
 pub struct CommandError {
     /// The command line.
     pub line: String,
@@ -98,7 +100,7 @@ impl ShellCommand {
     /// [`CommandError`] if it cannot be started, or its outputs cannot be read. A code other than 0 is no error.
     pub async fn run(self, alive: impl Fn()) -> Result<CommandOutput, CommandError> {
         let output = self.program.run(alive).await.map_err(|source| CommandError { line: self.line, source })?;
-        let Output { code, stdout, stderr } = output;
+        let Output { code, stdout, stderr, .. } = output;
         Ok(CommandOutput { code, stdout, stderr })
     }
 }

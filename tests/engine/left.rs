@@ -248,7 +248,7 @@ async fn updated(thread: &Talking, by: Update, update: impl Fn() -> TalkUpdate) 
         Update::Copy => vec![vec![StateUpdate::copy()]],
     };
     match thread.bulk_update(supersteps).await {
-        Ok(UpdateReport { checkpoint, dropped }) => format!("{checkpoint} {dropped:?}"),
+        Ok(UpdateReport { checkpoint, dropped, .. }) => format!("{checkpoint} {dropped:?}"),
         Err(error) => error.to_string(),
     }
 }

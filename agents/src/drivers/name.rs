@@ -83,6 +83,7 @@ impl DriverName {
     quote_list(&DriverName::programs().map(|program| program.name).collect::<Vec<_>>()),
     suggestion(name).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 )]
+#[non_exhaustive]
 pub struct UnknownDriver {
     /// The name.
     pub name: String,

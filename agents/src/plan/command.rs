@@ -9,6 +9,7 @@ use super::blocks::{Code, Piece};
 
 /// A shell command that must succeed when a task is done, with its position in the plan. Displays as the command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
 pub struct VerifyCommand {
     /// The shell command line.
     pub command: String,

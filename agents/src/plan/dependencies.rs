@@ -24,6 +24,7 @@ use super::task::{Entry, Plan, Task};
 /// # Ok::<(), superstep::plan::PlanError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Phases {
     /// The tasks of each phase, in plan order; empty if the plan is not phased.
     pub phases: Vec<Vec<TaskId>>,

@@ -125,6 +125,7 @@ pub enum ProposalProblem {
 
 /// A developer's report on a task: what they hand over with `submit_work`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct WorkReport {
     /// How the work stands.
     pub status: WorkStatus,
@@ -153,6 +154,7 @@ pub enum WorkStatus {
 
 /// A judgement on the work on a task: what a reviewer hands over with `submit_review`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Review {
     /// Whether the work does what the task asks for. Minor points do not stand against it.
     pub approved: bool,
@@ -224,6 +226,7 @@ pub struct Comment {
 
 /// A judgement on all the work of a plan: what a reviewer hands over with `submit_final_review`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FinalReview {
     /// Whether the work as a whole reaches the plan's goal.
     pub approved: bool,

@@ -50,6 +50,7 @@ pub(super) struct Entry {
 
 /// One task of a plan. Displays as `Task 3: title`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Task<'p> {
     /// The position in plan order, from 0.
     pub index: usize,

@@ -98,6 +98,7 @@ pub struct BoundedRun {
 
 /// The result of a program that ran until it exited or was stopped.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RunEnd<T> {
     /// Its exit status, or the reason why it was stopped.
     pub how: Result<ExitStatus, T>,

@@ -168,6 +168,7 @@ impl fmt::Display for OngoingOperation {
 
 /// Holder of a work tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Holder {
     /// Id of the process; `None` if it is not known yet.
     pub pid: Option<u32>,

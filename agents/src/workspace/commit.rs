@@ -67,6 +67,7 @@ impl CommitResult {
 
 /// A commit made by this program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MadeCommit {
     /// Its id.
     pub commit: CommitId,

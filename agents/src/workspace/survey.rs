@@ -37,6 +37,7 @@ const LOOKED_AT: usize = 20_000;
 
 /// The peculiarities of a repository that work in it will meet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Survey {
     /// Hooks that git passes over because they are not executable.
     pub idle_hooks: Vec<String>,

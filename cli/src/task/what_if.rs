@@ -26,7 +26,7 @@ pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Re
 }
 
 fn line(found: &WhatIfDecision) -> String {
-    let WhatIfDecision { attempt, recorded, now, rule } = found;
+    let WhatIfDecision { attempt, recorded, now, rule, .. } = found;
     match recorded == now {
         true => format!("  attempt {attempt}: {recorded}, still {now} by `{rule}`\n"),
         false => format!("! attempt {attempt}: {recorded}, would be {now} by `{rule}`\n"),

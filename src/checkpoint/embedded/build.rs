@@ -86,6 +86,7 @@ fn sync_parent(path: &Path) -> Result<(), CheckpointError> {
 
 /// Result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CompactionReport {
     /// Size of the store's files before, in bytes.
     pub before: u64,

@@ -65,6 +65,7 @@ impl fmt::Debug for ContractCheck {
 /// A property that does not hold.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{check}: {reason}")]
+#[non_exhaustive]
 pub struct CheckFailure {
     /// The property.
     pub check: &'static str,

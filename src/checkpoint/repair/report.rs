@@ -8,6 +8,7 @@ use crate::checkpoint::{CheckpointId, ThreadId};
 
 /// A checkpoint of which a trace was found, but which is not in the new store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LostCheckpoint {
     /// The checkpoint.
     pub checkpoint: CheckpointId,
@@ -17,6 +18,7 @@ pub struct LostCheckpoint {
 
 /// Result for one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RepairedThread {
     /// The thread.
     pub thread: ThreadId,
@@ -73,6 +75,7 @@ impl RepairedThread {
 
 /// Result of the repair of a damaged store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Number of bytes searched.
     pub bytes: u64,

@@ -17,6 +17,7 @@ const PAGE: usize = 256;
 
 /// Result of copying a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CopyReport {
     /// Number of threads copied.
     pub threads: usize,
@@ -130,6 +131,7 @@ async fn copy(
 
 /// Contents of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BackupReport {
     /// Number of threads copied.
     pub threads: usize,

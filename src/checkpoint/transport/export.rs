@@ -40,6 +40,7 @@ impl ExportOptions {
 
 /// Contents of an exported file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ExportReport {
     /// Number of checkpoints, those of subgraphs included.
     pub checkpoints: usize,

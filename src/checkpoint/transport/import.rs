@@ -63,6 +63,7 @@ impl ImportOptions {
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ImportReport {
     /// Name of the thread in this store.
     pub thread: ThreadId,

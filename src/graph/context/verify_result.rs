@@ -41,6 +41,7 @@ pub enum VerifyVerdict {
 
 /// The result that a thread would have had with the present graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct WhatIf {
     /// The number of supersteps that ran again.
     pub supersteps: u64,
@@ -58,6 +59,7 @@ pub struct WhatIf {
 
 /// A task, or a superstep, that could not be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct NotVerified {
     /// The superstep.
     pub step: i64,
@@ -72,6 +74,7 @@ pub struct NotVerified {
 
 /// A difference between a thread and its graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Divergence {
     /// The checkpoint that the superstep starts from.
     pub checkpoint: u64,

@@ -299,6 +299,7 @@ impl Interrupted {
 
 /// An answer to a task's question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct AnswerInfo {
     /// The name of the question's type.
     pub name: String,

@@ -21,6 +21,7 @@ use crate::graph::view::{DebugState, View};
 
 /// The result of a node that ran alone.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct NodeRun<S> {
     /// The state with its writes applied.
     pub state: Arc<S>,
@@ -51,6 +52,7 @@ impl<S: State> fmt::Debug for NodeRun<S> {
 
 /// The choice of the routers after a node.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RouteChoice {
     /// Nodes; empty for END.
     pub targets: Vec<String>,

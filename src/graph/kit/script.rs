@@ -53,6 +53,7 @@ impl<S: State, N, C> std::fmt::Debug for Test<S, N, C> {
 
 /// An effect call observed by a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EffectCall {
     /// Its key.
     pub key: String,

@@ -22,6 +22,7 @@ use crate::graph::thread::{Outcome, Request, Status, Thread};
 use crate::graph::view::DebugState;
 
 /// The result of a run of a whole graph.
+#[non_exhaustive]
 pub struct TestRun<S: State, N, C = ()> {
     /// The state at its end, or at a question without a scripted answer.
     pub state: Arc<S>,

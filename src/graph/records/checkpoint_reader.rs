@@ -18,6 +18,7 @@ use crate::graph::json::{write_metadata, write_source, write_time};
 
 /// A checkpoint without its state.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CheckpointInfo {
     /// Its number.
     #[serde(rename = "checkpoint")]

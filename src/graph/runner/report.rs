@@ -14,6 +14,7 @@ use crate::graph::thread::{Progress, Status, StatusKind, ThreadInfo};
 
 /// A question asked in a turn of the runner.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RunnerQuestion {
     /// The thread.
     pub thread: ThreadId,
@@ -43,6 +44,7 @@ pub struct RunnerStop {
 
 /// The report of a runner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RunnerReport {
     /// The number of times that a thread was resumed.
     pub turns: u64,

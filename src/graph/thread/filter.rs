@@ -40,6 +40,7 @@ pub struct ThreadFilter {
 
 /// A page of threads.
 #[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct ThreadPage {
     /// The threads, in byte order of length and name.
     pub threads: Vec<ThreadInfo>,

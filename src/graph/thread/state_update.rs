@@ -100,6 +100,7 @@ impl<S: State, N> StateUpdate<S, N> {
 
 /// The result of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UpdateReport {
     /// The new checkpoint.
     pub checkpoint: CheckpointId,

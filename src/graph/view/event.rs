@@ -229,6 +229,7 @@ impl Serialize for Event {
 
 /// A checkpoint as an event shows it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CheckpointView {
     /// Its number; none without a store.
     pub id: Option<CheckpointId>,
@@ -261,6 +262,7 @@ impl CheckpointView {
 
 /// A task as a checkpoint event shows it.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct TaskView {
     /// The node.
     #[serde(rename = "node")]

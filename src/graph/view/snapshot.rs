@@ -20,6 +20,7 @@ use crate::graph::state::State;
 /// Its `Debug` shows a derived state as JSON, without secret channels.
 #[derive(Clone, Serialize)]
 #[serde(bound = "V: StateJson")]
+#[non_exhaustive]
 pub struct Snapshot<V> {
     /// The checkpoint.
     #[serde(rename = "checkpoint")]
@@ -191,6 +192,7 @@ impl Serialize for TaskSnapshot {
 
 /// A failed attempt of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FailureInfo {
     /// The number of the attempt, from 1; unknown for a failure that an earlier release recorded.
     #[serde(skip_serializing_if = "Option::is_none")]

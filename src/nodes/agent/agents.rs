@@ -125,7 +125,7 @@ mod limits {
     }
 
     pub(in crate::nodes) fn serialize<S: Serializer>(limits: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
-        let &Limits { requests, tokens, cost, wall, idle } = limits;
+        let &Limits { requests, tokens, cost, wall, idle, .. } = limits;
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         StoredLimits { requests, tokens, cost, wall_ms: millis(wall), idle_ms: millis(idle) }.serialize(serializer)
     }

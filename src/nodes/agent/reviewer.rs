@@ -52,6 +52,7 @@ job! {
 
 /// Result of a review.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ReviewResult {
     /// The verdict.
     pub verdict: ReviewVerdict,

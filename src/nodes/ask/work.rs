@@ -44,6 +44,7 @@ impl From<&Reply> for Decision {
 
 /// A task of a plan to approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskToApprove {
     /// Its number.
     pub id: String,
@@ -259,7 +260,7 @@ pub enum AfterMove {
 }
 
 impl From<BranchMove> for BranchMoved {
-    fn from(BranchMove { branch, old, new }: BranchMove) -> Self {
+    fn from(BranchMove { branch, old, new, .. }: BranchMove) -> Self {
         Self { branch, old, new, problem: None }
     }
 }

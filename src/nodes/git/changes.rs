@@ -283,7 +283,7 @@ pub(in crate::nodes) fn lines(files: &[FileDiff], most: usize) -> String {
 }
 
 fn line(file: &FileDiff) -> String {
-    let FileDiff { path, from, status, binary, added, removed } = file;
+    let FileDiff { path, from, status, binary, added, removed, .. } = file;
     let size = if *binary { "binary".to_owned() } else { format!("+{added} -{removed}") };
     let what = match (status, from) {
         (FileStatus::Added, _) => " (new)".to_owned(),

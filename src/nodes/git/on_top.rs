@@ -62,7 +62,7 @@ pub(in crate::nodes) async fn reset_on_top(
             Some(now) => workspace.with_commits(tree, base.commit.as_ref(), &now).await?,
             None => tree.clone(),
         };
-        let ResetResult { from, removed, written } = workspace.reset_to(&files).await?;
+        let ResetResult { from, removed, written, .. } = workspace.reset_to(&files).await?;
         let all = all.get_or_insert_with(|| ResetResult { from, removed: vec![], written: vec![] });
         all.removed.extend(removed);
         all.written.extend(written);

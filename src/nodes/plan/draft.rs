@@ -39,6 +39,7 @@ job! {
 
 /// Result of writing a plan.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ArchitectResult {
     /// The submitted plan; none if it is missing or unreadable.
     pub proposal: Option<PlanProposal>,
@@ -132,6 +133,7 @@ async fn check_untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -
 
 /// Result of parsing a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PlanReviewed {
     /// Its goal.
     pub goal: Option<String>,
@@ -229,6 +231,7 @@ job! {
 
 /// A person's decision on a plan.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ApprovalResult {
     /// The decision.
     pub decision: Decision,

@@ -45,6 +45,7 @@ job! {
 
 /// The decision on a task.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Halting {
     /// The decision.
     pub decision: AfterHalt,

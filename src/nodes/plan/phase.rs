@@ -309,6 +309,7 @@ job! {
 
 /// Ended work.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FinalizeResult {
     /// The last commit.
     pub moved: CommittedWork,

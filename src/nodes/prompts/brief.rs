@@ -190,7 +190,7 @@ pub(super) fn salvage_note(at: Option<&str>) -> String {
 
 /// Formats a comment as a line.
 pub(super) fn comment_line(comment: &Comment) -> String {
-    let Comment { id, severity, file, line, issue, why, fix } = comment;
+    let Comment { id, severity, file, line, issue, why, fix, .. } = comment;
     let place = match (file, line) {
         (Some(file), Some(line)) => format!(" {file}:{line}"),
         (Some(file), None) => format!(" {file}"),

@@ -44,6 +44,7 @@ job! {
 
 /// Result of the commands.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct VerifyResult {
     /// The results. After a command that fails no other is run.
     pub checks: Vec<Check>,
@@ -190,6 +191,7 @@ const KEPT: usize = 8 * 1024;
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Check {
     /// The command.
     pub command: String,

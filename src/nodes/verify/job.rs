@@ -78,6 +78,7 @@ pub struct VerifierHost {
 
 /// Result of a verifier.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct VerifierRun {
     /// Its report.
     pub output: VerifierOutput,

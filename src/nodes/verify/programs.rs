@@ -332,7 +332,7 @@ async fn changes(workspace: &Workspace, [from, to]: [&TreeId; 2], most: usize) -
     Ok(Changes { diff, is_cut: !is_all, files, keys })
 }
 
-fn known(LeakedKey { path, line, variable }: LeakedKey) -> KnownKey {
+fn known(LeakedKey { path, line, variable, .. }: LeakedKey) -> KnownKey {
     KnownKey { file: path, line: u32::try_from(line).unwrap_or(u32::MAX), variable }
 }
 

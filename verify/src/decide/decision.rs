@@ -31,6 +31,7 @@ pub(super) const SPLIT: &str = "split";
 
 /// The decision on a task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AttemptDecision {
     /// The kind of decision.
     #[serde(rename = "decision")]
@@ -101,6 +102,7 @@ impl DecisionRecord {
 
 /// A person's decision in place of the rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Override {
     /// The decision.
     pub decision: DecisionKind,

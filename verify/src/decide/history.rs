@@ -11,6 +11,7 @@ use crate::task::{PROGRESS, Verifiers, sha256};
 
 /// One attempt at a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PastAttempt {
     /// Its number, from 1.
     pub number: u32,

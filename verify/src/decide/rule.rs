@@ -14,6 +14,7 @@ pub trait Rule: Send + Sync {
 
 /// The ruling of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ruling {
     /// The decision.
     pub kind: DecisionKind,

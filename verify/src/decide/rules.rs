@@ -32,6 +32,7 @@ pub struct Rules {
 /// The error for an unknown rule name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no rule `{name}`; there are {}", names.join(", "))]
+#[non_exhaustive]
 pub struct UnknownRule {
     /// The name.
     pub name: String,

@@ -31,6 +31,7 @@ impl RecordedDecision {
 
 /// The recorded and the hypothetical decision on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WhatIfDecision {
     /// The number of the attempt.
     pub attempt: u32,
@@ -52,6 +53,7 @@ pub struct SettingChanges {
 /// The error for invalid changes. Displays as one line for each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", problems.join("\n"))]
+#[non_exhaustive]
 pub struct ChangesError {
     /// Every problem, in the order of the changes.
     pub problems: Vec<String>,

@@ -35,6 +35,7 @@ pub struct Lines {
 /// Text that is neither `3` nor `3-5`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is neither a line such as `3` nor a range of lines such as `3-5`, counted from 1")]
+#[non_exhaustive]
 pub struct LinesError {
     /// The text.
     pub text: String,

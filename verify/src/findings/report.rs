@@ -129,6 +129,7 @@ pub enum SkipReason {
 
 /// The number of findings of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// Errors.
     pub error: u64,

@@ -15,6 +15,7 @@ use super::yaml::{self, choice_of};
 
 /// An owner of verifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Stakeholder {
     /// The id.
     pub id: String,

@@ -9,6 +9,7 @@ use superstep_base::near::meant_or_all;
 
 /// A configured verifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct VerifierEntry {
     /// The id.
     pub id: String,
@@ -44,6 +45,7 @@ words! {
 
 /// The order in which a verifier runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ConfigPlace {
     /// The stage, which runs only if nothing failed in earlier stages.
     pub stage: Stage,
@@ -53,6 +55,7 @@ pub struct ConfigPlace {
 
 /// The effect of a verifier's findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Gate {
     /// The weight of its findings.
     pub criticality: Criticality,
@@ -200,6 +203,7 @@ impl Stage {
 /// The error for an invalid stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a stage: name one, or write a number from 0 to {LAST_STAGE}{}", meant_or_all(text, &STAGES.map(|(name, _)| name)))]
+#[non_exhaustive]
 pub struct StageError {
     /// The text.
     pub text: String,
@@ -241,6 +245,7 @@ impl From<Stage> for String {
 /// The settings of a verifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct VerifierSettings {
     /// The command of a shell verifier; `build` and `test` can find one themselves.
     pub command: Option<String>,
@@ -261,6 +266,7 @@ pub struct VerifierSettings {
 /// The prompt and model of a model verifier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ModelSettings {
     /// The prompt; `None`: the verifier's built-in prompt.
     pub prompt: Option<String>,

@@ -21,6 +21,7 @@ pub struct SpecId(String);
 /// The error for an invalid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` {problem}")]
+#[non_exhaustive]
 pub struct IdError {
     /// The text.
     pub text: String,

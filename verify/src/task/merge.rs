@@ -35,6 +35,7 @@ pub struct RunSettings {
 
 /// The effective verifiers of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Verifiers {
     /// The owners of verifiers.
     pub stakeholders: Vec<Stakeholder>,
@@ -47,6 +48,7 @@ pub struct Verifiers {
 
 /// Verifiers of one stage that can run in parallel.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MergeStep<'v> {
     /// The stage.
     pub stage: Stage,

@@ -40,6 +40,7 @@ impl Default for Policy {
 /// The error for an invalid change to a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
+#[non_exhaustive]
 pub struct PolicyError {
     /// The key.
     pub key: String,

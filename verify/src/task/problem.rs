@@ -7,6 +7,7 @@ use superstep_base::settings::{Problems, SettingProblem};
 /// The error for invalid files or flags. Displays as a line `FILE:LINE: KEY: …` for each problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+#[non_exhaustive]
 pub struct SpecError {
     /// Every problem, sorted by file and line.
     pub problems: Vec<SpecProblem>,
@@ -14,6 +15,7 @@ pub struct SpecError {
 
 /// A problem with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SpecProblem {
     /// The file, or the flag.
     pub file: String,

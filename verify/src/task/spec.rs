@@ -11,6 +11,7 @@ use crate::findings::Fingerprint;
 
 /// A task: its goal, acceptance criteria and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskSpec {
     /// Its id.
     pub id: SpecId,
@@ -55,6 +56,7 @@ pub struct Constraint {
 /// The relations of a task to other tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Relationships {
     /// The id of the parent task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +90,7 @@ pub struct NextTask {
 
 /// The split that created a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Origin {
     /// The id of the task that was split.
     pub parent_id: SpecId,
@@ -110,6 +113,7 @@ pub struct Origin {
 /// The settings of a task's agent. Unset ones come from the profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct AgentOptions {
     /// The only tools it may use; empty: those of its driver.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -150,6 +154,7 @@ words! {
 /// The settings of a task's commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct GitOptions {
     /// The branch of the work; `None`: as in the profile.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -95,7 +95,7 @@ pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
     let (spec, decision) = (state.spec()?, state.decision.as_ref());
     let (made, reason) = decision
         .map_or(("GIVE_UP".to_owned(), ""), |made| (made.decision.kind.to_string(), made.decision.reason.as_str()));
-    let Counts { error, warning, info } = Counts::of(&state.outputs);
+    let Counts { error, warning, info, .. } = Counts::of(&state.outputs);
     let attempt = format!("[{}] attempt {}: {made}", spec.id, state.attempt.number);
     let is_done = decision.is_some_and(|made| made.decision.kind == DecisionKind::Done);
     let template = &state.settings.profile.commit_template;

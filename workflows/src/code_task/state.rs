@@ -85,6 +85,7 @@ pub struct Settings {
 
 /// The place of a task in the tree of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskPlace {
     /// The depth of the task.
     pub depth: u32,
@@ -201,6 +202,7 @@ pub(super) fn meet(obstacle: &mut Option<Obstacle>, met: Option<Obstacle>) {
 
 /// A recorded attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AttemptLine {
     /// The form for the rules.
     pub past: superstep::decide::PastAttempt,
@@ -259,6 +261,7 @@ pub enum TaskOutcome {
 
 /// The children that a task was split into.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Children {
     /// The children, in order.
     pub specs: Vec<TaskSpec>,
@@ -294,6 +297,7 @@ impl Children {
 
 /// The result of a child.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ChildResult {
     /// The child's id.
     pub id: String,
@@ -326,6 +330,7 @@ pub struct ChildResult {
 
 /// A task to run, at any depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CodeTask {
     /// The task.
     pub spec: TaskSpec,

@@ -224,7 +224,7 @@ impl DryRun {
         let state = CodeTaskState { spec: Some(spec.clone()), settings, ..CodeTaskState::default() };
         let prompt = Prompt::developer(&state.brief()?, &Feedback::default(), None).text().len();
         let mut verifiers = vec![];
-        for (step, MergeStep { stage, verifiers: entries }) in (1..).zip(state.settings.run.verifiers.steps()) {
+        for (step, MergeStep { stage, verifiers: entries, .. }) in (1..).zip(state.settings.run.verifiers.steps()) {
             for entry in entries {
                 verifiers.push(DryVerifier {
                     verifier: entry.id.clone(),

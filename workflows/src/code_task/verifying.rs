@@ -103,7 +103,7 @@ pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> 
         emit_verified(&task, &output, &ctx).await?;
         return Ok(CodeTaskState::update().outputs(OutputChange::Add(Box::new(output))));
     }
-    let VerifierRun { output, usage, raised, notices, tampered, is_spent } = run_verifier(&task, &ctx).await?;
+    let VerifierRun { output, usage, raised, notices, tampered, is_spent, .. } = run_verifier(&task, &ctx).await?;
     emit_verified(&task, &output, &ctx).await?;
     let update = done::costing(Role::Verifier, usage).raised(raised).notices(notices);
     let update = match (tampered.is_empty(), is_spent) {

@@ -297,7 +297,7 @@ fn waiting(update: Update, standing: &PhaseStanding) -> Update {
 }
 
 pub(super) fn review(state: &ExecutionState, reviewed: ReviewResult) -> Update {
-    let ReviewResult { verdict, usage, model, raised } = reviewed;
+    let ReviewResult { verdict, usage, model, raised, .. } = reviewed;
     let phase = state.this_phase();
     let update = spend(update(), Role::Reviewer, usage, raised)
         .review_iteration(state.run.review_iteration + 1)

@@ -25,6 +25,7 @@ pub enum PhaseStatus {
 
 /// A phase: subtasks that depend only on those of the phases before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PhaseState {
     /// The index of the phase, from 0.
     pub phase_index: u32,
@@ -53,6 +54,7 @@ pub struct PhaseReview {
 
 /// A subtask: a task of the plan that runs in its own worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SubtaskState {
     /// The id of the task in the plan.
     pub subtask_id: String,

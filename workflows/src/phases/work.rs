@@ -223,6 +223,7 @@ pub(crate) fn change_works(works: &mut BTreeMap<String, SubtaskWork>, changes: W
 
 /// A subtask to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Subtask {
     /// The task with its part of the plan.
     pub brief: Brief,
@@ -270,6 +271,7 @@ pub struct Subtask {
 
 /// The progress of a subtask.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Progress {
     /// Its worktree, once that is ready.
     pub folder: Option<Folder>,

@@ -92,7 +92,7 @@ impl Profile {
             limits.end();
         }
         if let Some(mut retry) = table.table("retry") {
-            let RetrySettings { attempts, wait, patience } = &mut self.retry;
+            let RetrySettings { attempts, wait, patience, .. } = &mut self.retry;
             set_if_some(attempts, retry.count("attempts"));
             set_if_some(wait, retry.wait("wait"));
             set_if_some(patience, retry.wait("patience"));

@@ -10,7 +10,7 @@ use superstep::nodes::{AfterHalt, Halting};
 use superstep::plan::Plan;
 
 pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
-    let Halting { decision, was_asked, adopted, salvaged, tree, notices, base } = halting;
+    let Halting { decision, was_asked, adopted, salvaged, tree, notices, base, .. } = halting;
     let edited = match &decision {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),

@@ -78,7 +78,7 @@ pub(super) fn count(tasks: &[TaskLine]) -> u32 {
 }
 
 pub(crate) fn approval(state: &ExecutionState, approved: ApprovalResult) -> Update {
-    let ApprovalResult { decision, adopted } = approved;
+    let ApprovalResult { decision, adopted, .. } = approved;
     let (mut update, mut markdown) = (update(), state.source.plan_markdown.clone());
     let mut known = None;
     if let Some(PlanFile { path, hash, .. }) = state.draft() {
@@ -141,7 +141,7 @@ fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
 }
 
 pub(crate) fn prepare(state: &ExecutionState, prepared: PreparedRepository) -> Update {
-    let PreparedRepository { base, start, notices, before } = prepared;
+    let PreparedRepository { base, start, notices, before, .. } = prepared;
     let update = match (state.plan_in_repo(), &state.source.plan_markdown) {
         (Some(path), Some(plan)) => {
             update().plan_path(Some(state.request.working_dir.join(path))).plan_hash(Some(superstep::plan::hash(plan)))
@@ -245,7 +245,7 @@ fn halted(update: Update, line: TaskLine) -> Update {
 }
 
 pub(super) fn reviewer(state: &ExecutionState, reviewed: ReviewResult) -> Update {
-    let ReviewResult { verdict, usage, model, raised } = reviewed;
+    let ReviewResult { verdict, usage, model, raised, .. } = reviewed;
     let line = TaskLine { reviews: state.line().reviews + 1, ..state.line() }.costing(Role::Reviewer, usage);
     let (outcome, iteration) = (AttemptOutcome::after_review(&verdict), state.run.task_review_iteration + 1);
     let update = spend(update(), Role::Reviewer, usage, raised)
@@ -340,7 +340,7 @@ pub(crate) fn cancelled(update: Update) -> Update {
 
 /// Completes a run.
 pub(crate) fn completed(update: Update, finalized: FinalizeResult) -> Update {
-    let FinalizeResult { moved, review, usage, stays } = finalized;
+    let FinalizeResult { moved, review, usage, stays, .. } = finalized;
     let (review, mut notices) = match review {
         Some(Ok(review)) => (Some(review), vec![]),
         Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),

@@ -11,6 +11,7 @@ use superstep::plan::{Comment, CommentSeverity, Plan, TaskId};
 
 /// A task and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskLine {
     /// Its number in the plan.
     pub id: String,
@@ -50,6 +51,7 @@ pub enum Mark {
 
 /// A task that was started, and waits for the tasks that another plan put before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Unfinished {
     /// The task's number in the plan.
     pub task: String,

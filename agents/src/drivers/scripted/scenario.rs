@@ -13,6 +13,7 @@ use crate::drivers::tools::RelativePath;
 /// Error in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {message}", file.display(), Line(*line))]
+#[non_exhaustive]
 pub struct ScenarioError {
     /// The file.
     pub file: PathBuf,

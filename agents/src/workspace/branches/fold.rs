@@ -23,6 +23,7 @@ const OBJECTS: &str = "/objects";
 
 /// Result of [`Workspace::fold`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FoldResult {
     /// Movement of HEAD since the start of the turn.
     pub head: HeadMove,

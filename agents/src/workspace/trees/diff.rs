@@ -29,6 +29,7 @@ pub struct TreeDiff {
 
 /// Difference of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FileDiff {
     /// Name; invalid UTF-8 is replaced.
     pub path: String,
@@ -85,6 +86,7 @@ impl fmt::Display for TreeDiff {
 
 /// Value of a known key in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LeakedKey {
     /// File, relative to the top of the work tree.
     pub path: String,
