@@ -382,7 +382,7 @@ async fn a_store_with_many_full_journals_can_be_swept_and_compacted(#[case] mega
     }
     let path = directory.path().join("store");
     with_full_journals(&path, 6).await;
-    let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+    let options = FjallOptions::default().spend_reserve();
     let store = FjallCheckpointer::open_with(&path, options).unwrap();
     let swept = gc(&store, &"t".into(), &Retention::new().keep_last(2)).await.unwrap();
     assert_eq!((swept.checkpoints, swept.kept), (10, 2));
@@ -398,7 +398,7 @@ async fn records_leave_memory_when_nothing_works_in_the_background() {
     let directory = tempfile::tempdir().unwrap();
     let Some(_mounted) = Mount::sized(directory.path(), 120) else { return };
     let path = directory.path().join("store");
-    let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+    let options = FjallOptions::default().spend_reserve();
     let store = FjallCheckpointer::open_with(&path, options).unwrap();
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     for number in 0..36 {

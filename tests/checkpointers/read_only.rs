@@ -240,7 +240,7 @@ async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
     drop(store);
     // The rest of the disk is filled too: only the reserve is left.
     let _ = fs::write(directory.path().join("more"), vec![1; 64 << 20]);
-    let options = SledOptions { spend_reserve: true, ..SledOptions::default() };
+    let options = SledOptions::default().spend_reserve();
     let store = SledCheckpointer::open_with(&path, options).unwrap();
     let swept = gc(&store, &"t".into(), &Retention::new().keep_last(2)).await.unwrap();
     assert_eq!((swept.checkpoints, swept.kept), (118, 2));
@@ -283,7 +283,7 @@ async fn a_fjall_store_on_a_full_disk_can_be_read_swept_and_compacted() {
     assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, last);
     drop(store);
     assert!(files(&path) == before);
-    let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+    let options = FjallOptions::default().spend_reserve();
     let store = FjallCheckpointer::open_with(&path, options).unwrap();
     let swept = gc(&store, &"t".into(), &Retention::new().keep_last(2)).await.unwrap();
     assert_eq!((swept.checkpoints as u64, swept.kept), (last.unwrap().0 - 1, 2));

@@ -139,9 +139,7 @@ async fn readers_see_the_acknowledged_state_during_a_slow_sync() {
 #[tokio::test]
 async fn every_value_is_in_the_log() {
     let directory = tempfile::tempdir().unwrap();
-    let store =
-        SledCheckpointer::open_with(directory.path(), SledOptions { cache_bytes: 8 << 20, ..SledOptions::default() })
-            .unwrap();
+    let store = SledCheckpointer::open_with(directory.path(), SledOptions::default().cache_bytes(8 << 20)).unwrap();
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     let largest = vec![5; Commit::MAX_RECORD];
     let sizes = [1 << 20, 1 << 20, 3 << 20].map(|size| vec![1; size]).into_iter().chain([largest]);

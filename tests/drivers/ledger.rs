@@ -78,7 +78,7 @@ async fn tokens_have_a_price_or_an_unknown_cost(
 async fn a_ledger_in_a_file_counts_earlier_spending() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("ledgers/run.jsonl");
-    let limits = RunLimits { tokens: Some(500), ..RunLimits::default() };
+    let limits = RunLimits::default().tokens(500);
     let metered = |requests| Metered::new(Greedy { requests }, Ledger::open(&file).unwrap().limits(limits));
     run(&metered(2), "one", None).await.unwrap();
     let text = fs::read_to_string(&file).unwrap();
@@ -99,7 +99,7 @@ async fn a_ledger_in_a_file_counts_earlier_spending() {
 }
 
 fn tokens(tokens: u64) -> RunLimits {
-    RunLimits { tokens: Some(tokens), ..RunLimits::default() }
+    RunLimits::default().tokens(tokens)
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn the_later_of_two_answers_sets_the_limit() {
     let file = place.path().join("run.jsonl");
     let open = || Ledger::open(&file).unwrap().limits(tokens(100));
     let ledger = open();
-    let cost = RunLimits { cost: Some(7), ..RunLimits::default() };
+    let cost = RunLimits::default().cost(7);
     let set = |key, to, now| match ledger.set_limits(key, to, now).unwrap() {
         LimitsAnswer::Set(limits) => limits,
         LimitsAnswer::Refused(why) => panic!("{why}"),
@@ -116,7 +116,7 @@ async fn the_later_of_two_answers_sets_the_limit() {
     let first = set("b", tokens(500), 9);
     let second = set("a", tokens(400), 9); // a clock that did not move
     assert_eq!(set("b", tokens(500), 20), first, "the same answer again");
-    let both = RunLimits { cost: Some(7), ..tokens(400) };
+    let both = tokens(400).cost(7);
     set("c", cost, 3);
     assert_eq!((ledger.account().limits, first.latest(second), second.latest(first)), (both, second, second));
     drop(ledger);
@@ -132,7 +132,7 @@ async fn a_limit_that_is_used_up_is_refused() {
         LimitsAnswer::Set(limits) => panic!("{limits:?}"),
     };
     insta::assert_snapshot!(refused(tokens(300)), @"the new limit `tokens`, 300, is not above what is used, 300");
-    let wall = RunLimits { wall: Some(Duration::from_secs(90)), ..RunLimits::default() };
+    let wall = RunLimits::default().wall(Duration::from_secs(90));
     insta::assert_snapshot!(refused(wall), @"the limit `tokens`, 300, is still reached, for 300 is used: name a new one for it");
     assert_eq!(ledger.account().limits, tokens(300), "nothing is set");
 }
@@ -151,7 +151,7 @@ async fn the_time_limit_of_a_run_ends_a_turn() {
             events(|_| std::future::pending())
         }
     }
-    let limits = RunLimits { wall: Some(Duration::from_secs(60)), ..RunLimits::default() };
+    let limits = RunLimits::default().wall(Duration::from_secs(60));
     let ledger = Ledger::new().limits(limits);
     let error = run(&Metered::new(Silent, ledger.clone()), "t", None).await.unwrap_err();
     assert_eq!((error.class, ledger.account().reached_limits()), (DriverErrorClass::Budget, vec!["wall"]));

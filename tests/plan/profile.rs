@@ -298,7 +298,7 @@ fn a_profile_is_read_from_its_file() {
 #[test]
 fn retries_are_read_with_parts_of_a_second_and_none() {
     let read = profile("[retry]\nattempts = 2\nwait = \"250ms\"\npatience = \"0s\"\n");
-    let retry = RetrySettings { attempts: 2, wait: Duration::from_millis(250), patience: Duration::ZERO };
+    let retry = RetrySettings::default().attempts(2).wait(Duration::from_millis(250)).patience(Duration::ZERO);
     assert_eq!((read.retry, Profile::default().retry.patience), (retry, Duration::from_secs(600)));
     insta::assert_snapshot!(refused("[retry]\nattempts = 0\nwait = \"soon\"\npatience = \"60d\"\ntries = 3\n"), @"
     p.toml:2: retry.attempts: must be at least 1

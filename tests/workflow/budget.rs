@@ -25,7 +25,7 @@ fn budget(limits: RunLimits) -> Profile {
 }
 
 fn cost(cost: u64) -> Profile {
-    budget(RunLimits { cost: Some(cost), ..RunLimits::default() })
+    budget(RunLimits::default().cost(cost))
 }
 
 fn raise(cost: u64) -> AfterBudget {
@@ -92,7 +92,7 @@ async fn an_architect_whose_run_is_ended_writes_no_plan() {
     let scene = Scene::new(Agent::willing());
     let issue = Issue { id: "c".into(), title: "Clock".into(), description: String::new() };
     let input = ExecutionState::update().working_dir(scene.repository.path()).issue(Some(issue));
-    let nothing = budget(RunLimits { tokens: Some(0), ..RunLimits::default() });
+    let nothing = budget(RunLimits::default().tokens(0));
     assert_eq!(question(&scene.thread.invoke(input.profile(nothing)).await.unwrap()).role, "architect");
     let state = scene.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap().finished().unwrap();
     assert_eq!((state.result.outcome, scene.agent.count("architect")), (Some(RunOutcome::Cancelled), 0));

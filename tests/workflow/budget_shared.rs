@@ -28,7 +28,7 @@ enum Post {
 }
 
 async fn written(letters: Arc<Letters>, ctx: Ctx<Arc<Agent>>) -> Result<LettersUpdate, NodeError> {
-    let limits = RunLimits { tokens: Some(0), ..RunLimits::default() };
+    let limits = RunLimits::default().tokens(0);
     let home = letters.home.clone().ok_or("no home")?;
     let agent = AgentSpec {
         role: "developer".into(),

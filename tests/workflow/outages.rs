@@ -31,7 +31,7 @@ fn outage(times: usize) -> Arc<Agent> {
 }
 
 fn patient(patience: Duration) -> Profile {
-    let retry = RetrySettings { wait: Duration::from_millis(1), patience, ..RetrySettings::default() };
+    let retry = RetrySettings::default().wait(Duration::from_millis(1)).patience(patience);
     Profile { retry, ..profile() }
 }
 
@@ -73,7 +73,7 @@ async fn an_outage_longer_than_the_patience_fails_the_run_until_a_retry() {
 async fn a_run_dropped_during_an_outage_waits_for_the_rest_of_it() {
     let scene = Scene::new(outage(usize::MAX));
     let patience = Duration::from_millis(1500);
-    let retry = RetrySettings { wait: Duration::from_secs(60), patience, ..RetrySettings::default() };
+    let retry = RetrySettings::default().wait(Duration::from_secs(60)).patience(patience);
     scene.thread.invoke(scene.input(&plan(1), Profile { retry, ..profile() })).await.unwrap();
     let resumed = scene.thread.resume::<ApprovePlan>(Decision::approve());
     assert!(tokio::time::timeout(Duration::from_millis(1000), resumed).await.is_err(), "it waits");

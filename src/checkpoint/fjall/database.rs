@@ -42,6 +42,7 @@ const RESERVE: u64 = 8 << 20;
 /// Options of [`FjallCheckpointer::open_with`](super::FjallCheckpointer::open_with).
 #[derive(Clone, Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct FjallOptions {
     /// Size of the block cache in bytes. Default: 32 MB. fjall uses more memory than that: up to 64 MB for records that
     /// are only in its journal.
@@ -55,6 +56,18 @@ pub struct FjallOptions {
 impl Default for FjallOptions {
     fn default() -> Self {
         Self { cache_bytes: 32_000_000, spend_reserve: false }
+    }
+}
+
+impl FjallOptions {
+    /// Sets [`cache_bytes`](Self::cache_bytes).
+    pub fn cache_bytes(self, bytes: u64) -> Self {
+        Self { cache_bytes: bytes, ..self }
+    }
+
+    /// Sets [`spend_reserve`](Self::spend_reserve).
+    pub fn spend_reserve(self) -> Self {
+        Self { spend_reserve: true, ..self }
     }
 }
 

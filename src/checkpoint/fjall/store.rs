@@ -96,7 +96,7 @@ impl EmbeddedStore for Database {
     type Options = FjallOptions;
 
     fn options_to_remove() -> FjallOptions {
-        FjallOptions { spend_reserve: true, ..FjallOptions::default() }
+        FjallOptions::default().spend_reserve()
     }
 
     fn open_store(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Database>, CheckpointError> {

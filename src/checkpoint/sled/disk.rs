@@ -33,6 +33,7 @@ const RESERVE: u64 = 3 * SEGMENT as u64;
 /// Options of [`SledCheckpointer::open_with`](super::SledCheckpointer::open_with).
 #[derive(Clone, Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct SledOptions {
     /// Size of the page cache in bytes, as sled counts: small values take more than twice as much in memory. Default:
     /// 8 MB, because the operating system keeps the file in its own cache. sled uses more memory than that: about 70
@@ -48,6 +49,18 @@ pub struct SledOptions {
 impl Default for SledOptions {
     fn default() -> Self {
         Self { cache_bytes: 8_000_000, spend_reserve: false }
+    }
+}
+
+impl SledOptions {
+    /// Sets [`cache_bytes`](Self::cache_bytes).
+    pub fn cache_bytes(self, bytes: u64) -> Self {
+        Self { cache_bytes: bytes, ..self }
+    }
+
+    /// Sets [`spend_reserve`](Self::spend_reserve).
+    pub fn spend_reserve(self) -> Self {
+        Self { spend_reserve: true, ..self }
     }
 }
 

@@ -110,7 +110,7 @@ impl EmbeddedStore for Disk {
     type Options = SledOptions;
 
     fn options_to_remove() -> SledOptions {
-        SledOptions { spend_reserve: true, ..SledOptions::default() }
+        SledOptions::default().spend_reserve()
     }
 
     fn open_store(path: &Path, options: &SledOptions) -> Result<OpenedStore<Disk>, CheckpointError> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::edits::{Edit, edits, join_pointer};
 use super::outline::face;
-use super::report::{Change, ChannelDiff, Diff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
+use super::report::{ChannelDiff, Diff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff, ValueChange};
 use crate::checkpoint::{BoxFuture, CheckpointId, Key, Order};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -295,7 +295,7 @@ impl<'a> Channels<'a> {
         let Some(items) = self.to.items(new, &new_entries).await? else { return Ok(None) };
         let path = format!("{}/-", join_pointer("", pair.channel.name()));
         let patch: Vec<Edit> = items.into_iter().map(|value| Edit::Add { path: path.clone(), value }).collect();
-        Ok(Some(channel_diff(pair, Change::Changed, patch)))
+        Ok(Some(channel_diff(pair, ValueChange::Changed, patch)))
     }
 }
 
@@ -306,25 +306,25 @@ fn compare_values(pair: &Pair<'_>, old: &Map<String, Value>, new: &Map<String, V
         (None, None) => return None,
         (None, Some(value)) => {
             patch.push(Edit::Add { path, value: value.clone() });
-            Change::Added
+            ValueChange::Added
         }
         (Some(old), None) => {
             patch.push(Edit::Remove { path, old: old.clone() });
-            Change::Removed
+            ValueChange::Removed
         }
         (Some(old), Some(new)) => {
             edits(&path, old, new, &mut patch);
-            Change::Changed
+            ValueChange::Changed
         }
     };
     channel_diff(pair, change, patch)
 }
 
-fn channel_diff(pair: &Pair<'_>, change: Change, patch: Vec<Edit>) -> Option<ChannelDiff> {
+fn channel_diff(pair: &Pair<'_>, change: ValueChange, patch: Vec<Edit>) -> Option<ChannelDiff> {
     let channel = pair.channel.name().to_owned();
     match pair.secret {
         _ if patch.is_empty() => None,
-        true => Some(ChannelDiff { channel, change: Change::Secret, patch: vec![] }),
+        true => Some(ChannelDiff { channel, change: ValueChange::Secret, patch: vec![] }),
         false => Some(ChannelDiff { channel, change, patch }),
     }
 }

@@ -17,4 +17,4 @@ pub(crate) mod outline;
 pub(crate) mod report;
 
 pub use edits::Edit;
-pub use report::{Change, ChannelDiff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff};
+pub use report::{ChannelDiff, DiffQuestion, RecordedEntry, Side, SubgraphChange, SubgraphDiff, ValueChange};

@@ -80,7 +80,7 @@ pub struct ChannelDiff {
     /// Its name.
     pub channel: String,
     /// The kind of difference.
-    pub change: Change,
+    pub change: ValueChange,
     /// The edits from one value to the other, in order, as a JSON Patch of the state; empty for a secret.
     pub patch: Vec<Edit>,
 }
@@ -88,7 +88,7 @@ pub struct ChannelDiff {
 /// The kind of difference of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum ValueChange {
     /// Only `to` has a value.
     Added,
     /// Only `from` has a value.
@@ -236,7 +236,7 @@ impl Diff {
 
 impl ChannelDiff {
     fn write_lines(&self, indent: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.change == Change::Secret {
+        if self.change == ValueChange::Secret {
             return write!(f, "\n{indent}~ {}: changed (secret)", printable(&self.channel));
         }
         self.patch.iter().take(LINES).try_for_each(|edit| write_edit(edit, indent, f))?;

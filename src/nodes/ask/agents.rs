@@ -192,8 +192,10 @@ pub struct RaisedLimits {
 }
 
 impl From<RaisedLimits> for RunLimits {
-    fn from(RaisedLimits { cost, tokens, wall }: RaisedLimits) -> Self {
-        Self { cost, tokens, wall }
+    fn from(raised: RaisedLimits) -> Self {
+        let mut limits = Self::default();
+        (limits.cost, limits.tokens, limits.wall) = (raised.cost, raised.tokens, raised.wall);
+        limits
     }
 }
 

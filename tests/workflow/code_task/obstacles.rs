@@ -176,7 +176,7 @@ async fn a_turn_cut_short_by_the_budget_gets_the_findings_again() {
     let cast = developers(|call| writes(call, "tides.txt", if call.nth < 1 { "error: late\n" } else { "in\n" }));
     let mut desk = Desk::new(cast.clone());
     desk.settings.profile.retry_session = RetrySession::Fresh;
-    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    desk.settings.profile.budget = RunLimits::default().tokens(15);
     assert_eq!(asks(&desk.run().await), "budget");
     let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(1000), ..RaisedLimits::default() });
     desk.thread.resume::<BudgetReached>(raise).await.unwrap();

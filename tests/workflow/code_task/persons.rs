@@ -77,7 +77,7 @@ async fn a_verifier_can_leave_the_decision_to_a_person() {
 async fn a_used_up_budget_ends_the_turn_and_interrupts() {
     let cast = developers(|call| writes(call, "tides.txt", if call.nth < 1 { "error: late\n" } else { "in\n" }));
     let mut desk = Desk::new(cast);
-    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    desk.settings.profile.budget = RunLimits::default().tokens(15);
     let ended = desk.run().await;
     assert_eq!(asks(&ended), "budget");
     let decisions = desk.decisions().await;
@@ -99,7 +99,7 @@ async fn a_verifier_that_uses_up_the_budget_leaves_the_attempt_undecided() {
     let mut spec = spec();
     spec.acceptance = vec!["It names the tide that comes in".into()];
     let mut desk = Desk::with(cast, CHECK, spec, &Flags::default());
-    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    desk.settings.profile.budget = RunLimits::default().tokens(15);
     assert_eq!(asks(&desk.run().await), "budget");
     assert_eq!(desk.decisions().await, ["GIVE_UP by budget"]);
     let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(1000), ..RaisedLimits::default() });
@@ -111,7 +111,7 @@ async fn a_verifier_that_uses_up_the_budget_leaves_the_attempt_undecided() {
 async fn a_task_whose_budget_is_used_up_can_be_decided_by_a_person() {
     let mut desk = stubborn();
     desk.spec.policy.max_attempts = 3;
-    desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
+    desk.settings.profile.budget = RunLimits::default().tokens(15);
     assert_eq!(asks(&desk.run().await), "budget");
     let given = |why: &str| {
         AfterBudget::Override(WrittenOverride { decision: "DONE".into(), why: why.into(), by: Some("Ada".into()) })

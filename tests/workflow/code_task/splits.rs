@@ -155,7 +155,7 @@ async fn a_budget_is_shared_over_three_depths(#[values(20, 50, 80, 95, 110)] tok
         acts_deep(call).await
     });
     let mut desk = Desk::new(cast.clone());
-    desk.settings.profile.budget = RunLimits { tokens: Some(tokens), ..RunLimits::default() };
+    desk.settings.profile.budget = RunLimits::default().tokens(tokens);
     assert_eq!(asks(&desk.run().await), "budget");
     let (calls, used) = (cast.calls().len(), desk.state().await.usage.tokens());
     assert_eq!(used, 15 * calls as u64, "each turn takes 15");
@@ -174,7 +174,7 @@ async fn a_budget_is_shared_over_three_depths(#[values(20, 50, 80, 95, 110)] tok
 async fn a_raised_budget_lets_the_children_go_on_that_it_had_left(#[values(60, 75)] tokens: u64) {
     let cast = agents(acts);
     let mut desk = Desk::with(cast.clone(), CHECK, spec(), &Flags::default());
-    desk.settings.profile.budget = RunLimits { tokens: Some(tokens), ..RunLimits::default() };
+    desk.settings.profile.budget = RunLimits::default().tokens(tokens);
     assert_eq!(asks(&desk.run().await), "budget");
     assert_eq!(cast.turns("tides.2").len(), 0);
     let raise = AfterBudget::Raise(RaisedLimits { tokens: Some(10_000), ..RaisedLimits::default() });

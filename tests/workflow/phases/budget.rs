@@ -19,7 +19,7 @@ use crate::phases::stage::{Cast, Stage, broken, done, halt, plan, profile, quest
 use crate::repository::{Repository, write};
 
 fn tokens(most: u64) -> Profile {
-    Profile { budget: RunLimits { tokens: Some(most), ..RunLimits::default() }, ..profile() }
+    Profile { budget: RunLimits::default().tokens(most), ..profile() }
 }
 
 fn raise(tokens: u64) -> AfterBudget {
@@ -42,7 +42,7 @@ fn together() -> Arc<Cast> {
 }
 
 fn cost(most: u64) -> Profile {
-    Profile { budget: RunLimits { cost: Some(most), ..RunLimits::default() }, ..profile() }
+    Profile { budget: RunLimits::default().cost(most), ..profile() }
 }
 
 #[rstest]
@@ -122,7 +122,7 @@ async fn the_time_of_parallel_agents_is_a_budget_too() {
     });
     let stage = Stage::new(&cast);
     let wall = |seconds| Some(Duration::from_secs(seconds));
-    let budget = RunLimits { wall: wall(1), ..RunLimits::default() };
+    let budget = RunLimits::default().wall(Duration::from_secs(1));
     let outcome = stage.run(&three(), Profile { budget, ..profile() }).await;
     let pending: BudgetReached = question(&outcome).payload().unwrap();
     assert_eq!(pending.reached, ["wall"]);

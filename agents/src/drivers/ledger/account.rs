@@ -19,6 +19,7 @@ pub struct RemainingBudget {
 /// Limits for all turns of a run together; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct RunLimits {
     /// Millionths of a dollar.
     pub cost: Option<u64>,
@@ -26,6 +27,26 @@ pub struct RunLimits {
     pub tokens: Option<u64>,
     /// Time in which agents work. Parallel turns count once; waiting for people does not count.
     pub wall: Option<Duration>,
+}
+
+impl RunLimits {
+    /// Sets [`cost`](Self::cost), in millionths of a dollar.
+    #[must_use]
+    pub fn cost(self, cost: u64) -> Self {
+        Self { cost: Some(cost), ..self }
+    }
+
+    /// Sets [`tokens`](Self::tokens).
+    #[must_use]
+    pub fn tokens(self, tokens: u64) -> Self {
+        Self { tokens: Some(tokens), ..self }
+    }
+
+    /// Sets [`wall`](Self::wall).
+    #[must_use]
+    pub fn wall(self, wall: Duration) -> Self {
+        Self { wall: Some(wall), ..self }
+    }
 }
 
 /// Usage and limits of a run.
@@ -106,7 +127,7 @@ pub(super) fn millis(time: Duration) -> u64 {
 /// ```
 /// # use superstep_agents as superstep;
 /// use superstep::drivers::{NewLimits, RunLimits};
-/// let tokens = |tokens| RunLimits { tokens: Some(tokens), ..RunLimits::default() };
+/// let tokens = |tokens| RunLimits::default().tokens(tokens);
 /// let (first, second) = (NewLimits::set(tokens(500), 1), NewLimits::set(tokens(400), 2));
 /// assert_eq!(second.later(first).over(tokens(100)), tokens(400));
 /// ```

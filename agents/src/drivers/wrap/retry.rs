@@ -17,6 +17,7 @@ use crate::drivers::{
 /// Retry policy for a service that cannot be reached or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct RetrySettings {
     /// Number of attempts in quick succession, the first one included. Default: 4.
     pub attempts: u32,
@@ -29,6 +30,26 @@ pub struct RetrySettings {
 impl Default for RetrySettings {
     fn default() -> Self {
         Self { attempts: 4, wait: Duration::from_millis(500), patience: Duration::from_secs(600) }
+    }
+}
+
+impl RetrySettings {
+    /// Sets [`attempts`](Self::attempts).
+    #[must_use]
+    pub fn attempts(self, attempts: u32) -> Self {
+        Self { attempts, ..self }
+    }
+
+    /// Sets [`wait`](Self::wait).
+    #[must_use]
+    pub fn wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// Sets [`patience`](Self::patience).
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 }
 
