@@ -47,21 +47,35 @@
 //! | wire a graph | [`graph::StateGraph`], [`graph::Node`], [`graph::Route`], [`graph::Worker`], [`graph::Command`] |
 //! | set retries, timeouts, questions of a node | [`graph::NodeExt`] |
 //! | nest graphs | [`graph::CompiledGraph::mapped`], [`graph::Ctx::call`], [`graph::Persistence`] |
-//! | run, answer, resume | [`graph::Thread`], [`graph::Outcome`], [`graph::Interrupt`] |
+//! | run, ask a person, resume with the answer | [`graph::Thread`], [`graph::Outcome`], [`graph::Interrupt`], [`guide::approve`] |
 //! | show a question to people, and take their answers in words | [`graph::HumanQuestion`] |
 //! | run the graphs of others, whose types are not known | [`graph::Graphs`], [`graph::AnyThread`], [`graph::runner()`] |
 //! | watch a run | [`graph::Thread::stream`], [`graph::Event`], [`graph::Mode`] |
+//! | replay a run to debug it | [`graph::Thread::replay`], [`graph::Thread::verify`], [`guide::debug`] |
 //! | read, rewrite and fork the past | [`graph::Thread::history`], [`graph::Thread::at`], [`graph::StateUpdate`] |
 //! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
-//! | have agents carry out plans, in phases too, or one task | the crate `superstep-workflows` |
-//! | build another workflow for agents | `nodes`, `routes`, `plan` (feature `agents`); [`agent_workflows`] |
-//! | read task files, `verifiers.yml` and the output of tools, decide what follows an attempt | `spec`, `findings`, `decide` (feature `agents`) |
-//! | have work verified by commands, models and code | [`writing_a_verifier`], `verifiers` (feature `agents`) |
-//! | choose or write a driver | `drivers` (feature `agents`) |
-//! | work in a git repository | `workspace` (feature `agents`) |
-//! | turn a program with graphs into a command line | the crate `superstep-app` |
+//! | have agents carry out plans, in phases too, or one task | the crate [`superstep-workflows`](https://docs.rs/superstep-workflows) |
+#![cfg_attr(
+    feature = "agents",
+    doc = "| build another workflow for agents | [`nodes`], [`routes`], [`plan`]; [`agent_workflows`] |"
+)]
+#![cfg_attr(
+    feature = "agents",
+    doc = "| read task files, `verifiers.yml` and the output of tools, decide what follows an attempt | [`spec`], [`findings`], [`decide`] |"
+)]
+#![cfg_attr(
+    feature = "agents",
+    doc = "| have work verified by commands, models and code | [`writing_a_verifier`], [`verifiers`] |"
+)]
+#![cfg_attr(feature = "agents", doc = "| choose or write a driver | [`drivers`] |")]
+#![cfg_attr(feature = "agents", doc = "| work in a git repository | [`workspace`] |")]
+#![cfg_attr(
+    not(feature = "agents"),
+    doc = "| build workflows for agents | the feature `agents`; [`agent_workflows`] |"
+)]
+//! | turn a program with graphs into a command line | the crate [`superstep-app`](https://docs.rs/superstep-app) |
 //! | come from LangGraph | [`coming_from_langgraph`]: one agent in both, the differences V1 to V15, the map of names |
 //!
 //! "LangGraph: `name`" in a description names what the item mirrors; the rules are those of LangGraph 1.2.22.

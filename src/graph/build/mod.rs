@@ -36,5 +36,3 @@ pub use problem::Problem;
 
 pub(crate) use draw::DrawOptions;
 pub(crate) use table::{Branch, Join, StopOverrides, Stops, Table, Wiring};
-#[cfg(not(feature = "test-util"))]
-pub(crate) use untestable::TestUtil;

@@ -18,7 +18,8 @@ use crate::graph::interrupt::Question;
 use crate::graph::node::NodeId;
 use crate::graph::records::clock;
 use crate::graph::state::{Canon, State, Storage, Writes, value};
-use crate::graph::thread::{Outcome, Request, Status, Thread};
+use crate::graph::thread::request::Request;
+use crate::graph::thread::{Outcome, Status, Thread};
 use crate::graph::view::DebugState;
 
 /// The result of a run of a whole graph.

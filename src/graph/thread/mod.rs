@@ -48,7 +48,7 @@ pub use history::History;
 pub(crate) use listing::{Progress, ThreadInfo};
 pub(crate) use outcome::Outcome;
 pub use outcome::{Questions, Rest};
-pub(crate) use request::{AnyRequest, Request};
+pub(crate) use request::AnyRequest;
 pub use state_update::UpdateReport;
 pub(crate) use status::{Status, StatusKind};
 pub(crate) use stream::EventStream;

@@ -25,6 +25,7 @@ pub enum PhaseAttemptStep {
 /// The steps of a phase with its retries.
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "they are names of nodes, which threads store")]
 pub enum PhaseRetryStep {
     /// Runs one attempt: the graph of [`run_phase`].
     RunPhase,
