@@ -89,7 +89,7 @@ async fn write(post: Arc<Post>, ctx: Ctx<Crew>) -> Result<PostUpdate, NodeError>
     match turned.answer {
         AgentAnswer::Given(article) => Ok(done.headline(article.headline).wishes(vec![])),
         AgentAnswer::Unusable(why) => Ok(done.wishes(vec![why])),
-        AgentAnswer::SessionLost => Ok(done.wishes(vec!["Begin anew.".into()])),
+        AgentAnswer::SessionLost => Ok(done.wishes(vec!["Start again.".into()])),
     }
 }
 // </write>

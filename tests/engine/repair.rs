@@ -265,7 +265,7 @@ async fn a_thread_resumes_from_before_its_lost_records() {
       checkpoint 3 is lost: row 1/16777215/0 is missing
       checkpoint 8 is lost: row 1/16777215/0 is missing
       cannot be read: row 1/16777215/0
-    thread `two`: goes on from checkpoint 10, 5 checkpoints
+    thread `two`: continues from checkpoint 10, 5 checkpoints
       checkpoint 11 is lost: row 11/16777215/0 is missing
       checkpoint 12 is lost: row 11/16777215/0 is missing
       checkpoint 13 is lost: row 11/16777215/0 is missing

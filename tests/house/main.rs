@@ -305,7 +305,7 @@ fn wrong_folder(name: &str, path: &Named) -> Option<String> {
         true => format!("folder `{folder}` of {called} must not know `{target}`; it may import {may_import:?}"),
         false if path.is_for_callers => return None,
         false => {
-            format!("`{target}` is no folder of {called}; import it from the folder it lives in, not through `{room}`")
+            format!("`{target}` is not a folder of {called}; import it from the folder it lives in, not through `{room}`")
         }
     })
 }
@@ -416,7 +416,7 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
 #[case::through_the_face_of_the_engine(
     "src/graph/state/a.rs",
     "use crate::graph::Thread;",
-    "`Thread` is no folder of the engine; import it from the folder it lives in, not through `graph`"
+    "`Thread` is not a folder of the engine; import it from the folder it lives in, not through `graph`"
 )]
 #[case::up_in_the_nodes(
     "src/nodes/prompts/a.rs",
@@ -431,7 +431,7 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
 #[case::through_the_face_of_the_nodes(
     "src/nodes/git/a.rs",
     "use crate::nodes::Prompt;",
-    "`Prompt` is no folder of the nodes; import it from the folder it lives in, not through `nodes`"
+    "`Prompt` is not a folder of the nodes; import it from the folder it lives in, not through `nodes`"
 )]
 #[case::store("src/checkpoint/memory.rs", "use sled::Db;", "names the crate `sled`; only `checkpoint::sled` may")]
 #[case::store_in_a_type(

@@ -108,8 +108,8 @@ fn commands_outside_of_tasks_are_warned_about() {
     let plan = plan("# P\n\n**Verify:** `a`\n\n### Task 1: a\n\n**Verify:** `b`\n\n## Verification\n\n- `c`\n");
     assert_eq!(plan.task(0).unwrap().verify.len(), 1);
     insta::assert_snapshot!(warned(&plan), @"
-    line 3: this command stands in no task's section, so no task is verified by it
-    line 11: this command stands in no task's section, so no task is verified by it
+    line 3: this command is in no task's section, so no task is verified by it
+    line 11: this command is in no task's section, so no task is verified by it
     ");
 }
 

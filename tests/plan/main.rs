@@ -205,7 +205,7 @@ fn every_problem_of_a_plan_is_reported_at_once() {
     let markdown = "# P\n\n### Task 1: a\n\n### Task 2.1: b\n\n### Task 01: c\n\n## Task 3: d\n";
     insta::assert_snapshot!(refused(markdown), @"
     the plan cannot be executed:
-      line 5: task `2.1` stands below `2`, but there is no task or phase 2 before it
+      line 5: task `2.1` is below `2`, but there is no task or phase 2 before it
         help: put the heading of that task or phase before it, or number this task without the point
       line 7: task `1` was already opened on line 3
         help: give each task a different number; below phases, write `1.1`, `1.2`, `2.1`

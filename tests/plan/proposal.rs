@@ -149,7 +149,7 @@ fn every_problem_of_a_proposal_is_reported_at_once() {
       task `1` depends on `3`, but there is no task `3` before it
       two tasks have the id `1`
       the title of task 1 holds the control character U+0007
-      task `2.1` stands below `2`, but there is no task `2` before it
+      task `2.1` is below `2`, but there is no task `2` before it
       the command `a\nb` of task `3` has several lines; write one command, or join them with `&&`
       the command `# no` of task `3` is a comment
       the command `c \\` of task `3` ends in a backslash

@@ -125,10 +125,10 @@ fn an_empty_plan_is_refused(#[case] markdown: &str) {
 }
 
 #[rstest]
-#[case::child_first("### Task 1.1: a\n\n### Task 1: b\n", "line 1: task `1.1` stands below `1`")]
-#[case::grandchild("### Task 1: a\n\n### Task 1.1.1: b\n", "line 3: task `1.1.1` stands below `1.1`")]
-#[case::phase_later("### Task 2.1: a\n\n## Phase 2\n\n### Task 2.2: b\n", "line 1: task `2.1` stands below `2`")]
-#[case::parent_is_deeper("### Task 1: a\n\n#### Task 2: b\n\n### Task 2.1: c\n", "line 5: task `2.1` stands below `2`")]
+#[case::child_first("### Task 1.1: a\n\n### Task 1: b\n", "line 1: task `1.1` is below `1`")]
+#[case::grandchild("### Task 1: a\n\n### Task 1.1.1: b\n", "line 3: task `1.1.1` is below `1.1`")]
+#[case::phase_later("### Task 2.1: a\n\n## Phase 2\n\n### Task 2.2: b\n", "line 1: task `2.1` is below `2`")]
+#[case::parent_is_deeper("### Task 1: a\n\n#### Task 2: b\n\n### Task 2.1: c\n", "line 5: task `2.1` is below `2`")]
 #[case::twice("### Task 1: a\n\n### Task 01: b\n", "line 3: task `1` was already opened on line 1")]
 #[case::level_up("### Task 1: a\n\n## Task 2: b\n", "line 3: task `2` is a heading of level 2")]
 #[case::first_sets_the_level("#### Task 1: a\n\n### Task 2: b\n", "line 3: task `2` is a heading of level 3")]

@@ -209,7 +209,7 @@ mod later {
         thread.tag("before the edit").await?;
         thread.gc(&Retention::new().keep_last(20)).await?; // tags and pending questions stay
         export_thread(&store, &"essay-1".into(), &ExportOptions::new(), file).await?; // one file, without secret channels
-        SledCheckpointer::backup(&store, "copy.sled").await?; // while runs go on
+        SledCheckpointer::backup(&store, "copy.sled").await?; // while runs continue
         SledCheckpointer::compact("runs.sled")?; // reclaims disk space
         SledCheckpointer::repair("damaged.sled", "new.sled").await?; // copies what is intact; the report lists what is lost
         // </keep>

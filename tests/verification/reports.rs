@@ -117,19 +117,19 @@ fn an_exit_is_judged(#[case] stdout: &str, #[case] stderr: &str, #[case] exit: S
 #[case::no_severity(
     r#"{"findings": []}"#,
     0,
-    "error none\nerror VERIFIER_FAIL: `./licences.sh` wrote a JSON object that is no report: \
+    "error none\nerror VERIFIER_FAIL: `./licences.sh` wrote a JSON object that is not a report: \
      `severity` is missing: error, warning or info"
 )]
 #[case::another_shape(
     r#"{"vulnerabilities": 3}"#,
     0,
-    "error none\nerror VERIFIER_FAIL: `./licences.sh` wrote a JSON object that is no report: \
+    "error none\nerror VERIFIER_FAIL: `./licences.sh` wrote a JSON object that is not a report: \
      `severity` is missing: error, warning or info; `findings` is missing: a list, which may be empty"
 )]
 #[case::everything_at_once(
     r#"{"severity": "bad", "verdict": 3, "findings": [1, {"type": 2, "evidence": {"lines": "5-3", "file": []}}]}"#,
     0,
-    "error none\nerror VERIFIER_FAIL: `./licences.sh` wrote a JSON object that is no report: \
+    "error none\nerror VERIFIER_FAIL: `./licences.sh` wrote a JSON object that is not a report: \
      `severity` is not error, warning or info; `verdict` is not pass, fail or advisory; `findings[0]` is not an object; \
      `findings[1].message` is missing: a text; `findings[1].type` is not a text; \
      `findings[1].evidence.file` is not a text; `findings[1].evidence.lines` is wrong: `5-3` is neither a line such as `3` \

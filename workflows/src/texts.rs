@@ -31,7 +31,7 @@ pub(super) fn budget_lines(usage: Usage, limits: RunLimits) -> Vec<String> {
 /// Describes the question about a used-up budget.
 pub(super) fn describe_budget(question: &BudgetReached) -> String {
     let BudgetReached { spent, role, task, cost, tokens, unpriced, seconds, problem, .. } = question;
-    let mut lines = vec![format!("the budget of the run is used up; {} cannot go on", turn(role, task))];
+    let mut lines = vec![format!("the budget of the run is used up; {} cannot continue", turn(role, task))];
     lines.extend(spent.iter().map(|line| format!("  {line}")));
     let mut used = vec![];
     used.extend((*cost > 0).then(|| dollars(*cost)));
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_used_up_budget_is_text_with_dollars() {
         insta::assert_snapshot!(describe_budget(&question(&["cost"])), @r"
-        the budget of the run is used up; the developer of task 2 cannot go on
+        the budget of the run is used up; the developer of task 2 cannot continue
           cost: $5.0213 of $5.0000
         used so far: $5.0213, 123456 tokens, 12 min 34 s of work by agents
         `raise` sets new limits of the whole run, in dollars, tokens or time; what is done is kept

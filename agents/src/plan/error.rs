@@ -75,7 +75,7 @@ pub enum PlanProblem {
         first_line: usize,
     },
     /// A task's parent number has no task or phase before it.
-    #[error("line {line}: task `{id}` stands below `{parent}`, but there is no task or phase {parent} before it")]
+    #[error("line {line}: task `{id}` is below `{parent}`, but there is no task or phase {parent} before it")]
     Orphan {
         /// The id.
         id: TaskId,
@@ -339,7 +339,7 @@ pub enum PlanWarning {
         text: String,
     },
     /// A command is outside of every task's section.
-    #[error("line {line}: this command stands in no task's section, so no task is verified by it")]
+    #[error("line {line}: this command is in no task's section, so no task is verified by it")]
     OutsideTask {
         /// The line of the first such command, from 1.
         line: usize,

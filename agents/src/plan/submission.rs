@@ -79,7 +79,7 @@ pub enum ProposalProblem {
         id: String,
     },
     /// The parent of a task does not come before it.
-    #[error("task `{id}` stands below `{parent}`, but there is no task `{parent}` before it")]
+    #[error("task `{id}` is below `{parent}`, but there is no task `{parent}` before it")]
     Orphan {
         /// The id of the task.
         id: String,

@@ -66,7 +66,7 @@ impl Remote {
     fn gone_error(&self) -> Failure {
         self.is_gone.store(true, Relaxed);
         let error = format!("process {}, which holds the store, ended before it replied", self.pid);
-        Failure::new(error).hint("`{status}` shows how the thread stands now")
+        Failure::new(error).hint("`{status}` shows its present status")
     }
 
     fn silent_error(&self, error: &io::Error) -> Failure {

@@ -103,7 +103,7 @@ impl fmt::Display for RepairedThread {
         match self.goes_on_from {
             None => write!(f, "nothing could be restored")?,
             Some(_) if self.is_whole() => write!(f, "whole, {} checkpoints", self.whole.len())?,
-            Some(id) => write!(f, "goes on from checkpoint {id}, {} checkpoints", self.whole.len())?,
+            Some(id) => write!(f, "continues from checkpoint {id}, {} checkpoints", self.whole.len())?,
         }
         for LostCheckpoint { checkpoint, missing } in &self.lost {
             write!(f, "\n  checkpoint {checkpoint} is lost: {}", missing.join(", "))?;

@@ -393,7 +393,7 @@ impl TaskGivenUp {
             _ if given.why.trim().is_empty() => Some("an override needs a reason: say `why`".into()),
             "SPLIT" => self.unsplittable(),
             decision if !DECISIONS.contains(&decision) => {
-                Some(format!("`{decision}` is no decision; write one of {}", DECISIONS.join(", ")))
+                Some(format!("`{decision}` is not a decision; write one of {}", DECISIONS.join(", ")))
             }
             _ => None,
         }

@@ -228,7 +228,7 @@ fn read_limited(folder: &Path, path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
     }
     let mut read = vec![];
     file.take(bytes.saturating_add(1)).read_to_end(&mut read)?;

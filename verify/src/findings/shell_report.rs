@@ -141,7 +141,7 @@ impl<'a> ReportReader<'a> {
             Ok(report) => self.limit_findings(report),
             Err(problems) => {
                 let problems = problems.join("; ");
-                let message = format!("`{}` wrote a JSON object that is no report: {problems}", self.command);
+                let message = format!("`{}` wrote a JSON object that is not a report: {problems}", self.command);
                 let failure = Finding::error(FindingKind::VerifierFail, message);
                 VerifierReport { verdict: None, ..VerifierReport::of([failure]) }
             }

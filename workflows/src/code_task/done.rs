@@ -40,7 +40,7 @@ fn unusual(state: &CodeTaskState) -> Vec<String> {
     let is_known =
         |tool: &str| jobs::TOOLS.iter().flat_map(|tools| tools.iter()).any(|known| tool.eq_ignore_ascii_case(known));
     let unknown = spec.do_agent.allowed_tools.iter().filter(|tool| !is_known(tool));
-    off.chain(unknown.map(|tool| format!("`{tool}` in do_agent.allowed_tools is no tool that is known here"))).collect()
+    off.chain(unknown.map(|tool| format!("`{tool}` in do_agent.allowed_tools is not a known tool"))).collect()
 }
 
 pub(super) fn execute(state: &CodeTaskState, developed: DevelopResult) -> Update {

@@ -130,7 +130,7 @@ fn why_not(folder: BorrowedFd<'_>, name: &str, shown: &str, error: Errno) -> Ref
     match kind {
         Ok(FileType::Symlink) => Refusal::new(format!("`{shown}` is a symbolic link, which is not followed")),
         Ok(FileType::Directory) | Err(_) => open_refusal(shown, error),
-        Ok(_) => Refusal::new(format!("`{shown}` is no folder")),
+        Ok(_) => Refusal::new(format!("`{shown}` is not a folder")),
     }
 }
 
