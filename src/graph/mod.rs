@@ -25,6 +25,7 @@
 // | `thread` | a thread: run, answer, read, update, travel |
 // | `diff` | the difference between two checkpoints |
 // | `replay` | recorded runs: replay, verify, what-if |
+// | `stream` | what readers of a stream need, under one name |
 // | `subgraph` | graphs inside nodes |
 // | `host` | the graphs of a program without their types |
 // | `runner` | the threads of a store, resumed as soon as they can be |
@@ -109,7 +110,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use view::event::{Event, EventKind, Mode};
 pub use view::snapshot::StateSnapshot;
 
-/// What only the derives need. No version promises it.
+/// Items that only the derives need. No version promises them.
 #[doc(hidden)]
 pub mod __private {
     pub use super::node::route::{Outcomes, OverContext, OverState};

@@ -82,7 +82,7 @@ pub use siblings::Siblings;
 pub use step::{CommandError, CommandOutput, ShellCommand, next_task_node, run_command};
 pub use verify::{Check, RunVerifier, VerifierHost, VerifierRun, VerifyJob, VerifyResult, run_verifier, verify};
 
-/// What only the workflows and the command line of superstep need. No version promises it.
+/// Items that only the workflows and the command line of superstep need. No version promises them.
 #[doc(hidden)]
 pub mod __private {
     pub use super::agent::{AgentCall, AgentTurnRequest, CutOff, GivenUp, TurnTask, parse_submission, resolve_texts};

@@ -17,6 +17,8 @@
 //! | `jobs`; `done`, `decided` | each node's job from the state; an update from its result, or from a person's decision; pure |
 //! | `run_subtask`, `subtask_jobs`, `subtask_done` | the worker of a subtask and its graph; its jobs and updates; pure |
 //! | `progress` | a phase in progress, for people |
+//!
+//! Small because it only lists the folder.
 
 mod decided;
 mod done;
