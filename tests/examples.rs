@@ -47,7 +47,7 @@ fn stderr(output: &Output) -> String {
 #[case::map_reduce("map_reduce", "3 chapters, most of all: the (4 times)")]
 #[case::subgraph("subgraph", "packed, locked the door, left for Brest, for 90")]
 #[case::time_travel("time_travel", "    + \"moons\"")]
-#[case::effects("effects", "3 supersteps compared, no difference: 2 bodies and 0 routers run, 0 results taken over")]
+#[case::effects("effects", "3 supersteps compared, no difference: 2 bodies and 0 routers run, 0 results reused")]
 fn an_example_ends_well(#[case] name: &str, #[case] last_line: &str) {
     let output = example(name).output().unwrap();
     assert_eq!(
@@ -96,7 +96,7 @@ fn a_second_process_takes_the_answer(#[case] answer: &str, #[case] told: &str) {
     assert_eq!(stdout(&asked), question, "{}", stderr(&asked));
     assert_eq!(stdout(&approval(answer)), told);
     let late = approval(answer);
-    assert_eq!((late.status.code(), stderr(&late).starts_with("error: no open question")), (Some(1), true));
+    assert_eq!((late.status.code(), stderr(&late).starts_with("error: there is no pending question")), (Some(1), true));
 }
 
 #[test]

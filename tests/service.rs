@@ -196,7 +196,7 @@ fn a_service_that_ends_answers_waiting_clients_and_keeps_its_threads() {
     "POST /users/ada/letters/first/answers",
     json!({ "question": "00000000-3-0-0", "answer": true }),
     404,
-    "no open question 00000000-3-0-0"
+    "there is no pending question 00000000-3-0-0"
 )]
 fn a_refused_request_has_a_reason(
     #[case] request: &str,

@@ -108,7 +108,7 @@ impl App {
     /// Its result is printed, or resumes the thread: see [`CustomOutput::answer`] and [`CustomOutput::input`].
     ///
     /// ```
-    /// # use superstep_app::{App, Found, Refusal, Said};
+    /// # use superstep_app::{App, CustomOutput, Refusal, ThreadSummary};
     /// /// What `words` takes.
     /// #[derive(clap::Args)]
     /// struct Words {
@@ -116,14 +116,14 @@ impl App {
     ///     #[arg(long)]
     ///     unique: bool,
     /// }
-    /// async fn words(args: Words, found: Found) -> Result<Said, Refusal> {
+    /// async fn words(args: Words, found: ThreadSummary) -> Result<CustomOutput, Refusal> {
     ///     let text = found.state["text"].as_str().ok_or_else(|| Refusal::new("this thread has no text"))?;
     ///     let mut words: Vec<&str> = text.split_whitespace().collect();
     ///     if args.unique {
     ///         words.sort();
     ///         words.dedup();
     ///     }
-    ///     Said::new(format!("{} words\n", words.len()), &words.len())
+    ///     CustomOutput::new(format!("{} words\n", words.len()), &words.len())
     /// }
     /// # fn example() -> App {
     /// App::new().command("words", "Count the words of a thread", words)

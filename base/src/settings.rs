@@ -287,7 +287,7 @@ impl<'p> SettingsSection<'p> {
 
 /// Returns the problem of an unknown word, with the known ones.
 pub fn none_of(word: &str, words: &[&str]) -> String {
-    format!("`{word}` is none of {}{}", quote_list(words), did_you_mean(word, words))
+    format!("`{word}` is not one of {}{}", quote_list(words), did_you_mean(word, words))
 }
 
 /// Returns a value as `true` or `false`.

@@ -41,7 +41,7 @@ pub(crate) struct CodeTask {
     #[arg(long)]
     strict: bool,
 
-    /// Skip these verifiers, separated by commas; skipping a required one needs an override to be done
+    /// Skip these verifiers, separated by commas; a task that skips a required one is DONE only by an override
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     skip_verifiers: Vec<String>,
 

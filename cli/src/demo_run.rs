@@ -69,7 +69,7 @@ impl Place {
         }
         let mut shell = Command::new("sh");
         shell.args(["-c", REPOSITORY, "repository.sh"]).arg(self.repository());
-        check_output("make the repository", in_no_repository(&mut shell).output())?;
+        check_output("create the repository", in_no_repository(&mut shell).output())?;
         Ok(())
     }
 
@@ -192,7 +192,7 @@ fn new_folder() -> Result<PathBuf, Refusal> {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
             Err(error) => {
-                let refusal = failure(format!("cannot make a folder in {}: {error}", parent.display()));
+                let refusal = failure(format!("cannot create a folder in {}: {error}", parent.display()));
                 return Err(refusal.help("set TMPDIR to a folder that exists and can be written"));
             }
         }

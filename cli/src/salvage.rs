@@ -41,7 +41,7 @@ async fn restore(workspace: &Workspace, reference: &str) -> Result<CustomOutput,
     let mut text: String = reset.written.iter().map(|file| format!("wrote {file}\n")).collect();
     text.extend(reset.removed.iter().map(|file| format!("removed {file}\n")));
     if text.is_empty() {
-        text.push_str("the files are already the same\n");
+        text.push_str("nothing to restore: the files are already the same\n");
     }
     CustomOutput::new(text, &reset)
 }

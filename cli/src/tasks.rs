@@ -25,11 +25,11 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "REPOSITORY")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Start with uncommitted changes, which become part of no commit
+    /// Start with uncommitted changes; no commit of the run includes them
     #[arg(long)]
     pub(crate) allow_dirty: bool,
 
-    /// Leave the checkout on the run's branch at the end instead of returning to its branch
+    /// Stay on the run's branch at the end instead of switching back
     #[arg(long)]
     pub(crate) stay: bool,
 }

@@ -241,7 +241,7 @@ fn errors_are_json_too() {
     1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "leave out `--thread`, or choose another name for the new run; see its questions and the commands that answer them with `superstep status e1`"
     2 "unknown_channel": "the input has the key `topik`, but there is no such channel" -> "the channels are topic, text, review, notes, rounds"
     2 "usage": "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
-    2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: true, false or {\"revise\": text}" -> "nothing was written; `superstep status e1` shows the expected answer"
+    2 "mistyped_answer": "invalid answer to question ID (`approve`): it takes `Review`: true, false or {\"revise\": text}" -> "nothing was written; `superstep status e1` shows the expected answer"
     2 "usage": "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
     "#);
 }

@@ -57,9 +57,9 @@ impl Name {
     fn problem(&self) -> Option<String> {
         let text = &self.text;
         match text.as_str() {
-            "" => Some("a node's name is not empty".into()),
-            _ if VIRTUAL.contains(&text.as_str()) => Some(format!("`{text}` is the engine's own node")),
-            _ => text.contains(['|', ':']).then(|| "a node's name has no `|` and no `:`".into()),
+            "" => Some("the name of a node cannot be empty".into()),
+            _ if VIRTUAL.contains(&text.as_str()) => Some(format!("`{text}` is a reserved name")),
+            _ => text.contains(['|', ':']).then(|| "the name of a node cannot contain `|` or `:`".into()),
         }
     }
 }
@@ -96,7 +96,7 @@ fn no_fields(variant: &Variant, problems: &mut Problems) {
         Fields::Unit => {}
         fields @ (Fields::Named(_) | Fields::Unnamed(_)) => {
             problems
-                .add_at(fields.to_token_stream(), "a node id has no fields: what a node needs comes from the state");
+                .add_at(fields.to_token_stream(), "a node id cannot have fields: a node gets its data from the state");
         }
     }
 }

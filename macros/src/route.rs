@@ -45,7 +45,7 @@ impl<'a> Arm<'a> {
             targets.extend(read.into_iter().flatten());
         }
         if !has_attribute {
-            problems.add_at(&variant.ident, format!("`{}` leads nowhere: write {TO} above it", variant.ident));
+            problems.add_at(&variant.ident, format!("`{}` has no target: write {TO} above it", variant.ident));
         }
         Self { variant, targets }
     }

@@ -198,7 +198,7 @@ impl fmt::Display for StoreGcReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passed_over = self.threads.iter().filter_map(|thread| Some((&thread.thread, thread.passed_over.as_ref()?)));
         write!(f, "{} threads: {}", self.threads.len(), self.total())?;
-        passed_over.into_iter().try_for_each(|(thread, why)| write!(f, "\nthread `{thread}` was passed over: {why}"))
+        passed_over.into_iter().try_for_each(|(thread, why)| write!(f, "\nthread `{thread}` was skipped: {why}"))
     }
 }
 

@@ -35,7 +35,9 @@ impl Siblings {
     /// Returns the group, which all its tasks in this run share.
     pub(super) async fn join<C: Context>(&self, ctx: &Ctx<C>) -> Result<Group, NodeError> {
         let group = ctx.keep_for_run(&format!("siblings {}", self.group), || Group::new(self)).await;
-        group.ok_or_else(|| NodeError::permanent(format!("`{}` is the name of something else", self.group)))
+        group.ok_or_else(|| {
+            NodeError::permanent(format!("the name `{}` is already used by another value of this run", self.group))
+        })
     }
 }
 

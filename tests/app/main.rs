@@ -225,7 +225,7 @@ fn an_imported_thread_runs_once_it_is_trusted() {
     let refused = other.call(&["approve", "r1"]);
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
-    error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
+    error: thread `r1` was created elsewhere and is not trusted: it can be inspected and replayed from its records, but not run, answered or forked
      help: if you trust the author and the content of its file, `own_tool trust r1`
     ");
     assert_eq!(other.json(0, &["import", &file, "--thread", "r2", "--trust"])["trusted"], true);

@@ -52,7 +52,7 @@ fn a_fork_of_an_imported_thread_is_refused() {
     let refused = place.call(&["fork", "r1", "--at", "3", "--to", "r2"]);
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
-    error: thread `r1` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
+    error: thread `r1` was created elsewhere and is not trusted: it can be inspected and replayed from its records, but not run, answered or forked
      help: if you trust the author and the content of its file, `own_tool trust r1`
     ");
     assert_eq!(place.json(0, &["threads"]).as_array().unwrap().len(), 1);

@@ -115,8 +115,8 @@ fn a_missing_checkpoint_is_reported() {
     assert_eq!((&events[0]["kind"], &events[0]["missing"]), (&"gap".into(), &3.into()));
     assert_eq!(place.json(0, &["replay", "r1", "--step"])[0]["kind"], "gap");
     insta::assert_snapshot!(place.call(&["replay", "r1", "--mode", "verify"]).out(), @r"
-    nothing compared in 1 superstep: 0 bodies and 0 routers run, 2 results taken over
-    not compared: superstep 2: the checkpoint that led here was removed, or is lost, and so is all before it
+    nothing compared in 1 superstep: 0 bodies and 0 routers run, 2 results reused
+    not compared: superstep 2: the previous checkpoint and all before it were removed, or are lost
     not compared: superstep 3, `Ship`: it is not marked `.replayable()`
     ");
     let verified = place.json(15, &["replay", "r1", "--mode", "verify"]);

@@ -133,7 +133,7 @@ async fn a_limit_that_is_used_up_is_refused() {
     };
     insta::assert_snapshot!(refused(tokens(300)), @"the new limit `tokens`, 300, is not above what is used, 300");
     let wall = RunLimits::default().wall(Duration::from_secs(90));
-    insta::assert_snapshot!(refused(wall), @"the limit `tokens`, 300, is still reached, for 300 is used: name a new one for it");
+    insta::assert_snapshot!(refused(wall), @"the limit `tokens` of 300 is still reached: 300 is used; set a higher limit");
     assert_eq!(ledger.account().limits, tokens(300), "nothing is set");
 }
 

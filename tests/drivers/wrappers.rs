@@ -80,11 +80,11 @@ async fn the_error_for_an_unrecorded_request_shows_the_recorded_one() {
         error.message.replace(place.path().to_str().unwrap(), "")
     };
     let other = request("Read.\nDo another thing.\nEnd.");
-    assert_snapshot!(mismatch(other).await, @"the cassette /t.jsonl does not fit: of turn 1, `prompt` differs in line 2: recorded `Do one thing.`, asked `Do another thing.`");
+    assert_snapshot!(mismatch(other).await, @"the cassette /t.jsonl does not match: of turn 1, `prompt` differs in line 2: recorded `Do one thing.`, asked `Do another thing.`");
     let model = AgentRequest { model: Some("big".into()), ..request("Read.\nDo one thing.\nEnd.") };
-    assert_snapshot!(mismatch(model).await, @"the cassette /t.jsonl does not fit: of turn 1, `model` differs in line 1: recorded `null`, asked `big`");
+    assert_snapshot!(mismatch(model).await, @"the cassette /t.jsonl does not match: of turn 1, `model` differs in line 1: recorded `null`, asked `big`");
     let role = AgentRequest { role: "reviewer".into(), ..request("Read.\nDo one thing.\nEnd.") };
-    assert_snapshot!(mismatch(role).await, @"the cassette /t.jsonl does not fit: it has no more turns of reviewer");
+    assert_snapshot!(mismatch(role).await, @"the cassette /t.jsonl does not match: it has no more turns of reviewer");
 }
 
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn a_reserved_budget_is_not_given_to_another_turn() {
     second.next().await.unwrap().unwrap();
     assert_eq!(ledger.remaining().cost, Some(0));
     let refused = run(&driver, costs(1)).await.1.unwrap_err();
-    assert_snapshot!(refused, @"the budget of $1.000000 is used up: 0 tokens and $0.000000 spent, the rest is held by 2 turns under way");
+    assert_snapshot!(refused, @"the budget of $1.000000 is used up: 0 tokens and $0.000000 spent, the rest is reserved by 2 running turns");
     drop(first);
     assert_eq!(ledger.remaining().cost, Some(900_000));
     drop(second);

@@ -59,7 +59,7 @@ async fn a_timeout_ends_a_blocking_node_and_its_result_is_dropped() {
     });
     let graph = chain(Builder::new().add_node(id("a"), node.timeout(Duration::from_millis(10))), &["a"]);
     let error = graph.invoke(Pad::update()).await.unwrap_err();
-    assert!(error.to_string().contains("no end within its `.timeout(..)` of 10 ms"), "{error}");
+    assert!(error.to_string().contains("did not end within its `.timeout(..)` of 10 ms"), "{error}");
     assert!(!has_ended.load(Ordering::SeqCst), "the function still runs, and nobody waits for it");
     release.send(()).unwrap();
 }

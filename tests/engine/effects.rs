@@ -163,8 +163,8 @@ async fn other_arguments_than_recorded_fail_the_task_and_both_are_shown() {
     let graph = chain(Builder::new().add_node(id("mail"), node.retry(soon())), &["mail"]);
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
     insta::assert_snapshot!(format!("{error:?}"), @r#"
-    `mail` of node `mail` was recorded for ["bob",1] and is asked for ["bob",2] now
-     help: put back what the node did before, take what varies from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, or give the changed effect another key
+    `mail` of node `mail` was recorded for ["bob",1], but is used for ["bob",2] now
+     help: restore the node's earlier code, take varying values from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, or give the changed effect another key
     "#);
 }
 

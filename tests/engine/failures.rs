@@ -133,7 +133,7 @@ async fn a_timed_out_attempt_is_a_transient_failure() {
     let limit = Duration::from_secs(2);
     let graph = chain(Builder::new().add_node(id("a"), hang.timeout(limit)), &["a"]);
     let error = graph.invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "node `a` failed in superstep 1: no end within its `.timeout(..)` of 2000 ms");
+    assert_eq!(error.to_string(), "node `a` failed in superstep 1: did not end within its `.timeout(..)` of 2000 ms");
     let policy = RetryPolicy::attempts(3).pause(Duration::ZERO);
     let graph = chain(Builder::new().add_node(id("a"), hang.timeout(limit).retry(policy)), &["a"]);
     let began = Instant::now();
@@ -159,7 +159,7 @@ async fn heartbeats_prevent_an_idle_timeout() {
     let error = graph(0).invoke(start()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "node `a` failed in superstep 1: no sign of life within its `.idle_timeout(..)` of 4000 ms"
+        "node `a` failed in superstep 1: was idle for longer than its `.idle_timeout(..)` of 4000 ms"
     );
 }
 

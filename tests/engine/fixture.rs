@@ -125,7 +125,7 @@ async fn a_fixture_of_another_graph_is_refused() {
     let other = chain(Builder::new().add_node(id("other"), note("x").replayable()), &["other"]).named("order");
     let report = fixture.verify(&other).await.unwrap();
     insta::assert_snapshot!(report, @r#"
-    0 supersteps compared, then a difference: 0 bodies and 0 routers run, 0 results taken over
+    0 supersteps compared, then a difference: 0 bodies and 0 routers run, 0 results reused
     the first difference is in superstep 0, `__start__`: next superstep
       recorded: []
       now:      ["other"]
@@ -140,7 +140,7 @@ async fn a_fixture_that_compares_nothing_is_an_error() {
     let idle = chain(nodes.add_node(id("ask"), approval.asks::<Approve>()), &["pay", "ask"]).named("order");
     let error = Fixture::load(exported.path()).unwrap().verify(&idle).await.unwrap_err();
     insta::assert_snapshot!(exported.text(&error), @r"
-    the fixture order.superstep compares nothing: no body is `.replayable()`, and no router chose
+    the fixture order.superstep has nothing to compare: no body is `.replayable()`, and no router ran
      help: mark bodies whose side effects all go through `ctx` as `.replayable()`
     ");
 }

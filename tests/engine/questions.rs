@@ -392,5 +392,5 @@ async fn a_discarded_question_is_not_reported_as_answered(#[case] by_input: bool
 
     let refused = thread.answer(Answer::new::<Approve>(&true).to(old)).await.unwrap_err();
 
-    assert_eq!(refused.to_string(), format!("no open question {old} any more"));
+    assert_eq!(refused.to_string(), format!("there is no pending question {old} any more"));
 }

@@ -201,7 +201,7 @@ async fn a_running_thread_is_not_changed() {
     drop(lease);
     insta::assert_snapshot!(report, @r"
     1 threads: 0 checkpoints removed, 0 kept; 0 records, 0 bytes removed
-    thread `t` was passed over: thread `t` is being run by another caller
+    thread `t` was skipped: thread `t` is being run by another caller
     ");
     let store: &dyn Checkpointer = &*store.store;
     assert!(gc(store, &"unknown".into(), &Retention::new()).await.is_err());

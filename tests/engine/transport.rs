@@ -76,7 +76,7 @@ async fn a_foreign_thread_is_read_and_not_run_until_it_is_trusted() {
     ];
     assert!(refused.iter().all(|error| matches!(error, RunError::Foreign { .. })), "{refused:?}");
     insta::assert_debug_snapshot!(refused[0], @r"
-    thread `t` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
+    thread `t` was created elsewhere and is not trusted: it can be inspected and replayed from its records, but not run, answered or forked
      help: if you trust its author and its content, call `thread.trust()` (`--trust`)
     ");
     // An answer to the original thread is not an answer to the copy.

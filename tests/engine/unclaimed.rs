@@ -94,7 +94,7 @@ async fn a_paused_thread_with_an_undeclared_rename_does_not_resume() {
     let store = stored(true).await;
     let error = thread::<forgotten::Order>(&store, true).resume::<Approve>(true).await.unwrap_err();
     insta::assert_snapshot!(format!("{error:?}"), @r#"
-    thread `t` was stored by another version of the graph: the state has no channel `amount`, which the thread has written, and has `amount_cents`, which it never stored
+    thread `t` was stored by another version of the graph: the thread stored channel `amount`, which the state does not have, and never stored `amount_cents`, which the state has
      help: if `amount` is called `amount_cents` now, add `#[channel(was = "amount")]` to that; if it is gone, add `#[state(removed("amount"))]` to the struct; if it stays as it is and `amount_cents` is new, add `#[channel(new)]` to that
     "#);
     let status = thread::<forgotten::Order>(&store, true).status().await.unwrap();

@@ -134,7 +134,7 @@ async fn an_unchanged_graph_agrees_and_uncompared_parts_are_listed(
     let before = everything(&thread).await;
     let verified = thread.verify().await.unwrap();
     insta::allow_duplicates!(insta::assert_snapshot!(verified.to_string(), @r"
-    9 supersteps compared, no difference: 3 bodies and 2 routers run, 5 results taken over
+    9 supersteps compared, no difference: 3 bodies and 2 routers run, 5 results reused
     not compared: superstep 2, `plain`: it is not marked `.replayable()`
     not compared: superstep 1, `inner` > `first`: it is not marked `.replayable()`
     not compared: superstep 4, `worker`: it is not marked `.replayable()`
@@ -415,7 +415,7 @@ async fn a_changed_body_with_an_unsaved_channel_differs(#[case] known: bool, #[c
 #[tokio::test]
 async fn a_result_that_depends_on_an_unknown_value_is_accepted(#[case] reads: bool, #[case] changed: bool) {
     let verified = Two { reads, ..Two::default() }.verified(changed).await;
-    let why = "it came out otherwise, but may have read `word`, never saved: declare what it reads with `.reads(..)`";
+    let why = "its result differs, but it may have read `word`, never saved: declare what it reads with `.reads(..)`";
     assert_eq!((verified.agrees(), verified.bodies, &*verified.not_verified[1].why), (true, 0, why), "{verified}");
     assert_eq!(verified.verdict(), VerifyVerdict::NothingCompared);
 }
@@ -451,7 +451,7 @@ async fn a_report_starts_with_the_amount_compared() {
     store.thread(&graph).invoke(start()).await.unwrap();
     let verified = store.thread(&graph).verify().await.unwrap();
     insta::assert_snapshot!(verified.to_string(), @r"
-    nothing compared in 2 supersteps: 0 bodies and 0 routers run, 1 result taken over
+    nothing compared in 2 supersteps: 0 bodies and 0 routers run, 1 result reused
     not compared: superstep 1, `a`: it is not marked `.replayable()`
     ");
     assert_eq!(verified.verdict(), VerifyVerdict::NothingCompared);
@@ -461,7 +461,7 @@ async fn a_report_starts_with_the_amount_compared() {
     let differs = other.thread(&changed).verify().await.unwrap().to_string();
     assert_eq!(
         differs.lines().next(),
-        Some("1 superstep compared, then a difference: 0 bodies and 0 routers run, 0 results taken over")
+        Some("1 superstep compared, then a difference: 0 bodies and 0 routers run, 0 results reused")
     );
 }
 
@@ -513,7 +513,7 @@ async fn a_question_answered_with_an_update_agrees(#[case] silent: bool) {
     store.thread(&graph).run(request).await.unwrap().finished().unwrap();
     let verified = store.thread(&graph).verify().await.unwrap();
     assert_eq!((verified.agrees(), verified.bodies), (true, 1), "{verified}");
-    let why = "it was asked its questions before the state was updated: they are not compared";
+    let why = "it asked its questions before the state was updated: they are not compared";
     assert!(verified.not_verified.iter().any(|taken| taken.why == why), "{verified}");
 }
 
@@ -528,7 +528,7 @@ async fn a_body_that_counts_the_supersteps_left_is_no_difference() {
     store.thread(&graph).recursion_limit(9).invoke(start()).await.unwrap();
     let verified = store.thread(&graph).verify().await.unwrap();
     assert!(verified.agrees(), "{verified}");
-    let why = "it came out otherwise, but it read how many supersteps were left, which is not recorded";
+    let why = "its result differs, but it read how many supersteps were left, which is not recorded";
     assert_eq!(verified.not_verified[1].why, why);
 }
 
@@ -610,7 +610,7 @@ async fn what_if_lists_a_subgraph_that_would_start_differently(#[case] mapped: b
     let report = store.thread(&build(2)).what_if().await.unwrap();
     let listed: Vec<String> = report.taken.iter().chain(&report.stopped).map(ToString::to_string).collect();
     let expected = match mapped {
-        false => "superstep 2, `inner`: it is a subgraph, and would begin with another `sum`",
+        false => "superstep 2, `inner`: it is a subgraph, and would start with a different `sum`",
         true => "superstep 0, `inner` > `__start__`: input, write to `sum` was recorded with 1 and is 2 now",
     };
     assert_eq!(listed, [expected]);
@@ -660,7 +660,7 @@ async fn what_if_runs_over_the_recorded_run() {
     taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
     taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
     taken as recorded: superstep 5, `end`: it is not marked `.replayable()`
-    came to its end
+    reached the end
     "bought" sum 4 next []
     "#);
     insta::assert_snapshot!(what_if(Router).await, @r#"
@@ -674,7 +674,7 @@ async fn what_if_runs_over_the_recorded_run() {
     superstep 2, `side`: next superstep
       recorded: ["inner"]
       now:      []
-    came to its end
+    reached the end
     "bought" sum 0 next []
     "#);
     insta::assert_snapshot!(what_if(Argument).await, @r#"
@@ -689,7 +689,7 @@ async fn what_if_runs_over_the_recorded_run() {
       now:      [{"worker":1},{"worker":3}]
     taken as recorded: superstep 2, `plain`: it is not marked `.replayable()`
     taken as recorded: superstep 1, `inner` > `first`: it is not marked `.replayable()`
-    stopped before superstep 4, `worker`: nothing is recorded of it
+    stopped before superstep 4, `worker`: it has no recorded result
     "bought" sum 1 next ["worker", "worker"]
     "#);
     insta::assert_snapshot!(what_if(Edge).await, @r#"
@@ -701,7 +701,7 @@ async fn what_if_runs_over_the_recorded_run() {
     taken as recorded: superstep 1, `inner` > `first`: it is not marked `.replayable()`
     taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
     taken as recorded: superstep 4, `worker`: it is not marked `.replayable()`
-    stopped before superstep 5, `extra`: nothing is recorded of it
+    stopped before superstep 5, `extra`: it has no recorded result
     "bought" sum 4 next ["end", "extra"]
     "#);
     assert_eq!((everything(&store.thread(&graph(Nothing, &tally))).await == before, tally.count()), (true, 1));
@@ -764,7 +764,7 @@ async fn what_if_stops_at_new_input() {
     store.thread(&graph).invoke(start()).await.unwrap();
     store.thread(&graph).invoke(start()).await.unwrap();
     let report = store.thread(&graph).what_if().await.unwrap();
-    assert_eq!(report.stopped.unwrap().why, "the thread was given something new here");
+    assert_eq!(report.stopped.unwrap().why, "the thread got a new input here");
 }
 
 #[tokio::test]

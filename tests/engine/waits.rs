@@ -118,7 +118,7 @@ async fn new_input_is_refused_while_a_task_waits() {
     let graph = chain(Builder::new().add_node(id("nap"), sleepy(&tally)), &["nap"]);
     store.thread(&graph).invoke(start()).await.unwrap();
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), "thread `t` is not at rest: `nap` has not finished");
+    assert_eq!(error.to_string(), "thread `t` is unfinished: `nap` has not finished");
 }
 
 /// Returns the standing that a list shows for the thread at a time.

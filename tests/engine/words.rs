@@ -171,7 +171,7 @@ fn an_edge_to_end_beside_a_router_is_a_lint() {
         graph.add_edge(START, Only::A).add_conditional_edges_to(Only::A, |_: &Pad| Only::A, (Only::A, END))
     };
     insta::assert_snapshot!(graph().compile().unwrap_err(), @r"
-    `A` has a router and an edge to END, which ends nothing: the router decides
+    `A` has a router and an edge to END, which has no effect: the router decides
      help: remove the edge, and let the router choose END; or `.allow(Lint::EndBesideRouter)`
     ");
     assert!(graph().allow(Lint::EndBesideRouter).compile().is_ok());
@@ -370,17 +370,17 @@ async fn errors_of_threads_have_a_place_a_cause_and_help() {
     insta::assert_snapshot!(errors.iter().map(printed).collect::<Vec<_>>().join("\n"), @r"
     error: thread `t` has never run
      help: start it with `thread.invoke(input)`
-    error: no open question on thread `t`, which has never run
+    error: there is no pending question on thread `t`, which has never run
      help: nothing was written; `thread.status()` shows the pending questions
     error: the recursion limit must be at least 1
      help: correct the setting, or use the handle that supports it: `graph.thread(..)`
     error: a graph that can ask questions needs a checkpointer
      help: add `.with_checkpointer(..)` to the graph
-    error: thread `t` is not at rest: it waits for answers to `approve` (2 times)
+    error: thread `t` is unfinished: it waits for answers to `approve` (2 times)
      help: answer, `proceed()` or `retry()`; or discard the unfinished work with `.discard_pending()`
-    error: 2 questions are open of the type `approve`: say which one the answer is for
+    error: 2 questions are pending of the type `approve`: select the one to answer
      help: answer by id: `thread.answer(Answer::new(..).to(id))`
-    error: no open question of the type `rename`
+    error: there is no pending question of the type `rename`
      help: nothing was written; `thread.status()` shows the pending questions
     error: `c` is not a node
      help: name a node of the graph: `graph.nodes()` lists them
@@ -415,7 +415,7 @@ async fn the_error_for_new_input_on_an_unfinished_thread_lists_open_work(#[case]
     let store = Store::memory();
     _ = store.thread(&graph).invoke(start()).await;
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("thread `t` is not at rest: {open}"));
+    assert_eq!(error.to_string(), format!("thread `t` is unfinished: {open}"));
 }
 
 #[rstest]

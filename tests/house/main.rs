@@ -305,7 +305,9 @@ fn wrong_folder(name: &str, path: &Named) -> Option<String> {
         true => format!("folder `{folder}` of {called} must not know `{target}`; it may import {may_import:?}"),
         false if path.is_for_callers => return None,
         false => {
-            format!("`{target}` is not a folder of {called}; import it from the folder it lives in, not through `{room}`")
+            format!(
+                "`{target}` is not a folder of {called}; import it from the folder it lives in, not through `{room}`"
+            )
         }
     })
 }

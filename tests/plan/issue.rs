@@ -29,15 +29,15 @@ fn an_issue_is_read(#[case] text: &str, #[case] (id, title, description): (&str,
 #[case::block("---\nid: |\n  x\n---\nT\n", "tides.md:2: `id` is not a text in one line")]
 #[case::no_yaml(
     "---\nid: x\nbad: [\n---\nT\n",
-    "tides.md:3: this front matter cannot be read: it is no YAML, did not find expected node content"
+    "tides.md:3: this front matter cannot be read: it is not valid YAML, did not find expected node content"
 )]
 #[case::no_yaml_above(
     "---\nbad: [\ntitle: x\n---\nT\n",
-    "tides.md:3: this front matter cannot be read: it is no YAML, did not find expected node content"
+    "tides.md:3: this front matter cannot be read: it is not valid YAML, did not find expected node content"
 )]
 #[case::no_toml(
     "+++\nbad = [\n+++\nT\n",
-    "tides.md:2: this front matter cannot be read: it is no TOML, unclosed array, expected `]`"
+    "tides.md:2: this front matter cannot be read: it is not valid TOML, unclosed array, expected `]`"
 )]
 #[case::not_text(b"# T\n\n\xff\n", "tides.md:3: this is not UTF-8 text")]
 fn a_broken_issue_is_refused_with_its_line(#[case] text: impl AsRef<[u8]>, #[case] expected: &str) {

@@ -255,8 +255,8 @@ fn tasks_at_other_levels_only_are_warned_about() {
     let plan = plan("# Task 1: a\n\n##### Task 2: b\n");
     assert!(!plan.has_task_headings());
     insta::assert_snapshot!(warned(&plan), @"
-    line 1: task `1` at heading level 1 is not a task of its own; tasks stand at level 2, 3 or 4
-    line 3: task `2` at heading level 5 is not a task of its own; tasks stand at level 2, 3 or 4
+    line 1: task `1` at heading level 1 is not a task of its own; tasks are at level 2, 3 or 4
+    line 3: task `2` at heading level 5 is not a task of its own; tasks are at level 2, 3 or 4
     ");
 }
 

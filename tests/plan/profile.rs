@@ -125,8 +125,8 @@ fn the_profile_of_the_issue_is_read() {
     "p.toml:3: api.x.base_ulr: this key is unknown; did you mean `base_url`?"
 )]
 #[case::api_word("[api]\nurl = 'http://h'\n", "p.toml:2: api.url: this key is unknown; did you mean `base_url`?")]
-#[case::text("model = 3\n", "p.toml:1: model: must be a text in quotes, not a whole number")]
-#[case::flag("final_review = 'yes'\n", "p.toml:1: final_review: must be `true` or `false`, not this text")]
+#[case::text("model = 3\n", "p.toml:1: model: must be a string in quotes, not a whole number")]
+#[case::flag("final_review = 'yes'\n", "p.toml:1: final_review: must be `true` or `false`, not this string")]
 #[case::zero("max_task_review_iterations = 0\n", "p.toml:1: max_task_review_iterations: must be at least 1")]
 #[case::negative("max_plan_revisions = -1\n", "p.toml:1: max_plan_revisions: must be at least 1")]
 #[case::large("max_task_review_iterations = 4294967296\n", "p.toml:1: max_task_review_iterations: is too large")]
@@ -134,14 +134,14 @@ fn the_profile_of_the_issue_is_read() {
     "max_task_review_iterations = 2.5\n",
     "p.toml:1: max_task_review_iterations: must be a whole number, not a number with a point"
 )]
-#[case::word("on_exhausted = 'stop'\n", "p.toml:1: on_exhausted: `stop` is none of `halt`, `skip`, `fail`")]
+#[case::word("on_exhausted = 'stop'\n", "p.toml:1: on_exhausted: `stop` is not one of `halt`, `skip`, `fail`")]
 #[case::near_word(
     "plan_context = 'sections'\n",
-    "p.toml:1: plan_context: `sections` is none of `section`, `outline`, `full`; did you mean `section`?"
+    "p.toml:1: plan_context: `sections` is not one of `section`, `outline`, `full`; did you mean `section`?"
 )]
 #[case::time(
     "verify_timeout = '10 minutes'\n",
-    "p.toml:1: verify_timeout: must be a time: whole seconds, or a text such as `90s`, `10m`, `1h`, not this text"
+    "p.toml:1: verify_timeout: must be a time: whole seconds, or a string such as `90s`, `10m`, `1h`, not this string"
 )]
 #[case::no_time("[limits]\nidle = 0\n", "p.toml:2: limits.idle: must be from one second to 30 days")]
 #[case::cost("[limits]\ncost = -1\n", "p.toml:2: limits.cost: must be more than 0, and at most 1e9")]
@@ -150,14 +150,14 @@ fn the_profile_of_the_issue_is_read() {
 #[case::tables("[[tools]]\nshell = true\n", "p.toml:1: tools: must be a table, not a list")]
 #[case::prefix(
     "[tools]\ncommand_prefix = ['a', 1]\n",
-    "p.toml:2: tools.command_prefix: must be a list of texts, not a whole number"
+    "p.toml:2: tools.command_prefix: must be a list of strings, not a whole number"
 )]
 #[case::prefix_text(
     "[tools]\ncommand_prefix = 'a b'\n",
-    "p.toml:2: tools.command_prefix: must be a list of texts, not this text"
+    "p.toml:2: tools.command_prefix: must be a list of strings, not this string"
 )]
 #[case::no_reviews("review_types = []\n", "p.toml:1: review_types: is empty; name at least one, such as `general`")]
-#[case::reviews_twice("review_types = ['a', 'a']\n", "p.toml:1: review_types: names one kind twice")]
+#[case::reviews_twice("review_types = ['a', 'a']\n", "p.toml:1: review_types: lists a type twice")]
 #[case::empty("model = ' '\n", "p.toml:1: model: is empty")]
 #[case::outside("plan_dir = '../plans'\n", "p.toml:1: plan_dir: must be a folder inside the repository, without `..`")]
 #[case::driver(
@@ -183,7 +183,7 @@ fn the_profile_of_the_issue_is_read() {
     "[api]\nbase_url = 'http://h/v1?a=b'\n",
     "p.toml:2: api.base_url: has a `?` or `#`; `/chat/completions` is appended to it"
 )]
-#[case::base_url_table("[api.base_url]\nx = 1\n", "p.toml:1: api.base_url: must be a text in quotes, not a table")]
+#[case::base_url_table("[api.base_url]\nx = 1\n", "p.toml:1: api.base_url: must be a string in quotes, not a table")]
 #[case::crlf("name = 'x'\r\n\r\nmodle = 'm'\r\n", "p.toml:3: modle: this key is unknown; did you mean `model`?")]
 fn an_error_in_a_profile_is_reported_with_its_place(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(refused(text), expected);
@@ -302,8 +302,8 @@ fn retries_are_read_with_parts_of_a_second_and_none() {
     assert_eq!((read.retry, Profile::default().retry.patience), (retry, Duration::from_secs(600)));
     insta::assert_snapshot!(refused("[retry]\nattempts = 0\nwait = \"soon\"\npatience = \"60d\"\ntries = 3\n"), @"
     p.toml:2: retry.attempts: must be at least 1
-    p.toml:3: retry.wait: must be a time: whole seconds, or a text such as `500ms`, `90s`, `10m`, not this text
-    p.toml:4: retry.patience: must be a time: whole seconds, or a text such as `500ms`, `90s`, `10m`, not this text
+    p.toml:3: retry.wait: must be a time: whole seconds, or a string such as `500ms`, `90s`, `10m`, not this string
+    p.toml:4: retry.patience: must be a time: whole seconds, or a string such as `500ms`, `90s`, `10m`, not this string
     p.toml:5: retry.tries: this key is unknown; there are `attempts`, `wait`, `patience`
     ");
 }

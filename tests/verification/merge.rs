@@ -185,7 +185,7 @@ fn every_problem_of_the_file_is_reported_at_once() {
     insta::assert_snapshot!(error, @r"
     verifiers.yml:3: stakeholders: `operations` was already written on line 2
     verifiers.yml:4: stakeholders.id: is missing
-    verifiers.yml:7: verifiers.lint.mode: `bash` is none of `shell`, `model`, `code`
+    verifiers.yml:7: verifiers.lint.mode: `bash` is not one of `shell`, `model`, `code`
     verifiers.yml:8: verifiers.lint.stage: `2000` is not a stage: name one, or write a number from 0 to 1000; there are `build`, `alignment`, `bigpicture`, `style`
     verifiers.yml:9: verifiers.lint.criticallity: this key is unknown; did you mean `criticality`?
     verifiers.yml:10: verifiers.lint.required: must be `true` or `false`, not a text

@@ -82,11 +82,11 @@ fn every_problem_is_reported_at_once_with_file_line_and_key() {
     task.md:12: verifier_overrides.test.config.timeout_sec: must be from 1 to 600, not 6000
     task.md:13: verifier_overrides.test.config.command: must be a text, not a whole number: put it in quotes
     task.md:14: verifier_overrides.build: must be a map, not a text
-    task.md:16: do_agent.permission_mode: `yolo` is none of `default`, `acceptEdits`, `edit`, `plan`, `bypassPermissions`
+    task.md:16: do_agent.permission_mode: `yolo` is not one of `default`, `acceptEdits`, `edit`, `plan`, `bypassPermissions`
     task.md:17: do_agent.max_turns: must be at least 1, not 0
     task.md:21: relationships.next_tasks.when: this key is unknown; there are `id`, `description`, `title`
     task.md:22: relationships.next_tasks: each item must be a text, not a whole number: put it in quotes
-    task.md:23: git.attempts: `tags` is none of `refs`, `branch`
+    task.md:23: git.attempts: `tags` is not one of `refs`, `branch`
     task.md:24: budget: this key is unknown; there are `origin`, `id`, `title`, `constraints`, `acceptance`, `policy`, `verifier_overrides`, `relationships`, `do_agent`, `git`
     ");
 }
@@ -104,15 +104,15 @@ fn every_problem_is_reported_at_once_with_file_line_and_key() {
 #[case::nothing_in_it("---\n---\n", "task.md:2: id: is missing\ntask.md:2: title: is missing")]
 #[case::no_yaml(
     "---\nid: a\ntitle: [A\n---\n",
-    "task.md:4: it is no YAML: while parsing a flow sequence, expected ',' or ']'"
+    "task.md:4: it is not valid YAML: while parsing a flow sequence, expected ',' or ']'"
 )]
 #[case::a_colon(
     "---\nid: a\ntitle: A: b\n---\n",
-    "task.md:3: it is no YAML: mapping values are not allowed in this context; a text with `: ` in it, or that starts with a special character, needs quotes"
+    "task.md:3: it is not valid YAML: mapping values are not allowed in this context; a text with `: ` in it, or that starts with a special character, needs quotes"
 )]
 #[case::a_backtick(
     "---\nid: a\ntitle: `A` b\n---\n",
-    "task.md:3: it is no YAML: unexpected character: ``'; a text with `: ` in it, or that starts with a special character, needs quotes"
+    "task.md:3: it is not valid YAML: unexpected character: ``'; a text with `: ` in it, or that starts with a special character, needs quotes"
 )]
 #[case::a_list("---\n- id: a\n---\n", "task.md:2: must be a map, not a list")]
 #[case::twice("---\nid: a\ntitle: A\nid: b\n---\n", "task.md:4: the key `id` was already written on line 2")]
@@ -165,7 +165,7 @@ fn an_invalid_task_file_is_refused_with_a_reason(#[case] text: &str, #[case] pro
 )]
 #[case(
     "verifier_overrides: { test: { on_fail: ignore } }",
-    "task.md:4: verifier_overrides.test.on_fail: `ignore` is none of `retry`, `abort`, `human`"
+    "task.md:4: verifier_overrides.test.on_fail: `ignore` is not one of `retry`, `abort`, `human`"
 )]
 #[case(
     "verifier_overrides: { test: { stage: buld } }",
@@ -173,10 +173,10 @@ fn an_invalid_task_file_is_refused_with_a_reason(#[case] text: &str, #[case] pro
 )]
 #[case(
     "do_agent: { permission_mode: all }",
-    "task.md:4: do_agent.permission_mode: `all` is none of `default`, `acceptEdits`, `edit`, `plan`, `bypassPermissions`"
+    "task.md:4: do_agent.permission_mode: `all` is not one of `default`, `acceptEdits`, `edit`, `plan`, `bypassPermissions`"
 )]
 #[case("git: { branch: 'a b' }", "task.md:4: git.branch: `a b` is not a name for a branch")]
-#[case("git: { attempts: tags }", "task.md:4: git.attempts: `tags` is none of `refs`, `branch`")]
+#[case("git: { attempts: tags }", "task.md:4: git.attempts: `tags` is not one of `refs`, `branch`")]
 fn a_wrong_value_is_refused(#[case] line: &str, #[case] problem: &str) {
     assert_eq!(front(line).unwrap_err(), problem);
 }

@@ -149,9 +149,9 @@ fn every_change_that_cannot_be_made_is_reported_at_once() {
     `strict` is not KEY=VALUE
     strict: must be `true` or `false`, not `yes`
     severity.buidl: no verifier has the id `buidl`; did you mean `build`?
-    severity.build: `grave` is none of `info`, `warning`, `error`
+    severity.build: `grave` is not one of `info`, `warning`, `error`
     skip: no verifier has the id `tests`; did you mean `test`?
     severity: this key is unknown; did you mean `severity.ID`?
-    on_fail.test: `stop` is none of `retry`, `abort`, `human`
+    on_fail.test: `stop` is not one of `retry`, `abort`, `human`
     ");
 }

@@ -155,7 +155,7 @@ async fn a_key_in_the_work_is_in_no_prompt_of_a_reviewer_and_no_commit() {
     assert_eq!(scene.agent.count("reviewer"), 0);
     let refused = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap();
     let problem = refused.questions()[0].payload::<Halted>().unwrap().problem.unwrap();
-    let advice = "take the value out of the file, then accept again";
+    let advice = "remove the key from the file, then accept again";
     assert_eq!(problem, format!("part.rs:1 holds the value of `{VARIABLE}`; {advice}"));
     write(&scene.repository.path(), "part.rs", "clean\n");
     let state = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap().finished().unwrap();

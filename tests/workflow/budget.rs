@@ -51,7 +51,7 @@ async fn a_run_with_a_used_up_budget_interrupts_and_continues_with_more() {
         (vec!["cost".to_owned()], vec!["cost: $0.0003 of $0.0003".to_owned()])
     );
     let again = scene.thread.resume::<BudgetReached>(AfterBudget::Raise(RaisedLimits::default())).await.unwrap();
-    let unnamed = "the limit `cost`, $0.0003, is still reached, for $0.0003 is used: name a new one for it";
+    let unnamed = "the limit `cost` of $0.0003 is still reached: $0.0003 is used; set a higher limit";
     assert_eq!(question(&again).problem.unwrap(), unnamed);
     let again = scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap();
     assert_eq!(question(&again).problem.unwrap(), "the new limit `cost`, $0.0003, is not above what is used, $0.0003");
@@ -191,7 +191,7 @@ async fn a_model_has_the_price_of_the_profile() {
     };
     let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
     let outcome = thread.invoke(input.profile(profile)).await.unwrap();
-    let unknown = "cli:codex (architect, reviewer) reports tokens and no cost; add `[prices.\"odd\"]` to the profile";
+    let unknown = "cli:codex (architect, reviewer) reports tokens but no cost; add `[prices.\"odd\"]` to the profile";
     assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().warnings, [unknown]);
     let state = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
     let lines = summary(&state);
@@ -202,7 +202,7 @@ async fn a_model_has_the_price_of_the_profile() {
     reviewer: 1100 tokens
     cost: $0.0045
     tokens: 2200
-    cost unknown: cli:codex (architect, reviewer) reports tokens and no cost; add `[prices."odd"]` to the profile
+    cost unknown: cli:codex (architect, reviewer) reports tokens but no cost; add `[prices."odd"]` to the profile
     "#);
 }
 

@@ -118,7 +118,7 @@ async fn what_an_agent_commits_on_the_users_branch_is_put_back_and_kept() {
     let state = scene.run(&plan(1), profile()).await.finished().unwrap();
     assert_eq!(scene.repository.subjects("main"), ["begin"]);
     let kept = scene.refs().into_iter().find(|name| name.starts_with("branches/main-")).unwrap();
-    assert!(note(&state.result.notices, &["`main`", "put back", &kept]), "{:?}", state.result.notices);
+    assert!(note(&state.result.notices, &["`main`", "restored", &kept]), "{:?}", state.result.notices);
     assert_eq!(scene.repository.subjects(&format!("refs/superstep/clock/{kept}")), ["begin", "by the agent"]);
     assert_eq!(scene.commits().len(), 1);
 }

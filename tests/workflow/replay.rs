@@ -107,7 +107,7 @@ async fn a_replay_calls_no_agent_and_changes_nothing(
         }
         ReplayResult::Recorded { supersteps: count } => assert_eq!(count, supersteps),
         ReplayResult::WhatIf(what_if) => {
-            assert_eq!(what_if.to_string(), format!("{supersteps} supersteps run again\ncame to its end"));
+            assert_eq!(what_if.to_string(), format!("{supersteps} supersteps run again\nreached the end"));
         }
         other => panic!("{other:?}"),
     }

@@ -77,7 +77,7 @@ async fn commits_of_the_developer_become_one_of_the_task() {
     let scene = Scene::new(agent);
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
     assert_eq!(scene.commits(), [done(1), done(2)]);
-    assert!(state.result.notices.iter().any(|notice| notice.contains("taken back")), "{:?}", state.result.notices);
+    assert!(state.result.notices.iter().any(|notice| notice.contains("were undone")), "{:?}", state.result.notices);
 }
 
 /// A hook that rejects while a file exists.
@@ -328,7 +328,7 @@ async fn an_operation_of_git_that_an_agent_leaves_open_does_not_stop_the_run(
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
     assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert!(
-        state.result.notices.iter().any(|notice| notice.contains("left unfinished was ended")),
+        state.result.notices.iter().any(|notice| notice.contains("was ended without changing the files")),
         "{:?}",
         state.result.notices
     );

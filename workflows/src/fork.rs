@@ -114,7 +114,7 @@ impl ForkedWork<'_> {
             Ok((folder, at)) => Ok(NewPlace { name, folder, branch, at, made }),
             Err(error) => {
                 if let Err(left) = made.remove().await {
-                    tracing::warn!(error = %left, folder = %made.folder.display(), "half a fork was left");
+                    tracing::warn!(error = %left, folder = %made.folder.display(), "cannot remove the files of a fork that failed");
                 }
                 Err(error)
             }

@@ -43,13 +43,13 @@ pub enum StartError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// An agent that needs a model has none.
-    #[error("no model is named for the {role}")]
+    #[error("no model is set for the {role}")]
     NoModel {
         /// The role of the agent.
         role: &'static str,
     },
     /// The program of an agent is not installed.
-    #[error("the program `{program}`, which the {role} needs, is not installed: it is in no folder of `PATH`")]
+    #[error("the program `{program}`, which the {role} needs, is not installed: it is not in `PATH`")]
     NoProgram {
         /// The role of the agent.
         role: &'static str,
@@ -102,11 +102,11 @@ impl StartError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Io(_) => None,
-            Self::Nothing => Some("name a plan with `--plan FILE`, or an issue to write one for with `--issue FILE`"),
+            Self::Nothing => Some("pass a plan with `--plan FILE`, or an issue with `--issue FILE`"),
             Self::NoTracker => {
-                Some("give a plan alone with `--plan FILE`, or write `tracker = \"file\"` into the profile")
+                Some("pass only a plan with `--plan FILE`, or write `tracker = \"file\"` into the profile")
             }
-            Self::Unreadable { .. } => Some("name a markdown file that exists and may be read"),
+            Self::Unreadable { .. } => Some("pass a markdown file that exists and is readable"),
             Self::Plan { source, .. } => source.help(),
             Self::Issue(error) => Some(error.help()),
             Self::Scenario(error) => Some(error.help()),
@@ -118,9 +118,9 @@ impl StartError {
                  server with `base_url`",
             ),
             Self::NoProgram { program, .. } => Some(INSTALL.get(&**program).map_or(INSTALL_PREFIX, String::as_str)),
-            Self::Workspace(WorkspaceError::Dirty { .. }) => Some(
-                "commit or stash them first, or start with `--allow-dirty`: your changes then become part of no commit",
-            ),
+            Self::Workspace(WorkspaceError::Dirty { .. }) => {
+                Some("commit or stash them first, or start with `--allow-dirty`: no commit of the run includes them")
+            }
             Self::Leftovers { .. } => Some(
                 "if that run has not ended, resume it (`threads` lists all); to start again, commit or stash the files with \
                  `git stash -u`, and `git switch` to the branch to start from",

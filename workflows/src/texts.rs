@@ -39,7 +39,7 @@ pub(super) fn describe_budget(question: &BudgetReached) -> String {
     used.push(format!("{} of work by agents", time(*seconds)));
     lines.push(format!("used so far: {}", used.join(", ")));
     lines.extend((*unpriced > 0).then(|| format!("the cost of {unpriced} of these tokens is not known")));
-    lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+    lines.extend(problem.iter().map(|problem| format!("the previous answer could not be applied: {problem}")));
     lines.push("`raise` sets new limits of the whole run, in dollars, tokens or time; what is done is kept".into());
     lines.join("\n")
 }

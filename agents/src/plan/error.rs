@@ -397,7 +397,7 @@ impl PlanWarning {
 
 fn task_level(expected: Option<u8>) -> String {
     expected.map_or_else(
-        || "tasks stand at level 2, 3 or 4".to_owned(),
+        || "tasks are at level 2, 3 or 4".to_owned(),
         |level| format!("the plan's tasks are at level {level}"),
     )
 }

@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Decision {
 /// ```
 /// # use superstep_agents as superstep;
 /// use superstep::plan::TaskProgress;
-/// let progress = TaskProgress::new(2, 3).reviewed();
+/// let progress = TaskProgress::new(2, 3).after_review();
 /// assert_eq!((progress.task_review_iteration, progress.has_attempts_left()), (1, true));
 /// let progress = progress.next_task();
 /// assert_eq!((progress.current_task_index, progress.task_review_iteration, progress.is_last()), (1, 0, true));

@@ -80,7 +80,7 @@ impl IssueError {
     /// Returns a suggestion for fixing the error.
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } => "name a markdown file that exists and may be read",
+            Self::Unreadable { .. } => "pass a markdown file that exists and is readable",
             Self::Invalid { problem: IssueProblem::Empty, .. } => "write what is to be done",
             Self::Invalid { problem: IssueProblem::OpenFrontMatter, .. } => {
                 "close it with the line that opens it, or leave it out"
@@ -203,13 +203,13 @@ fn yaml_problem(text: &str) -> Option<(usize, String)> {
     let error = serde_norway::from_str::<serde_norway::Value>(text).err()?;
     let (line, reason) = (error.location().map_or(1, |place| place.line()), error.to_string());
     let reason = reason.split(" at line ").next().unwrap_or_default();
-    Some((line, format!("it is no YAML, {reason}")))
+    Some((line, format!("it is not valid YAML, {reason}")))
 }
 
 fn toml_problem(text: &str) -> Option<(usize, String)> {
     let error = toml::from_str::<toml::Table>(text).err()?;
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    Some((before.matches('\n').count() + 1, format!("it is no TOML, {}", error.message())))
+    Some((before.matches('\n').count() + 1, format!("it is not valid TOML, {}", error.message())))
 }
 
 /// Returns a value without its quotes, or without its trailing comment.

@@ -253,7 +253,7 @@ impl Review {
     /// # use superstep_agents as superstep;
     /// # use superstep::plan::Review;
     /// let review: Review = serde_json::from_str(r#"{"approved": false, "comments": [{"issue": "a"}, {"issue": "b"}]}"#)?;
-    /// let ids: Vec<String> = review.numbered(["c1"]).comments.into_iter().map(|comment| comment.id).collect();
+    /// let ids: Vec<String> = review.with_comment_ids(["c1"]).comments.into_iter().map(|comment| comment.id).collect();
     /// assert_eq!(ids, ["c2", "c3"]);
     /// # Ok::<(), serde_json::Error>(())
     /// ```

@@ -48,7 +48,7 @@ const ALLOWED: &[&str] = &[
 /// # use superstep_agents as superstep;
 /// use superstep::process::Environment;
 /// let mine = [("PATH", "/bin"), ("CLAUDECODE", "1"), ("MY_KEY", "x")].map(|(name, value)| (name.into(), value.into()));
-/// let environment = Environment::among(mine).set("GREETING", "hello");
+/// let environment = Environment::from_variables(mine).set("GREETING", "hello");
 /// assert_eq!(environment.names(), ["GREETING", "PATH"]);
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -38,7 +38,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// # use superstep_agents as superstep;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// use superstep::process::{Environment, Program};
-/// let program = Program::new("tr").args(["a-z", "A-Z"]).stdin("tides").environment(Environment::allowed());
+/// let program = Program::new("tr").args(["a-z", "A-Z"]).stdin("tides").environment(Environment::from_process());
 /// let output = program.run(|| ()).await?;
 /// assert_eq!((output.code, output.stdout.as_str()), (Some(0), "TIDES"));
 /// # Ok::<(), std::io::Error>(())

@@ -180,7 +180,7 @@ pub struct Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(pid) = self.pid else { return f.write_str("a process that did not say who it is") };
+        let Some(pid) = self.pid else { return f.write_str("an unknown process") };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
         let seconds = now.saturating_sub(self.since.into()) / 1000;
         write!(f, "thread `{}` in process {pid}, for {seconds} s", self.thread)

@@ -108,7 +108,7 @@ pub enum WorkspaceError {
         files: Vec<String>,
     },
     /// The branch exists, at another commit.
-    #[error("the branch `{branch}` is there already, at commit {commit}")]
+    #[error("the branch `{branch}` already exists, at commit {commit}")]
     BranchTaken {
         /// The branch.
         branch: String,

@@ -12,7 +12,7 @@ use super::place::Workspace;
 
 /// Files of the user's checkout for a linked work tree. Paths are relative to the top of both.
 ///
-/// Exclude its [`paths`](Self::paths) with `WorkspaceOptions::apart` wherever the work tree is opened,
+/// Exclude its [`paths`](Self::paths) with `WorkspaceOptions::exclude` wherever the work tree is opened,
 /// so that they are in no snapshot, diff or commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -226,8 +226,8 @@ pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
 ///
 /// ```
 /// # use superstep_agents as superstep;
-/// # use superstep::workspace::escaped;
-/// assert_eq!(escaped("fix: a/b"), "fix%3A%20a%2Fb");
+/// # use superstep::workspace::escape_id;
+/// assert_eq!(escape_id("fix: a/b"), "fix%3A%20a%2Fb");
 /// ```
 pub fn escape_id(id: &str) -> String {
     let bytes = id.as_bytes();

@@ -46,7 +46,7 @@ const PASSED: [&str; 20] = [
 /// ```
 /// # use superstep_agents as superstep;
 /// # use superstep::workspace::WorkspaceOptions;
-/// let options = WorkspaceOptions::new().apart("PLAN.md").env("DATABASE_URL", "sqlite::memory:");
+/// let options = WorkspaceOptions::new().exclude("PLAN.md").env("DATABASE_URL", "sqlite::memory:");
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]

@@ -77,7 +77,7 @@ impl Session {
         let request = ThreadRequest::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
         let Draft { id, text } = self.call(request).await?;
         let Some(edited) = edit_text(&text)? else {
-            let error = "the text was not changed: nothing is answered".to_owned();
+            let error = "the text was not changed: the question is still pending".to_owned();
             return Err(Failure::new(error).hint("`{status}` shows the other commands that answer the question"));
         };
         let says = AnswerInput::Edited(edited.text.clone());
@@ -93,7 +93,7 @@ pub(super) fn edit_text(text: &str) -> Result<Option<EditedText>, Failure> {
     let saved = match open(&file.path) {
         Ok(status) if status.success() => std::fs::read_to_string(&file.path).map_err(|error| failed(&error)),
         Ok(status) => {
-            let error = format!("the editor ended with {status}: nothing is answered");
+            let error = format!("the editor exited with {status}: the question is still pending");
             Err(Failure::new(error).help("set $EDITOR to your editor"))
         }
         Err(error) => Err(failed(&error)),

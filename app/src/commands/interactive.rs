@@ -135,7 +135,7 @@ fn prompt(asked: &OpenQuestion) -> String {
     let ways = ways.collect::<String>();
     let ways = if asked.editable { format!("{ways}edit, ") } else { ways };
     let meant = text::answer_meanings(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
-    format!("answer with {ways}or JSON{meant}; ? explains; the end of input leaves it pending")
+    format!("answer with {ways}or JSON{meant}; ? shows help; the end of input leaves it pending")
 }
 
 /// Explains the ways in which the question can be answered.

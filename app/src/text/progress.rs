@@ -59,7 +59,10 @@ impl<'a> EventView<'a> {
     /// Returns the channels whose values a command for the graph around it dropped.
     pub(crate) fn dropped_channels(&self) -> Option<String> {
         let channels: Vec<&str> = self.event["dropped"].as_array()?.iter().filter_map(Value::as_str).collect();
-        Some(format!("hands over; what its subgraph wrote to {} is dropped", channels.join(", ")))
+        Some(format!(
+            "returned a command for the parent graph; its subgraph's writes to {} are dropped",
+            channels.join(", ")
+        ))
     }
 
     /// Returns the error, if it failed.

@@ -168,7 +168,7 @@ fn terms(terms: &TermsShape) -> String {
         text.push_str(&format!("  needs: {count} equal answers\n"));
     }
     if !terms.approvers.is_empty() {
-        text.push_str(&format!("  asks: {}\n", clean(&terms.approvers.join(", "))));
+        text.push_str(&format!("  approvers: {}\n", clean(&terms.approvers.join(", "))));
     }
     text + &terms.votes.iter().map(format_answer).collect::<String>()
 }
@@ -314,7 +314,7 @@ fn place(entry: &Value) -> String {
 }
 
 fn child(child: &Value) -> String {
-    let is = if child["over"] == true { "over" } else { "not over" };
+    let is = if child["over"] == true { "ended" } else { "unfinished" };
     let handler = if child["by_handler"] == true { " of the error handler" } else { "" };
     let (call, checkpoint, step) = (&child["call"], &child["checkpoint"], &child["step"]);
     format!("  subgraph, call {call}{handler}: {is}, checkpoint {checkpoint}, superstep {step}\n")

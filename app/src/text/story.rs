@@ -133,7 +133,9 @@ impl StoryWriter {
             "answered" => format_answer(event),
             "journal" if !self.has_agents => self.format_entry(&seen),
             "failed" | "end" => self.end_task(&seen),
-            "gap" => format!("checkpoint {} and what came before it is not there any more\n", event["missing"]),
+            "gap" => {
+                format!("checkpoint {} and all before it are missing: removed by `gc`, or lost\n", event["missing"])
+            }
             _ => String::new(), // starts and checkpoints are seen by what follows
         };
         if lines.is_empty() {
@@ -228,7 +230,7 @@ fn turn(turn: &Value) -> String {
     let (role, driver, template) = (text("role"), text("driver"), text("template"));
     let system =
         if turn["system"].is_null() { String::new() } else { format!("  system:\n{}", quote(&turn["system"])) };
-    format!("  {role} ({driver}{model}) is asked by `{template}`:\n{system}  prompt:\n{}", quote(&turn["prompt"]))
+    format!("  {role} ({driver}{model}) gets the prompt `{template}`:\n{system}  prompt:\n{}", quote(&turn["prompt"]))
 }
 
 /// Prefixes each line of a text with a bar.
@@ -241,7 +243,7 @@ fn quote(text: &Value) -> String {
 fn format_turn_end(ended: &Value) -> String {
     let mut lines = String::new();
     if !ended["submitted"].is_null() {
-        lines.push_str(&value("hands over", &ended["submitted"], 2));
+        lines.push_str(&value("submits", &ended["submitted"], 2));
     }
     if let Some(status) = ended["status"].as_str().filter(|status| *status != "done") {
         lines.push_str(&format!("  ended: {}\n", clean(status)));
@@ -363,14 +365,14 @@ mod tests {
 
         == task 1, attempt 1
         developer (superstep 3)
-          developer (api, m) is asked by `developer`:
+          developer (api, m) gets the prompt `developer`:
           prompt:
             | Print the table.
             | In a script.
           says: I print
                 the table.
           write tides.sh
-          hands over: {"status":"done"}
+          submits: {"status":"done"}
           used 1.0k tokens, $0.0040, 1.2s
 
         verify (superstep 3)
@@ -382,7 +384,7 @@ mod tests {
 
         == task 1, attempt 2
         developer (superstep 3)
-          developer (api, m) is asked by `developer`:
+          developer (api, m) gets the prompt `developer`:
           prompt:
             | Again.
 
@@ -399,7 +401,7 @@ mod tests {
         insta::assert_snapshot!(story(&part(events(), &only), Details::default()), @r#"
         == task 1, attempt 2
         developer (superstep 3)
-          developer (api, m) is asked by `developer`:
+          developer (api, m) gets the prompt `developer`:
           prompt:
             | Again.
 
@@ -440,7 +442,7 @@ mod tests {
         insta::assert_snapshot!(story(&events, Details::of(&steps)), @r#"
         Pay (superstep 2, until T4)
           attempt 1 failed at T1: the bank is down
-          effect charge {"cents":500} came to "r-1" at T1.5
+          effect charge {"cents":500} returned "r-1" at T1.5
           attempt 2 failed at T2: the bank is down
           wrote receipt: r-1
           wrote paid: true

@@ -54,7 +54,7 @@ pub(super) fn brief(entry: &Value) -> String {
         "effect" if entry["error"].is_string() => {
             format!("effect {key} {} failed: {}", held("arguments"), clean_lines(text(entry, "error"), 4))
         }
-        "effect" => format!("effect {key} {} came to {}", held("arguments"), held("result")),
+        "effect" => format!("effect {key} {} returned {}", held("arguments"), held("result")),
         "value" => format!("recorded {key}: {}", held("value")),
         "sleep" => format!("waits until {}", clean(text(entry, "until"))),
         kind => format!("recorded {kind} {}", held("value")),

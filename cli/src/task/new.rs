@@ -23,7 +23,7 @@ pub(crate) struct New {
 
 /// Writes a task file with everything that can be said in one.
 pub(crate) async fn new(args: New) -> Result<CustomOutput, Refusal> {
-    let id: SpecId = args.id.parse().map_err(|error| Refusal::new(format!("this is not a task id: {error}")))?;
+    let id: SpecId = args.id.parse().map_err(|error| Refusal::new(format!("invalid task id: {error}")))?;
     let file = args.out.unwrap_or_else(|| PathBuf::from(format!("{}.md", id.as_str())));
     write(&file, &TaskSpec::template(&id))?;
     let next = format!("edit it, then run\n  superstep task --task {}\n", file.display());

@@ -77,7 +77,7 @@ fn waiting<'a>(found: &'a ThreadSummary, id: Option<&str>) -> Result<Option<&'a 
 fn ensure_possible(state: &CodeTaskState, over: &Override) -> Result<(), Refusal> {
     let Some(spec) = state.spec.as_ref().filter(|_| over.decision == DecisionKind::Split) else { return Ok(()) };
     let why = match (&state.children, state.place.depth, spec.policy.max_depth) {
-        (Some(_), ..) => "a task is split at most once, and this one was split already".to_owned(),
+        (Some(_), ..) => "it was already split, and a task is split at most once".to_owned(),
         (None, depth, most) if depth >= most => format!("it is at depth {depth}, and max_depth is {most}"),
         (None, ..) => return Ok(()),
     };

@@ -155,7 +155,7 @@ pub(super) fn unknown_error(folder: &Path) -> Refusal {
 pub(super) fn missing_error(missing: &[PathBuf]) -> Refusal {
     let names: Vec<String> = missing.iter().map(|folder| folder.display().to_string()).collect();
     let error = format!("{}: the record of the attempt is missing", names.join(", "));
-    Refusal::new(error).help("`log` prints what was recorded; restore the files from a copy").exit(Exit::Failed)
+    Refusal::new(error).help("`log` prints what was recorded; restore the files from a backup").exit(Exit::Failed)
 }
 
 /// Returns the ids and folders of the children of a task, in the order of their ids, also of those whose folders are

@@ -91,7 +91,7 @@ async fn past(stored: &StoredThread, attempt: u32) -> Result<RewindSource, Refus
     let (start, files) = start.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
     let commit = state.attempt.base.as_ref().unwrap_or(&start.base).at.commit.clone();
     let commit = commit.ok_or_else(|| {
-        Refusal::new("the repository had no commit when the task started, so a new branch has no start")
+        Refusal::new("the repository had no commit when the task started, so there is nothing to start a branch from")
             .exit(Exit::Failed)
     })?;
     Ok(RewindSource { checkpoint: found.checkpoint, state, start, commit, tree: files.tree })
@@ -109,7 +109,7 @@ fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
 async fn place(args: &RewindArgs, past: &RewindSource, name: &str, branch: &str) -> Result<RewindPlace, Refusal> {
     let home = open_checkout(&past.state.settings).await.map_err(|error| refusal(&error))?;
     if home.branch_at(branch).await.map_err(|error| refusal(&error))?.is_some() {
-        let error = format!("there is a branch `{branch}` already, and existing branches are not moved");
+        let error = format!("branch `{branch}` already exists, and existing branches are not moved");
         return Err(Refusal::new(error).help("choose another one with `--branch NAME`").exit(Exit::Failed));
     }
     let is_in_place = args.branch.is_some() && args.worktree.is_none();
@@ -125,7 +125,8 @@ fn folder(given: Option<&Path>, home: &Workspace, name: &str) -> Result<PathBuf,
     let own = || home.root().join(".superstep/rewind").join(escape_id(name));
     let folder = given.map_or_else(own, |given| std::path::absolute(given).unwrap_or_else(|_| given.to_owned()));
     let is_free = std::fs::read_dir(&folder).map_or(!folder.exists(), |mut entries| entries.next().is_none());
-    let taken = || Refusal::new(format!("{}: something is there already", folder.display())).exit(Exit::Failed);
+    let taken =
+        || Refusal::new(format!("{}: already exists and is not an empty folder", folder.display())).exit(Exit::Failed);
     if is_free { Ok(folder) } else { Err(taken().help("choose another folder with `--worktree DIR`")) }
 }
 
@@ -156,9 +157,8 @@ impl PlaceUndo {
     async fn undo_after(&self, refusal: Refusal) -> Refusal {
         match self.undo().await {
             Ok(()) => refusal,
-            Err(left) => {
-                refusal.help(format!("the files and branch of the new thread were not removed, remove them: {left}"))
-            }
+            Err(left) => refusal
+                .help(format!("cannot remove the files and branch of the new thread, remove them yourself: {left}")),
         }
     }
 

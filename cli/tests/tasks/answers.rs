@@ -134,7 +134,7 @@ fn an_agent_without_a_model_is_wrong_usage() {
     let place = Place::new("");
     let called = place.call(&["run", "tasks", "--plan", "PLAN.md", "--dir", "repo", "--driver", "api"]);
     assert_eq!(called.code(), 2, "{}", called.text());
-    assert!(called.text().contains("no model is named for the developer"), "{}", called.text());
+    assert!(called.text().contains("no model is set for the developer"), "{}", called.text());
 }
 
 /// The plan with another second task.
@@ -174,7 +174,7 @@ fn a_lost_session_is_replaced_by_one_with_all_findings() {
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let done = place.call(&["approve", "t"]);
     assert_eq!(done.code(), 0, "{}", done.text());
-    assert!(done.text().contains("note: task 1: the session was lost; a new one began"), "{}", done.text());
+    assert!(done.text().contains("note: task 1: the session was lost; a new one was started"), "{}", done.text());
     assert_eq!(place.git(&["show", "superstep/t:face.txt"]), "round");
 }
 

@@ -415,8 +415,8 @@ fn a_rewound_task_can_have_a_new_branch_in_the_checkout() {
 
 #[rstest]
 #[case::unknown(&["--attempt", "7"], 2, "its attempts are 1 to 2")]
-#[case::branch(&["--attempt", "1", "--branch", "main"], 1, "there is a branch `main` already")]
-#[case::folder(&["--attempt", "1", "--worktree", "repo"], 1, "something is there already")]
+#[case::branch(&["--attempt", "1", "--branch", "main"], 1, "branch `main` already exists")]
+#[case::folder(&["--attempt", "1", "--worktree", "repo"], 1, "already exists and is not an empty folder")]
 #[case::dirty(&["--attempt", "1", "--branch", "again"], 1, "mine.txt")]
 fn a_conflicting_rewind_changes_nothing(#[case] more: &[&str], #[case] code: i32, #[case] why: &str) {
     let place = done();

@@ -173,7 +173,7 @@ fn a_folder_that_cannot_be_made_is_named() {
     let nowhere = machine.path().join("nowhere");
     let called = RunOutput(demo(&machine, &[]).env("TMPDIR", &nowhere).output().unwrap());
     assert_eq!(called.code(), 1, "{}", called.text());
-    let begin = format!("error: cannot make a folder in {}: ", Path::display(&nowhere));
+    let begin = format!("error: cannot create a folder in {}: ", Path::display(&nowhere));
     assert!(called.text().starts_with(&begin), "{}", called.text());
     assert!(called.text().contains(" help: set TMPDIR"), "{}", called.text());
 }

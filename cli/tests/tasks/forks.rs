@@ -90,7 +90,8 @@ fn a_branch_that_moves_while_an_agent_works_is_named_in_status_log_and_the_next_
     assert_eq!(halted.code(), 11, "{}", halted.text());
     let new = place.git(&["rev-parse", "main"]).trim().to_owned();
     assert_ne!(old, new);
-    let named = format!("the branch `main` was moved from {old} to {new}, not by this run, which leaves it there");
+    let named =
+        format!("the branch `main` was moved from {old} to {new}, but not by this run, which does not move it back");
     let texts = [halted.text(), place.call(&["status", "t"]).text(), place.call(&["log", "t"]).text()];
     for text in texts {
         assert!(text.contains(&named), "{text}");

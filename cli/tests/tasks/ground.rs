@@ -159,7 +159,7 @@ fn a_thread_starts_once() {
 #[case::above(&["branch", "superstep"], &[], "the branch `superstep` is in the way of the branch `superstep/t`")]
 #[case::below(&["branch", "superstep/t/x"], &[], "the branch `superstep/t/x` is in the way of the branch `superstep/t`")]
 #[case::chosen(&["branch", "work"], &["--branch", "work/tides"], "the branch `work` is in the way of the branch `work/tides`")]
-#[case::taken(&["branch", "work"], &["--branch", "work"], "the branch `work` is there already")]
+#[case::taken(&["branch", "work"], &["--branch", "work"], "the branch `work` already exists")]
 #[case::invalid(&["branch", "x"], &["--branch", "a..b"], "`a..b` cannot be the name of a branch")]
 fn a_branch_that_cannot_be_made_is_refused_before_the_approval(
     #[case] before: &[&str],
@@ -204,10 +204,10 @@ fn what_the_work_will_meet_is_said_at_the_approval() {
     for text in [&tasks, &phases] {
         assert!(text.contains("the hook `.git/hooks/pre-commit` is not executable"), "{text}");
         assert!(
-            text.contains("the profile passes `NO_SUCH_VARIABLE` to agents and checks, and it is not set"),
+            text.contains("the profile passes the variable `NO_SUCH_VARIABLE` to agents and checks, but it is not set"),
             "{text}"
         );
     }
-    let lacks = "the work trees of subtasks lack what git ignores: `.env`";
+    let lacks = "the work trees of subtasks do not have the files that git ignores: `.env`";
     assert!(!tasks.contains(lacks) && phases.contains(lacks), "{tasks}\n{phases}");
 }

@@ -101,7 +101,7 @@ impl Attributes {
 
     fn set_rule(&mut self, rule: &'static Rule, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if self.rule.is_some() {
-            return Err(meta.error("a channel has one rule, and this is the second"));
+            return Err(meta.error("a channel can have only one rule"));
         }
         self.rule = Some((rule, meta.path.span()));
         Ok(())
@@ -112,7 +112,10 @@ impl Attributes {
         self.past.check_combinations(problems);
         let rule = self.rule();
         if let (true, Some((_, span))) = (rule.is_emptied, &self.default) {
-            let text = format!("`{}` empties the channel to the default of its type, and no other", rule.name);
+            let text = format!(
+                "`{}` resets the channel to the default of its type, so it cannot have another default",
+                rule.name
+            );
             problems.add(Error::new(*span, text));
         }
         if self.reducer.is_some() {
@@ -137,7 +140,7 @@ impl Past {
             problems.add(Error::new(*span, "`upgrade_write = <fn>` goes with `upgrade = <fn>`"));
         }
         if let Some(span) = self.new.filter(|_| !self.was.is_empty()) {
-            problems.add(Error::new(span, "a field that was called otherwise before is not `new`"));
+            problems.add(Error::new(span, "a field with `was` cannot be `new`"));
         }
     }
 }
@@ -182,7 +185,7 @@ fn with_parentheses(rule: &'static Rule, meta: &ParseNestedMeta<'_>) -> Result<&
     let inner;
     syn::parenthesized!(inner in meta.input);
     let word: Path = inner.parse()?;
-    let refused = Error::new_spanned(&word, "`topic` takes nothing but `accumulate`");
+    let refused = Error::new_spanned(&word, "`topic` takes only `accumulate`");
     match word.is_ident("accumulate") && inner.is_empty() {
         true => Rule::from_name("topic(accumulate)").ok_or(refused),
         false => Err(refused),

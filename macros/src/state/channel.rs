@@ -115,8 +115,7 @@ impl Channel {
             (Some((_, span)), None) if self.takes_other() => {
                 let writes =
                     types::text(&self.write).replace("::std::vec::", "").replace("::superstep::graph::reducers::", "");
-                let text =
-                    format!("its writes are `{writes}`: say how to upgrade those too, by `upgrade_write = <fn>`");
+                let text = format!("its writes are `{writes}`: add `upgrade_write = <fn>` to upgrade those too");
                 problems.add(Error::new(*span, text));
             }
             (Some(_), Some((_, span))) if !self.rule.reduces() => {
@@ -125,7 +124,7 @@ impl Channel {
             _ => {}
         }
         if let Some(was) = past.was.first().filter(|_| self.rule.stored == "Never") {
-            problems.add_at(was, "no checkpoint keeps an `untracked` channel, under any name");
+            problems.add_at(was, "an `untracked` channel is never stored, so it cannot have `was`");
         }
     }
 

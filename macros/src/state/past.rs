@@ -12,15 +12,13 @@ pub(super) fn removed_names(input: &DeriveInput, problems: &mut Problems) -> Vec
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("state")) {
         let read = attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("removed") {
-                return Err(
-                    meta.error("unknown word; known is `removed(\"…\")`, the names of fields that are gone for good")
-                );
+                return Err(meta.error("unknown word; known is `removed(\"…\")`, the names of removed fields"));
             }
             let inner;
             syn::parenthesized!(inner in meta.input);
             let read = Punctuated::<LitStr, Token![,]>::parse_terminated(&inner)?;
             if read.is_empty() {
-                return Err(meta.error("`removed` names at least one field"));
+                return Err(meta.error("`removed` needs at least one field name"));
             }
             names.extend(read);
             Ok(())
@@ -40,9 +38,9 @@ pub(super) fn check(channels: &[Channel], removed: &[LitStr], problems: &mut Pro
         let problem = if text.is_empty() {
             "a name is not empty".to_owned()
         } else if channels.iter().any(|channel| channel.name == text) {
-            format!("`{text}` is a field: what is stored under its name is its own, so it cannot be in `{word}`")
+            format!("`{text}` is still a field, so it cannot be in `{word}`")
         } else if all[..at].iter().any(|(earlier, _)| earlier.value() == text) {
-            format!("`{text}` is named twice: what is stored under a name has one place")
+            format!("`{text}` is listed twice: a stored name belongs to only one field")
         } else {
             continue;
         };

@@ -13,7 +13,7 @@ pub(super) struct Rule {
     /// The word in `#[channel(…)]`, by which stored threads know the rule too.
     pub(super) name: &'static str,
     pub(super) apply: Apply,
-    /// The variant of `Stored`.
+    /// The variant of `Storage`.
     pub(super) stored: &'static str,
     /// Returns the type of one write to a value of this type, where it is another one.
     pub(super) write_type: fn(&Type) -> Option<Type>,

@@ -68,7 +68,7 @@ pub(in crate::checkpoint) fn refuse_existing(path: &Path, what: &str) -> Result<
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
-    let source = io::Error::new(io::ErrorKind::AlreadyExists, "there is something already");
+    let source = io::Error::new(io::ErrorKind::AlreadyExists, "the path already exists");
     Err(CheckpointError::io(what, path, source))
 }
 

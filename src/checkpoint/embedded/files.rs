@@ -83,7 +83,7 @@ fn unsafe_kind(path: &Path, found: &Metadata) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() || (is_socket && is_socket_file(found)) {
         return None;
     }
-    Some("no regular file")
+    Some("not a regular file")
 }
 
 /// Opens a file of a store with `options`, but without following links or waiting for another process.

@@ -90,7 +90,7 @@ fn holder(path: &Path) -> String {
     let ours = format!("pid {},", std::process::id());
     match text.strip_prefix(&ours) {
         Some(rest) => format!("by this process,{}", rest.chars().take(200).collect::<String>()),
-        None if text.is_empty() => "its holder did not say who it is".into(),
+        None if text.is_empty() => "its holder is unknown".into(),
         None => text.chars().take(200).collect(),
     }
 }

@@ -246,7 +246,7 @@ pub(super) fn call_fjall<T>(path: &Path, call: impl FnOnce() -> fjall::Result<T>
         Ok(done) => done.map_err(|error| convert_error(path, error)),
         Err(panic) => {
             let reason = panic.lines().next().unwrap_or_default();
-            Err(damaged_store(path, &format!("the embedded database gave up: {reason}")))
+            Err(damaged_store(path, &format!("the embedded database failed: {reason}")))
         }
     }
 }

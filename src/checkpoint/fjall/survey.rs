@@ -130,7 +130,7 @@ fn check_name(store: &Path, path: &Path) -> Result<()> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name.and_then(|name| name.parse::<u64>().ok()) {
         Some(_) => Ok(()),
-        None => Err(damaged_store(store, &format!("its file `{}` is none of a database", within(store, path)))),
+        None => Err(damaged_store(store, &format!("its file `{}` does not belong to a database", within(store, path)))),
     }
 }
 

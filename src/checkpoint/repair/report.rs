@@ -109,14 +109,14 @@ impl fmt::Display for RepairedThread {
             write!(f, "\n  checkpoint {checkpoint} is lost: {}", missing.join(", "))?;
         }
         for checkpoint in &self.gone {
-            write!(f, "\n  checkpoint {checkpoint}, which others follow, is not there: removed earlier, or lost")?;
+            write!(f, "\n  checkpoint {checkpoint}, the parent of others, is missing: removed earlier, or lost")?;
         }
         self.unreadable.iter().try_for_each(|record| write!(f, "\n  cannot be read: {record}"))?;
         if self.goes_on_from.is_some() && !self.is_at_newest() {
             write!(f, "\n  what ran after checkpoint {} runs again", self.goes_on_from.unwrap_or_default())?;
         }
         if self.goes_on_from.is_some() && self.origin_unknown {
-            write!(f, "\n  where it came from is not known: trust it before it is run")?;
+            write!(f, "\n  its origin is unknown: it must be trusted before it is run")?;
         }
         if self.goes_on_from.is_some() && self.birth_unknown {
             write!(f, "\n  its open questions have other ids than before")?;

@@ -268,7 +268,7 @@ pub(super) fn call_sled<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>
         Ok(Err(error)) => Err(panic_error(path, &error.to_string())),
         Err(panic) => {
             let reason = panic.lines().next().unwrap_or_default();
-            Err(panic_error(path, &format!("the embedded database gave up: {reason}")))
+            Err(panic_error(path, &format!("the embedded database failed: {reason}")))
         }
     }
 }

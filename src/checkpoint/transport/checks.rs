@@ -85,7 +85,7 @@ fn ensure(holds: bool, reason: impl FnOnce() -> String) -> CheckResult {
 
 fn check_key(facts: &Facts, key: &Key, next: u64) -> CheckResult {
     let number = match key {
-        Key::Head => return Err("it is where no record can be".into()),
+        Key::Head => return Err("no record can be stored under this key".into()),
         Key::About | Key::Shape(_) => return Ok(()),
         Key::Tag(name) => return ensure(name.len() <= Commit::MAX_NAME, || "its name is too long".into()),
         Key::Checkpoint(id) => {
@@ -113,7 +113,7 @@ fn check_key(facts: &Facts, key: &Key, next: u64) -> CheckResult {
 }
 
 fn check_shape(fingerprint: u64, shape: &Shape) -> CheckResult {
-    ensure(shape.fingerprint() == fingerprint, || "it is not what its name says".into())?;
+    ensure(shape.fingerprint() == fingerprint, || "its content does not match its name".into())?;
     let node = |at: &u32| (*at as usize) < shape.nodes.len();
     let joins = shape.joins.iter().all(|(sources, target)| sources.iter().all(node) && node(target));
     ensure(joins, || "a join is of nodes that are missing".into())
@@ -137,7 +137,7 @@ fn check_checkpoint(facts: &Facts, id: CheckpointId, made: &StoredCheckpoint, ne
     }
     if !made.root && record.source != Source::Input {
         let parent = record.parent.and_then(|parent| facts.checkpoints.get(&parent));
-        ensure(parent.is_none_or(|parent| !parent.root), || "it follows one of the graph above".into())?;
+        ensure(parent.is_none_or(|parent| !parent.root), || "its parent belongs to the root graph".into())?;
     }
     for (name, child) in &record.children {
         check_inside(facts, path, *child).map_err(|reason| format!("subgraph `{name}`: {reason}"))?;
@@ -180,7 +180,7 @@ fn check_slots(facts: &Facts, record: &CheckpointRecord, next: u64) -> CheckResu
                 channels[at] && full && *full_bytes <= MOST >> 20 && ranges_fit(ranges, &record.namespace, next)
             }
         };
-        ensure(fits, || "it says of a value where none can be".into())?;
+        ensure(fits, || "it refers to a value that cannot exist".into())?;
     }
     Ok(())
 }
@@ -214,7 +214,7 @@ fn check_control(facts: &Facts, record: &CheckpointRecord, control: &ControlReco
     });
     let sends = control.sends.iter().all(|send| node(send.node) && send.payload.checkpoint.0 < next);
     let last = control.last_ran.is_none_or(|(version, at, _)| (at == START || node(at)) && version <= MOST);
-    ensure(ready && deferred && joins && sends && last, || "what is to run next is not of its graph".into())?;
+    ensure(ready && deferred && joins && sends && last, || "what runs next does not belong to its graph".into())?;
     let channels = facts.channels(record).len();
     ensure(writes_fit(control.start.iter().flatten(), channels, next), || "its input is not of its graph".into())
 }
@@ -228,7 +228,7 @@ fn check_gotos(facts: &Facts, record: &CheckpointRecord) -> CheckResult {
         let last = first.checked_add(count);
         by && goto.nodes.iter().all(node) && last.is_some_and(|last| last as usize <= record.control.sends.len())
     };
-    ensure(record.gotos.iter().all(fits), || "what its commands scheduled is not of its graph".into())
+    ensure(record.gotos.iter().all(fits), || "the targets of its commands do not belong to its graph".into())
 }
 
 fn writes_fit<'a>(mut writes: impl Iterator<Item = &'a WriteRecord>, channels: usize, next: u64) -> bool {

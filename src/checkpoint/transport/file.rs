@@ -160,7 +160,7 @@ fn parse_records(header: &Header, mut rest: &[u8]) -> Result<Vec<Record>, Checkp
             return Err(bad_import("its records are not numbered as they should be"));
         }
         if records.last().is_some_and(|(before, _)| *before >= key) {
-            return Err(bad_import(format!("{key} is out of order, or there twice")));
+            return Err(bad_import(format!("{key} is out of order or duplicated")));
         }
         rest = &rest[row.length()..];
         records.push((key, row.payload.to_vec()));

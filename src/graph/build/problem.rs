@@ -203,7 +203,7 @@ impl fmt::Display for Text<'_> {
                 write!(f, "the join into `{target}` may wait forever: a router can bypass `{source}`")
             }
             Problem::EndBesideRouter { node } => {
-                write!(f, "`{node}` has a router and an edge to END, which ends nothing: the router decides")
+                write!(f, "`{node}` has a router and an edge to END, which has no effect: the router decides")
             }
             Problem::UnknownChannel { channel } => write!(f, "the state has no channel `{channel}`"),
             Problem::RenamedNode { was, now } => write!(f, "`{was}` is renamed to `{now}`, and is still a node"),

@@ -131,7 +131,7 @@ impl fmt::Display for WhatIf {
         taken.iter().try_for_each(|taken| write!(f, "\ntaken as recorded: {taken}"))?;
         match stopped {
             Some(stopped) => write!(f, "\nstopped before {stopped}"),
-            None => f.write_str("\ncame to its end"),
+            None => f.write_str("\nreached the end"),
         }
     }
 }
@@ -147,7 +147,7 @@ impl fmt::Display for VerifyReport {
             VerifyVerdict::NothingCompared => write!(f, "nothing compared in {supersteps}")?,
             VerifyVerdict::Different => write!(f, "{supersteps} compared, then a difference")?,
         }
-        write!(f, ": {bodies} and {routers} run, {taken} taken over")?;
+        write!(f, ": {bodies} and {routers} run, {taken} reused")?;
         if let Some(divergence) = divergence {
             write!(f, "\nthe first difference is in {divergence}")?;
         }

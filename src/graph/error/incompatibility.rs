@@ -57,18 +57,21 @@ impl fmt::Display for Text<'_> {
             Incompatibility::Rule { channel, stored, expected } => {
                 write!(
                     f,
-                    "a task has left a change to channel `{channel}` by the rule `{stored}`, which is `{expected}` now"
+                    "a stored write to channel `{channel}` has the rule `{stored}`, but the channel has the rule `{expected}` now"
                 )
             }
             Incompatibility::Channel { stored, new, .. } => {
                 let new = join_nodes(new);
                 write!(
                     f,
-                    "the state has no channel `{stored}`, which the thread has written, and has {new}, which it never stored"
+                    "the thread stored channel `{stored}`, which the state does not have, and never stored {new}, which the state has"
                 )
             }
             Incompatibility::Pinned { stored, now } => {
-                write!(f, "the graph is pinned to version {now:016x}, and version {stored:016x} stored it")
+                write!(
+                    f,
+                    "the graph is pinned to version {now:016x}, but the thread was stored by version {stored:016x}"
+                )
             }
             Incompatibility::Value(unreadable) => unreadable.fmt(f),
             Incompatibility::Inside { node, misfit } => write!(f, "in the subgraph of `{node}`, {misfit}"),

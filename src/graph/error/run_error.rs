@@ -250,7 +250,7 @@ impl RunError {
                 "call it outside the effect and pass its result to the effect: a subgraph records its own steps and effects".into()
             }
             Self::NonDeterministic { .. } => {
-                "put back what the node did before, take what varies from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, \
+                "restore the node's earlier code, take varying values from `ctx.now()`, `ctx.random()` or `ctx.record(..)`, \
                  or give the changed effect another key"
                     .into()
             }

@@ -71,14 +71,14 @@ impl Display for Text<'_> {
                 write!(f, "the body of effect `{key}` of node `{node}` calls a subgraph")
             }
             RunError::NonDeterministic { node, key, recorded, now } => {
-                write!(f, "`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now")
+                write!(f, "`{key}` of node `{node}` was recorded for {recorded}, but is used for {now} now")
             }
             RunError::EffectTwice { node, key } => write!(f, "node `{node}` used the key `{key}` twice in one attempt"),
             RunError::Diverged { node, what, recorded, now } => {
                 write!(f, "{what} of node `{node}` was {recorded} and is {now} now")
             }
             RunError::NotRecorded { node, what, .. } => {
-                write!(f, "node `{node}` comes to {what}, of which nothing was recorded")
+                write!(f, "node `{node}` reached {what}, which was not recorded")
             }
             RunError::ConcurrentUpdate { channel, step, nodes } => write!(
                 f,
@@ -113,19 +113,19 @@ impl Display for Text<'_> {
             RunError::UnknownGraph { graph, thread: Some(thread), .. } => {
                 write!(f, "thread `{thread}` belongs to the graph `{graph}`, which is not registered")
             }
-            RunError::Unfinished { thread, reason } => write!(f, "thread `{thread}` is not at rest: {reason}"),
+            RunError::Unfinished { thread, reason } => write!(f, "thread `{thread}` is unfinished: {reason}"),
             RunError::UnknownCheckpoint { thread, checkpoint } => {
                 write!(f, "thread `{thread}` has no checkpoint {checkpoint}")
             }
-            RunError::UnknownQuestion { question } => write!(f, "no open question {question}"),
+            RunError::UnknownQuestion { question } => write!(f, "there is no pending question {question}"),
             RunError::AlreadyAnswered { id } => write!(f, "question {id} was answered already"),
             RunError::AmbiguousAnswer { count, named } => {
-                write!(f, "{count} questions are open{named}: say which one the answer is for")
+                write!(f, "{count} questions are pending{named}: select the one to answer")
             }
             RunError::MistypedAnswer { id, question, reason } => {
-                write!(f, "question {id} (`{question}`) takes another answer: {reason}")
+                write!(f, "invalid answer to question {id} (`{question}`): {reason}")
             }
-            RunError::AmbiguousUpdate => f.write_str("it is not clear which node the update is from"),
+            RunError::AmbiguousUpdate => f.write_str("ambiguous update: its node cannot be determined"),
             RunError::UnknownNode { node } => write!(f, "`{node}` is not a node"),
             RunError::InvalidUpdate { what } => write!(f, "{what}"),
             RunError::Codec { what, reason } => write!(f, "{what}: {reason}"),
@@ -140,7 +140,7 @@ impl Display for Text<'_> {
             ),
             RunError::Foreign { thread } => write!(
                 f,
-                "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run, \
+                "thread `{thread}` was created elsewhere and is not trusted: it can be inspected and replayed from its records, but not run, \
                  answered or forked"
             ),
             RunError::NeedsMigration { thread, misfits } => {

@@ -71,7 +71,7 @@ pub enum FixtureError {
         source: Box<RunError>,
     },
     /// No body and no router of the graph ran over the records, so the comparison is empty.
-    #[error("the fixture {} compares nothing: no body is `.replayable()`, and no router chose", path.display())]
+    #[error("the fixture {} has nothing to compare: no body is `.replayable()`, and no router ran", path.display())]
     NothingCompared {
         /// The file.
         path: PathBuf,

@@ -131,7 +131,8 @@ impl Reader {
         entries: Vec<Vec<u8>>,
     ) -> Result<Result<Vec<Vec<u8>>, DecodeError>, RunError> {
         if !LISTS.contains(&stored.rule.as_str()) {
-            let reason = format!("it was kept as changes by the rule `{}`, which it no longer has", stored.rule);
+            let reason =
+                format!("it was stored as changes by the rule `{}`, which the channel no longer has", stored.rule);
             return Ok(Err(DecodeError { stored: stored.type_name.clone(), ..DecodeError::unreadable(&reason) }));
         }
         let mut rows = self.rows(full.map(Key::Row).into_iter().collect()).await?;

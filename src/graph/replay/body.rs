@@ -150,7 +150,7 @@ impl Run {
             self.pos.state = state;
             match self.run_and_compare(at, recorded, step, comparison).await {
                 Ok(Some(now)) => return Ok(Ok(now)),
-                Ok(None) => return Ok(Err("nothing is kept of its subgraph".into())),
+                Ok(None) => return Ok(Err("its subgraph has no records".into())),
                 Err(Some(error)) => return Err(Some(error)),
                 Err(None) => first = first.or_else(|| Some(comparison.mark())),
             }
@@ -159,9 +159,9 @@ impl Run {
         let Some(first) = first else { return Err(None) };
         comparison.go_back_to(&first);
         let why = if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
-            unknown_reason("it came out otherwise, but may have read", unsaved, &self.table.schema)
+            unknown_reason("its result differs, but it may have read", unsaved, &self.table.schema)
         } else if let Some(doubt) = comparison.take_doubt() {
-            format!("it came out otherwise, but {doubt}")
+            format!("its result differs, but {doubt}")
         } else {
             return Err(None);
         };
@@ -181,7 +181,7 @@ impl Run {
             return Ok(Err(unknown_reason("it may read", unsaved, &self.table.schema)));
         }
         let now = self.body_result(at, step, comparison).await?;
-        Ok(now.ok_or_else(|| "nothing is kept of its subgraph".into()))
+        Ok(now.ok_or_else(|| "its subgraph has no records".into()))
     }
 
     /// Runs the body and compares its result; `None` if its subgraph has no records.
@@ -202,7 +202,7 @@ impl Run {
             comparison.ran_body();
         }
         if step.stale.contains(&self.step.tasks[at].key) {
-            let why = "it was asked its questions before the state was updated: they are not compared";
+            let why = "it asked its questions before the state was updated: they are not compared";
             comparison.note_skip(self.spot(), &self.node_name(self.step.tasks[at].node), why);
         }
         if routes_too && now.routing.fires {
@@ -424,7 +424,7 @@ async fn compare_initial_state(
     let other = compare::changed_channels(&run.table, &was.state, now)?;
     if !other.is_empty() {
         let spot = Spot { checkpoint: ctx.at.checkpoint, step: ctx.at.step, namespace: &ctx.scope.names };
-        let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
+        let why = format!("it is a subgraph, and would start with a different {}", other.join(" and "));
         comparison.note_skip(spot, &ctx.facts.name, &why);
     }
     Ok(())

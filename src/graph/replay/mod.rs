@@ -1,4 +1,4 @@
-//! ReplayRequest a thread from its records. Nothing here writes to a store, but a replay that is live.
+//! Replays a thread from its records. Nothing here writes to a store, but a replay that is live.
 //!
 //! | file | what it knows |
 //! |---|---|

@@ -107,7 +107,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// declares what it [`reads`](crate::graph::NodeExt::reads), only those channels count.
     ///
     /// The report counts the bodies and routers that ran, and lists the results that were used as recorded:
-    /// [`Verified::verdict`](crate::graph::VerifyReport::verdict) distinguishes full agreement, partial agreement, and
+    /// [`VerifyReport::verdict`](crate::graph::VerifyReport::verdict) distinguishes full agreement, partial agreement, and
     /// nothing compared at all.
     ///
     /// # Errors
@@ -267,11 +267,7 @@ impl ThreadCore {
             && let Some((id, first)) = line_begins.filter(|(_, first)| first.parent.is_some())
         {
             let spot = Spot { checkpoint: id, step: first.step, namespace: &[] };
-            comparison.note_skip(
-                spot,
-                "",
-                "the checkpoint that led here was removed, or is lost, and so is all before it",
-            );
+            comparison.note_skip(spot, "", "the previous checkpoint and all before it were removed, or are lost");
         }
         let mut shared = self.own_shared();
         shared.limits.may_ask = true;

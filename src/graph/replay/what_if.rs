@@ -93,8 +93,8 @@ impl Run {
         let has_input = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Input);
         let why = match (self.step.tasks.is_empty(), has_input) {
             (true, false) => return None,
-            (true, true) => "the thread was given something new here",
-            (false, _) if limited => "so many supersteps were asked for",
+            (true, true) => "the thread got a new input here",
+            (false, _) if limited => "the requested number of supersteps was reached",
             (false, _) => return None,
         };
         Some(NotVerified { step: self.pos.meta.step + 1, namespace: vec![], node: String::new(), why: why.into() })
@@ -104,8 +104,8 @@ impl Run {
     fn first_unrecorded(&self, step: &StepRecord, recorded: &[Option<Box<FinishedResult>>]) -> Option<NotVerified> {
         let new = recorded.iter().position(Option::is_none);
         let why = match (new, step.is_applied()) {
-            (Some(_), _) => "nothing is recorded of it",
-            (None, false) => "the thread was moved from outside here",
+            (Some(_), _) => "it has no recorded result",
+            (None, false) => "the thread was changed externally here",
             (None, true) => return None,
         };
         let node = self.node_name(self.step.tasks[new.unwrap_or_default()].node).to_string();

@@ -241,11 +241,11 @@ async fn store_pause(job: &Job, ctx: &TaskCtx, failures: &[FailureRecord], delay
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("no end within its `.timeout(..)` of {} ms", .0.as_millis())]
+#[error("did not end within its `.timeout(..)` of {} ms", .0.as_millis())]
 struct TimedOut(Duration);
 
 #[derive(Debug, thiserror::Error)]
-#[error("no sign of life within its `.idle_timeout(..)` of {} ms", .0.as_millis())]
+#[error("was idle for longer than its `.idle_timeout(..)` of {} ms", .0.as_millis())]
 struct IdleTimeoutError(Duration);
 
 async fn run_with_timeouts(

@@ -215,7 +215,7 @@ fn decode_as<I: Target>(
         return decode_direct(raw, into);
     }
     if raw.type_name == PAIRED || expected == PAIRED {
-        return Err("it was kept in another way".into());
+        return Err("it was stored in another form".into());
     }
     let stored = json(raw)?;
     let read = match raw.codec {

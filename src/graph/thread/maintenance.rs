@@ -153,7 +153,7 @@ impl ThreadCore {
                 line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
             let lease = reader.store.claim(&to, Claim::IfFree).await?;
             if to.as_str().is_empty() {
-                return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
+                return Err(RunError::InvalidConfig { what: "the name of a thread cannot be empty".into() });
             }
             if reader.store.head(&to).await?.is_some() {
                 return Err(RunError::InvalidConfig { what: format!("there is a thread `{to}` already") });

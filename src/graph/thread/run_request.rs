@@ -100,7 +100,7 @@ impl ThreadCore {
             return Err(RunError::InvalidConfig { what: "the recursion limit must be at least 1".into() });
         }
         if self.id.as_ref().is_some_and(|id| id.as_str().is_empty()) {
-            return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
+            return Err(RunError::InvalidConfig { what: "the name of a thread cannot be empty".into() });
         }
         let table = &self.graph.table;
         if table.questions.declared && !table.questions.unresumable && self.graph.store.is_none() {

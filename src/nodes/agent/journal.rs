@@ -237,7 +237,7 @@ impl Transcript {
     pub(super) fn open(path: Option<&Path>) -> Self {
         let opened = path.and_then(|path| {
             let file = open_append(&superstep_base::moved::present_path(path));
-            file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "no transcript is written")).ok()
+            file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "cannot open the transcript, so none is written")).ok()
         });
         Self(opened.map(|file| (file, Redactor::keys())))
     }
@@ -247,7 +247,7 @@ impl Transcript {
         let Some((file, redactor)) = &mut self.0 else { return };
         let Ok(line) = serde_json::to_string(event) else { return };
         if let Err(error) = writeln!(file, "{}", redactor.redact(&line)) {
-            tracing::warn!(%error, "an event is missing in the transcript");
+            tracing::warn!(%error, "cannot write an event to the transcript");
         }
     }
 }
@@ -298,7 +298,7 @@ impl RecordCopy {
 fn notice(file: &Path, written: &std::io::Result<()>) -> String {
     let file = file.display();
     match written {
-        Ok(()) => format!("the record {file} was changed while an agent worked, and was put back"),
-        Err(error) => format!("the record {file} was changed while an agent worked, and cannot be put back: {error}"),
+        Ok(()) => format!("the record {file} was changed while an agent worked, and was restored"),
+        Err(error) => format!("the record {file} was changed while an agent worked, and cannot be restored: {error}"),
     }
 }

@@ -171,10 +171,10 @@ impl Turn {
         loop {
             match ctx.interrupt(asked.clone())? {
                 AfterRefusal::Skip if self.task.is_empty() => {
-                    asked.problem = Some("there is no task yet that could be skipped".into());
+                    asked.problem = Some("there is no task to skip yet".into());
                 }
                 AfterRefusal::Model(name) if name.trim().is_empty() => {
-                    asked.problem = Some("the model has no name".into());
+                    asked.problem = Some("the name of the model is empty".into());
                 }
                 AfterRefusal::Model(name) => {
                     self.agent.model = Some(name);

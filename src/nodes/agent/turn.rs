@@ -280,7 +280,7 @@ impl Turn {
         };
         // A second request does not help a turn that ended at one of its limits.
         if first.status != TurnStatus::Done {
-            let why = format!("it used up what a turn may use ({:?})", first.status);
+            let why = format!("it reached a limit of the turn ({:?})", first.status);
             return Ok((with_result(AgentAnswer::Unusable(why), first, around), NextStep::Done));
         }
         // No further request after tampering.

@@ -279,7 +279,7 @@ mod span {
             Some(SpanValue::Seconds(seconds)) => Some(seconds),
             Some(SpanValue::Text(text)) => seconds(&text),
         };
-        let wrong = || D::Error::custom("a time is a number of seconds, or a text such as `90s`, `10m`, `1h`");
+        let wrong = || D::Error::custom("a time must be a number of seconds, or a string such as `90s`, `10m`, `1h`");
         seconds.map(Duration::from_secs).map(Some).ok_or_else(wrong)
     }
 

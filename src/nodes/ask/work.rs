@@ -277,11 +277,11 @@ impl<S> HumanQuestion<S> for BranchMoved {
     fn describe(&self, _: &S) -> Option<String> {
         let Self { branch, old, new, problem } = self;
         let moved = BranchMove { branch: branch.clone(), old: old.clone(), new: new.clone() };
-        let mut lines = vec![format!("{moved}, by somebody else than this run")];
-        lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+        let mut lines = vec![format!("{moved}, but not by this run")];
+        lines.extend(problem.iter().map(|problem| format!("the previous answer could not be applied: {problem}")));
         lines.push(match new {
             Some(_) => "`keep` continues on top of its commits, `abort` ends the run; neither moves it back".into(),
-            None => "`keep` makes it again where the run left it, `abort` ends the run".into(),
+            None => "`keep` creates it again where the run left it, `abort` ends the run".into(),
         });
         Some(lines.join("\n"))
     }
@@ -381,7 +381,7 @@ impl TaskGivenUp {
     #[must_use]
     pub fn problem_of(&self, answer: &AfterGivingUp) -> Option<String> {
         match answer {
-            AfterGivingUp::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".into()),
+            AfterGivingUp::Retry { attempts: 0, .. } => Some("`attempts` must be at least 1".into()),
             AfterGivingUp::Split => self.unsplittable(),
             AfterGivingUp::Override(given) => self.problem_of_override(given),
             AfterGivingUp::Retry { .. } | AfterGivingUp::Abort => None,
@@ -390,10 +390,10 @@ impl TaskGivenUp {
 
     pub(in crate::nodes) fn problem_of_override(&self, given: &WrittenOverride) -> Option<String> {
         match given.decision.as_str() {
-            _ if given.why.trim().is_empty() => Some("an override needs a reason: say `why`".into()),
+            _ if given.why.trim().is_empty() => Some("an override needs a reason: set `why`".into()),
             "SPLIT" => self.unsplittable(),
             decision if !DECISIONS.contains(&decision) => {
-                Some(format!("`{decision}` is not a decision; write one of {}", DECISIONS.join(", ")))
+                Some(format!("`{decision}` is not a decision; use one of {}", DECISIONS.join(", ")))
             }
             _ => None,
         }
@@ -401,7 +401,7 @@ impl TaskGivenUp {
 
     fn unsplittable(&self) -> Option<String> {
         let message =
-            || format!("task {} cannot be split: it is at its largest depth, or was split already", self.task);
+            || format!("task {} cannot be split: it is at its maximum depth, or was already split", self.task);
         (!self.may_split).then(message)
     }
 }

@@ -289,18 +289,22 @@ fn moved_meanwhile(before: &BranchPositions, now: &BranchPositions) -> Vec<Strin
 }
 
 fn left_notice(moved: &BranchMove) -> String {
-    format!("{moved}, not by this run, which leaves it there")
+    format!("{moved}, but not by this run, which does not move it back")
 }
 
 fn notices_of(folded: &FoldResult) -> Vec<String> {
-    let kept =
-        |kept: &Option<String>| kept.as_ref().map(|kept| format!("; they are kept as `{kept}`")).unwrap_or_default();
+    let kept = |kept: &Option<String>| {
+        kept.as_ref().map(|kept| format!("; the commits are kept as `{kept}`")).unwrap_or_default()
+    };
     let taken_back = folded.taken_back.iter().map(|commits| {
-        format!("commits that were made during the work were taken back into the files{}", kept(commits))
+        format!(
+            "commits that were made during the work were undone, and their changes left in the files{}",
+            kept(commits)
+        )
     });
     let put_back = folded.put_back.iter().map(|back| {
         let commits = back.kept.as_ref().map(|kept| format!("; its commits are kept as `{kept}`")).unwrap_or_default();
-        let put_back = if back.moved.old.is_some() { "put back" } else { "removed" };
+        let put_back = if back.moved.old.is_some() { "restored" } else { "removed" };
         format!("{} during the work, and was {put_back}{commits}", back.moved)
     });
     taken_back.chain(put_back).chain(folded.left.iter().map(left_notice)).collect()

@@ -177,7 +177,7 @@ impl Folder {
                     Ok(Traces { tampered: changes, ..Traces::default() })
                 }
                 Err(error) if is_shared && is_left(&error) => {
-                    let left = Some(format!("its work left git in the middle of something: {error}"));
+                    let left = Some(format!("its work left git in an unfinished state: {error}"));
                     Ok(Traces { left, ..Traces::default() })
                 }
                 Err(WorkspaceError::Ongoing { .. }) if self.quits(ctx, base).await? => {
@@ -193,7 +193,7 @@ impl Folder {
     async fn quits<C: Context>(&self, ctx: &Ctx<C>, base: &Base) -> Result<bool, NodeError> {
         let Some(since) = base.at.started else { return Ok(false) };
         let Some(what) = self.hold(ctx).await?.quit_left(since).await.map_err(failed)? else { return Ok(false) };
-        let notice = format!("a {what} that was left unfinished was ended; the files are as it left them");
+        let notice = format!("an unfinished {what} was ended without changing the files");
         note_pending(ctx, notice).await;
         Ok(true)
     }

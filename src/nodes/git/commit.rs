@@ -160,8 +160,8 @@ async fn make_once<C: Context>(
             let leaked = job.folder.leaked_keys(&job.base.tree, tree).await?;
             if !leaked.is_empty() {
                 let message = format!("not committed: {}", leaked.join(", "));
-                let help = "these files are never committed; go back to a checkpoint before they were accepted, and take the \
-                            value out of the file there";
+                let help = "files that contain a key are never committed; fork from a checkpoint before they were accepted, and remove the \
+                            key from the file";
                 return Err(NodeError::permanent(format!("{message} (help: {help})")));
             }
             workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?

@@ -147,7 +147,7 @@ impl Folder {
             None => None,
         };
         if let Some(what) = quit {
-            let notice = format!("a {what} of a killed turn was ended; the files are as it left them");
+            let notice = format!("a {what} that a killed turn left unfinished was ended without changing the files");
             note_pending(ctx, notice).await;
         }
         if workspace.foreign_move(&base.at).await.map_err(failed)?.is_none() {

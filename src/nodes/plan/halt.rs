@@ -124,7 +124,7 @@ async fn leave<C: Context>(job: &HaltJob, back: &Head, halting: &mut Halting, ct
         None => None,
     };
     if tree != arrival.base.tree && kept != Some(tree) {
-        halting.notices.push(format!("the checkout stays on `{own}`: it has changes that are kept nowhere else"));
+        halting.notices.push(format!("the checkout stays on `{own}`: it has changes that are stored nowhere else"));
         return Ok(());
     }
     job.folder.reset(ctx, &arrival.base.at, &arrival.base.tree).await?;
@@ -201,7 +201,7 @@ where
 /// Returns why an answer is invalid, without looking at the work.
 fn problem_of(decision: &AfterHalt) -> Option<String> {
     match decision {
-        AfterHalt::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".to_owned()),
+        AfterHalt::Retry { attempts: 0, .. } => Some("`attempts` must be at least 1".to_owned()),
         AfterHalt::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
         AfterHalt::Retry { .. } | AfterHalt::Accept | AfterHalt::Skip | AfterHalt::Abort => None,
     }
@@ -211,7 +211,7 @@ fn problem_of(decision: &AfterHalt) -> Option<String> {
 async fn leak<C: Context>(job: &HaltJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
     let look = |_| async { job.folder.leaks_now(&job.base.tree).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &job.base.tree, look).await?;
-    let message = format!("{}; take the value out of the file, then accept again", leaked.join(", "));
+    let message = format!("{}; remove the key from the file, then accept again", leaked.join(", "));
     Ok((!leaked.is_empty()).then_some(message))
 }
 
@@ -308,11 +308,11 @@ async fn leave_phase<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<Opti
 /// Returns why accepted work cannot be committed: it contains keys of this process, or there is none.
 async fn phase_leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
     let Some([from, to]) = &job.accepted else {
-        return Ok(Some("there is no work that could be accepted; answer `retry`, `skip` or `abort`".into()));
+        return Ok(Some("there is no work to accept; answer `retry`, `skip` or `abort`".into()));
     };
     if let Some(unfit) = &job.unfit {
         return Ok(Some(format!(
-            "{unfit}; it cannot be taken as it is: answer `retry`, `edit_plan`, `skip` or `abort`"
+            "{unfit}; it cannot be accepted as it is: answer `retry`, `edit_plan`, `skip` or `abort`"
         )));
     }
     let look = |_| async { job.repository.leaked_keys(from, to).await };

@@ -118,7 +118,7 @@ impl<C: Context> Job<C> for BeginPhaseJob {
         let plan = ctx.effect("plan", &hash, put).await?;
         let commit = to.or_else(|| self.at.commit.clone());
         let Some(commit) = commit else {
-            let message = "a phase needs a commit to begin at, and this repository has none";
+            let message = "a phase needs a commit to start from, and this repository has none";
             return Err(NodeError::permanent(format!("{message} (help: commit once, then `retry`)")));
         };
         let begin = |_| async {
@@ -160,7 +160,7 @@ async fn set_aside<C: Context>(job: &EndPhasesJob, ctx: &Ctx<C>) -> Result<(), N
     let workspace = job.all.folder.hold(ctx).await?;
     if let Some(advance) = &job.advance {
         let kept = workspace.keep_commits(&thread(ctx), &advance.to).await.map_err(failed)?;
-        let note = format!("the commits of the last phase are not on `{}`; `{kept}` keeps them", advance.branch);
+        let note = format!("the commits of the last phase are not on `{}`; they are kept as `{kept}`", advance.branch);
         ctx.keep_event(&serde_json::json!({ "note": note })).await;
     }
     sweep(&job.all.folder, &job.sweep, ctx).await?;
@@ -372,7 +372,7 @@ async fn commit_and_review<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result
         _ if !turned.tampered.is_empty() => Err(tampering_message("the reviewer", &turned.tampered)),
         AgentAnswer::Given(review) => Ok(review),
         AgentAnswer::Unusable(why) => Err(why),
-        AgentAnswer::SessionLost => Err("its session was lost".into()),
+        AgentAnswer::SessionLost => Err("the reviewer's session was lost".into()),
     };
     Ok(FinalizeResult { moved, review: Some(review), usage: turned.usage, stays: None })
 }

@@ -115,7 +115,7 @@ async fn salvage_notice(workspace: &Workspace, thread: &str) -> Result<Option<St
     let count = workspace.salvaged_work(thread).await.map_err(failed)?.len();
     let work = if count == 1 { "an attempt is".to_owned() } else { format!("{count} attempts are") };
     let message = format!(
-        "{work} kept in git from an earlier run of this name: `salvage` lists them and brings them back; they stay apart from \
+        "{work} kept in git from an earlier run of this name: `salvage` lists and restores them; they are separate from \
          this run's"
     );
     Ok((count > 0).then_some(message))
@@ -129,7 +129,7 @@ fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeErro
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         _ if !job.allow_dirty => Ok(false), // it is dirt, or git has it
         _ => Err(NodeError::permanent(format!(
-            "{}: the plan is not written over what is there (help: move it away, or set `plan_in_repo = false`)",
+            "{}: already exists, and the plan does not overwrite it (help: move it away, or set `plan_in_repo = false`)",
             place.display()
         ))),
     }

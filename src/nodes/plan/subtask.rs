@@ -183,17 +183,17 @@ impl Lane {
             Some(at) => repository.branches_of(worktree, at).await?,
             None => vec![],
         };
-        let branches = left.iter().map(|made| format!("{made} in the worktree of subtask {id}, and stays"));
+        let branches = left.iter().map(|made| format!("{made} in the worktree of subtask {id}, and is not removed"));
         let beneath = match &end.commits {
             Some(last) => Some(repository.keep_commits(&thread(ctx), last).await?),
             None => None,
         };
         let beneath = beneath.map(|kept| {
-            format!("commits of people in the worktree of subtask {id} are beneath its work; `{kept}` keeps them")
+            format!("the work of subtask {id} is based on commits that people made in its worktree; they are kept as `{kept}`")
         });
         let head = repository.keep_head_of(worktree, &thread(ctx)).await?;
         let above = head.map(|kept| {
-            format!("commits of people in the worktree of subtask {id} are not part of its work; `{kept}` keeps them")
+            format!("commits that people made in the worktree of subtask {id} are not part of its work; they are kept as `{kept}`")
         });
         Ok(branches.chain(beneath).chain(above).collect())
     }

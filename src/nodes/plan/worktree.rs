@@ -218,7 +218,9 @@ pub async fn restore_worktree<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Re
     job.folder().open_for(ctx).await.map_err(failed)?.reset_to(&lost.tree).await.map_err(failed)?;
     store(&job.folder(), Some(&lost.tree), ctx).await?;
     let place = job.path.display();
-    Activity::Notice(format!("the worktree {place} {what}; it was made again with the stored files")).emit(ctx).await;
+    Activity::Notice(format!("the worktree {place} {what}; it was created again with the stored files"))
+        .emit(ctx)
+        .await;
     Ok(())
 }
 
@@ -284,7 +286,8 @@ pub(super) async fn sweep<C: Context>(repository: &Folder, folder: &Path, ctx: &
     let workspace = repository.open().await?;
     for path in workspace.worktrees_below(folder).await.map_err(failed)? {
         if let Some(kept) = workspace.keep_head_of(&path, &thread(ctx)).await.map_err(failed)? {
-            let note = format!("commits in the worktree {} are on no branch; `{kept}` keeps them", path.display());
+            let note =
+                format!("commits in the worktree {} are on no branch; they are kept as `{kept}`", path.display());
             ctx.keep_event(&json!({ "note": note })).await;
         }
         workspace.remove_worktree(&path).await.map_err(failed)?;

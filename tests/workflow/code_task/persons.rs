@@ -118,7 +118,7 @@ async fn a_task_whose_budget_is_used_up_can_be_decided_by_a_person() {
     };
     let ended = desk.thread.resume::<BudgetReached>(given("")).await.unwrap();
     let problem = ended.questions()[0].payload::<BudgetReached>().unwrap().problem;
-    assert_eq!(problem.as_deref(), Some("an override needs a reason: say `why`"));
+    assert_eq!(problem.as_deref(), Some("an override needs a reason: set `why`"));
     desk.thread.resume::<BudgetReached>(given("it is good enough")).await.unwrap();
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
     assert_eq!(desk.decisions().await.pop().unwrap(), "DONE by override");

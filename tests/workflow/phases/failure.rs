@@ -193,7 +193,7 @@ async fn a_subtask_whose_worktree_was_not_ready_cannot_be_accepted() {
     stage.run(&three(), profile).await;
     let again = stage.halted(AfterHalt::Accept).await;
     let problem = halt(&again).problem.unwrap();
-    assert_eq!(problem, "there is no work that could be accepted; answer `retry`, `skip` or `abort`");
+    assert_eq!(problem, "there is no work to accept; answer `retry`, `skip` or `abort`");
     stage.agrees().await;
 }
 

@@ -203,7 +203,7 @@ async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
     assert_eq!(scene.agent.count("developer"), 4);
     let has_notice = |text: &str| state.result.notices.iter().any(|notice| notice.contains(text));
     assert!(has_notice("subtask 2 was accepted by a person, without its checks"), "{:?}", state.result.notices);
-    assert!(has_notice("`! test -e part-2.txt` does not count any more"), "{:?}", state.result.notices);
+    assert!(has_notice("`! test -e part-2.txt` no longer counts"), "{:?}", state.result.notices);
     let prompt = scene.agent.calls("reviewer").pop().unwrap().prompt;
     assert!(prompt.contains("`! test -e part-2.txt` fails with work that a person accepted"), "{prompt}");
     assert!(prompt.contains("`test -e part-3.txt` succeeded"), "{prompt}");
@@ -230,7 +230,7 @@ async fn work_that_cannot_be_merged_is_not_accepted_as_it_is() {
     assert_eq!(scene.agent.count("developer"), 2, "it is not done once more in vain");
     let payload = halted(&scene.answer(AfterHalt::Accept).await);
     let problem = payload["problem"].as_str().unwrap();
-    assert!(problem.starts_with(reason) && problem.contains("cannot be taken as it is"), "{problem}");
+    assert!(problem.starts_with(reason) && problem.contains("cannot be accepted as it is"), "{problem}");
     let state = scene.answer(AfterHalt::Abort).await.finished().unwrap();
     assert_eq!(state.result.outcome, Some(RunOutcome::Cancelled));
 }

@@ -15,10 +15,10 @@ use super::standard::{self, STANDARD};
 ///
 /// ```
 /// # use superstep_verify as superstep;
-/// use superstep::decide::{Case, Kind, Rules, Ruling, rule};
+/// use superstep::decide::{Case, DecisionKind, Rules, Ruling, rule};
 /// let patient = rule("patient", |case: &Case<'_>| {
 ///     let is_flaky = case.failed().iter().all(|output| output.verifier == "e2e");
-///     (!case.failed().is_empty() && is_flaky).then(|| Ruling::new(Kind::Retry, "`e2e` is flaky"))
+///     (!case.failed().is_empty() && is_flaky).then(|| Ruling::new(DecisionKind::Retry, "`e2e` is flaky"))
 /// });
 /// let rules = Rules::standard().before("repeated", patient)?;
 /// assert!(rules.names().contains(&"patient"));

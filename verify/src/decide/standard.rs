@@ -73,7 +73,7 @@ pub(super) const STANDARD: [StandardRule; 12] = [
         then: "GIVE_UP; only an override makes it DONE",
         judge: unverified_ruling,
     },
-    StandardRule { name: "done", when: "nothing of that", then: "DONE", judge: done_ruling },
+    StandardRule { name: "done", when: "none of the above", then: "DONE", judge: done_ruling },
 ];
 
 impl Rule for StandardRule {

@@ -77,10 +77,10 @@ const MESSAGE: usize = 600;
 ///
 /// ```
 /// # use superstep_verify as superstep;
-/// use superstep::findings::{Exit, Normalizer, ReportReader, ShellOutput, Verdict};
+/// use superstep::findings::{Normalizer, ReportReader, ShellExit, ShellOutput, Verdict};
 /// let normalizer = Normalizer::new(["/home/ada/tides"]);
 /// let stderr = b"/home/ada/tides/src/main.c:3:5: error: 'depth' undeclared\n";
-/// let report = ReportReader::new("build", "make", &normalizer).read(&ShellOutput { stdout: b"", stderr, exit: Exit::Code(2) });
+/// let report = ReportReader::new("build", "make", &normalizer).read(&ShellOutput { stdout: b"", stderr, exit: ShellExit::Code(2) });
 /// assert_eq!(report.verdict, Some(Verdict::Fail));
 /// assert_eq!(report.findings[0].evidence.file.as_deref(), Some("src/main.c"));
 /// ```

@@ -134,7 +134,7 @@ const QUOTES: &str = "; a text with `: ` in it, or that starts with a special ch
 fn fault_of(error: &ScanError) -> Fault {
     let info = error.info();
     let hint = if HINTED.iter().any(|start| info.starts_with(start)) { QUOTES } else { "" };
-    Fault { line: error.marker().line(), problem: format!("it is no YAML: {info}{hint}") }
+    Fault { line: error.marker().line(), problem: format!("it is not valid YAML: {info}{hint}") }
 }
 
 /// Returns the value of a scalar by the rules of YAML 1.2; `None` if it has a tag.

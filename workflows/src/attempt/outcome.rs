@@ -133,9 +133,9 @@ fn no_changes(attempts: u32, left_out: &[String]) -> String {
 /// Returns the notices about an agent's turns; `task` names the task, such as `subtask 2a`.
 pub(crate) fn work_notices(task: &str, worked: &DevelopResult) -> Vec<String> {
     let mut notices = worked.after.notices.clone();
-    notices.extend(worked.session_lost.then(|| format!("{task}: the session was lost; a new one began")));
+    notices.extend(worked.session_lost.then(|| format!("{task}: the session was lost; a new one was started")));
     if let (Err(why), None) = (&worked.report, &worked.cut) {
-        notices.push(format!("{task}: the developer handed over no report: {why}"));
+        notices.push(format!("{task}: the developer submitted no report: {why}"));
     }
     notices
 }

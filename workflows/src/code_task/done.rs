@@ -36,7 +36,7 @@ pub(super) fn begin(state: &CodeTaskState, started: BegunTask) -> Update {
 fn unusual(state: &CodeTaskState) -> Vec<String> {
     let Some(spec) = state.spec.as_ref().filter(|_| state.is_first()) else { return vec![] };
     let is_on = |id: &&str| state.settings.run.verifiers.get(id).is_some();
-    let off = REQUIRED.iter().filter(|id| !is_on(id)).map(|id| format!("the verifier `{id}` is off"));
+    let off = REQUIRED.iter().filter(|id| !is_on(id)).map(|id| format!("the required verifier `{id}` is disabled"));
     let is_known =
         |tool: &str| jobs::TOOLS.iter().flat_map(|tools| tools.iter()).any(|known| tool.eq_ignore_ascii_case(known));
     let unknown = spec.do_agent.allowed_tools.iter().filter(|tool| !is_known(tool));
@@ -60,7 +60,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: DevelopResult) -> Update
     };
     let mut notices = after.notices;
     notices.extend(model.map(|model| format!("a person chose the model {model}")));
-    notices.extend(session_lost.then(|| "the agent's session was lost; it went on in a new one".to_owned()));
+    notices.extend(session_lost.then(|| "the agent's session was lost; the agent continued in a new one".to_owned()));
     // The agent has not acted on them yet, because its turn was cut short.
     let kept = match &spent {
         Some(_) => (state.attempt.note.clone(), state.attempt.report.clone(), jobs::findings(state)),
@@ -177,7 +177,7 @@ pub(super) fn split(state: &CodeTaskState, split: SplitTask) -> Update {
     let mut notices = vec![];
     if proposal.is_none() && !refused.is_empty() {
         notices.push(format!(
-            "the splitter proposed nothing that could be followed ({}): each group of errors is a child",
+            "the splitter made no valid proposal ({}): each group of errors becomes a child",
             refused.join("; ")
         ));
     }
@@ -247,7 +247,7 @@ pub(super) fn ask(state: &CodeTaskState, reply: QuestionReply) -> Update {
         },
         QuestionReply::Task(AfterGivingUp::Retry { attempts, note }) => again(attempts, Attempt { note, ..attempt }),
         QuestionReply::Task(AfterGivingUp::Split) => {
-            let given = decided::person_override("SPLIT", "a person had it split", None);
+            let given = decided::person_override("SPLIT", "a person decided to split it", None);
             decide_again(attempt, given)
         }
         QuestionReply::Task(AfterGivingUp::Override(given)) => {
@@ -307,7 +307,12 @@ fn uncommitted_notice(state: &CodeTaskState) -> Vec<String> {
     let is_unwanted = state.spec.as_ref().is_some_and(|spec| !spec.git.commit_on_success);
     let place = state.attempts.last().and_then(|line| line.reference.clone());
     let place = place.filter(|_| state.is_first() && state.is_done() && is_unwanted);
-    place.map(|place| format!("not committed, as the task wants it; the work is {place}")).into_iter().collect()
+    place
+        .map(|place| {
+            format!("not committed, because the task sets `commit_on_success` to false; the work is kept as {place}")
+        })
+        .into_iter()
+        .collect()
 }
 
 /// Stores the files of an unfinished turn.

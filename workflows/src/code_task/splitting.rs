@@ -84,7 +84,7 @@ pub(super) fn children(state: &CodeTaskState, proposal: Option<&SplitProposal>) 
         specs.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let specs: Vec<TaskSpec> = specs.into_iter().map(|child| with_findings(state, child)).collect();
     if specs.is_empty() {
-        return Err(vec!["there is no finding that a child could settle".into()]);
+        return Err(vec!["there is no finding that a child could fix".into()]);
     }
     let is_parallel = proposal.is_none_or(|proposal| proposal.order == ChildOrder::Parallel);
     let last = state.attempts.last().and_then(|line| line.commit.clone());

@@ -84,7 +84,7 @@ pub enum TaskStartError {
         folder: PathBuf,
     },
     /// The folder of records is outside of the repository.
-    #[error("--runs {}: the folder of records is a path inside of the repository", folder.display())]
+    #[error("--runs {}: the folder of records must be inside the repository", folder.display())]
     RecordsElsewhere {
         /// The folder.
         folder: PathBuf,
@@ -137,9 +137,7 @@ impl TaskStartError {
                 Some("raise `max_depth` in the task's policy, or with `--override-policy max_depth=N`")
             }
             Self::TrackedRecords { .. } => Some("name another folder with `--runs DIR`"),
-            Self::RecordsElsewhere { .. } => {
-                Some("name a folder by its path from the top of the work tree, such as `runs`")
-            }
+            Self::RecordsElsewhere { .. } => Some("pass a path relative to the root of the repository, such as `runs`"),
             Self::Driver { .. } => Some("write the name of a driver, such as `api` or `cli:claude`"),
         }
     }

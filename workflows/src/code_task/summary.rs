@@ -52,7 +52,7 @@ fn work_lines(state: &CodeTaskState) -> Vec<String> {
 /// Returns the commands that decide on a task in place of the rules, without program and thread.
 fn decide_commands(question: &TaskGivenUp) -> Vec<String> {
     let done = "override DONE --why 'why it is done'";
-    let split = question.may_split.then_some("override SPLIT --why 'why it is to be split'");
+    let split = question.may_split.then_some("override SPLIT --why 'why it should be split'");
     std::iter::once(done).chain(split).map(str::to_owned).collect()
 }
 
@@ -60,7 +60,7 @@ fn outcome_text(outcome: TaskOutcome) -> &'static str {
     match outcome {
         TaskOutcome::Done => "done",
         TaskOutcome::GaveUp => "given up",
-        TaskOutcome::Failed => "failed: a person decided so",
+        TaskOutcome::Failed => "failed: decided by a person",
         TaskOutcome::Cancelled => "cancelled",
     }
 }
@@ -112,7 +112,7 @@ fn describe_question(state: &CodeTaskState, question: &TaskGivenUp) -> String {
         format!("attempts so far: {attempt}{spent}"),
         format!("why it stopped: {decision} by the rule `{rule}`: {reason}"),
     ];
-    lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+    lines.extend(problem.iter().map(|problem| format!("the previous answer could not be applied: {problem}")));
     if !findings.is_empty() {
         lines.push("findings:".into());
         lines.extend(findings.iter().map(|finding| format!("  {finding}")));
@@ -121,7 +121,7 @@ fn describe_question(state: &CodeTaskState, question: &TaskGivenUp) -> String {
         lines.push("it can be split into smaller tasks".into());
     }
     if let Some(salvage) = salvage {
-        lines.push("its work is kept in git; look at all of it with".into());
+        lines.push("its work is kept in git; show it with".into());
         lines.push(format!("  git -C {} show {salvage}", present_path(&state.settings.repository).display()));
     }
     lines.join("\n")
@@ -248,7 +248,7 @@ impl DryRun {
         let mut lines = vec![
             format!("task {task_id}: {title}"),
             format!(
-                "attempts: {max_attempts}; depth: {max_depth}; split when an error is seen in {split_on_repeat_errors}"
+                "attempts: {max_attempts}; depth: {max_depth}; split when an error repeats in {split_on_repeat_errors} attempts"
             ),
             format!("children: {max_children}, {parallel_children} at a time"),
             format!("first prompt of the agent: {prompt} bytes"),

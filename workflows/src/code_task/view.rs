@@ -16,7 +16,7 @@ impl CodeTaskState {
     }
 
     pub(super) fn start(&self) -> Result<&Start, NodeError> {
-        self.start.as_ref().ok_or_else(|| NodeError::permanent("the folder was not made ready before the task began"))
+        self.start.as_ref().ok_or_else(|| NodeError::permanent("the folder was not prepared before the task started"))
     }
 
     /// Returns the position of the work, with the files from before the task and the commits of people.

@@ -192,7 +192,7 @@ pub(super) fn integrate(state: &ExecutionState, integrated: IntegrationResult) -
     work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
     (work.tip, work.tree) = (Some(tip), Some(tree));
     work.plan_file = work.plan_file.after_commits(commits.len());
-    let notice = |line: &String| format!("`{line}` does not count any more: it fails with work that a person accepted");
+    let notice = |line: &String| format!("`{line}` no longer counts: it fails with work that a person accepted");
     notices.extend(waived.iter().map(notice));
     work.waived.extend(waived);
     let update = update().notices(state.new_notices(notices));

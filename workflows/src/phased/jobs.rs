@@ -163,7 +163,7 @@ fn brief_phase(state: &ExecutionState, subtasks: Vec<String>) -> BriefPhase {
 
 pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     let (base, plan) = (state.phase_base()?, state.plan()?);
-    let since = base.at.commit.clone().ok_or_else(|| NodeError::permanent("the phase has no commit to begin at"))?;
+    let since = base.at.commit.clone().ok_or_else(|| NodeError::permanent("the phase has no commit to start from"))?;
     let commands_of = |id: &str| -> Vec<String> {
         let task = plan.tasks().find(|task| task.id.as_str() == id);
         task.map(|task| commands(&task)).unwrap_or_default()
@@ -286,7 +286,7 @@ fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> Commi
 pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
     let base = state.phase_base()?;
     let at = state.phased.phase.tip.clone().or(base.at.commit.clone());
-    let at = at.ok_or_else(|| NodeError::permanent("the phase has no commit to be reviewed"))?;
+    let at = at.ok_or_else(|| NodeError::permanent("the phase has no commit to review"))?;
     let job = AttemptJob {
         profile: &state.request.profile,
         folder: Folder { directory: state.integration_folder(), apart: vec![] },

@@ -12,7 +12,7 @@ type Job<T> = Result<T, NodeError>;
 
 pub(super) fn set_up(run: &SubtaskRun) -> Job<WorktreeJob> {
     let subtask = &run.subtask;
-    let at = subtask.at.clone().ok_or_else(|| NodeError::permanent("a subtask without a commit to begin at"))?;
+    let at = subtask.at.clone().ok_or_else(|| NodeError::permanent("the subtask has no commit to start from"))?;
     let job = worktree(&subtask.profile, subtask.repository.clone(), subtask.worktree.clone(), at);
     let job = job.others(subtask.others.clone()).together(Some(subtask.lane.siblings.clone()));
     // A resumed subtask already has its files and its base.

@@ -128,7 +128,7 @@ impl Profile {
         if types.is_empty() {
             table.wrong(at, "review_types", "is empty; name at least one, such as `general`");
         } else if types.iter().collect::<BTreeSet<_>>().len() < types.len() {
-            table.wrong(at, "review_types", "names one kind twice");
+            table.wrong(at, "review_types", "lists a type twice");
         }
         self.review_types = types;
     }

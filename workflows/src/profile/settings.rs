@@ -191,8 +191,10 @@ impl Profile {
 /// Returns the message for an agent without a price.
 fn unknown_cost(agent: &AgentProfile, roles: &str, has_limit: bool) -> Option<String> {
     let why = match agent.driver.kind() {
-        DriverKind::Program(program) if !program.reports_cost => "reports tokens and no cost",
-        DriverKind::Api(_) if has_limit => "has a cost only if its server reports one, else no limit of cost holds",
+        DriverKind::Program(program) if !program.reports_cost => "reports tokens but no cost",
+        DriverKind::Api(_) if has_limit => {
+            "has a cost only if its server reports one; otherwise the cost limit has no effect"
+        }
         DriverKind::Api(_) | DriverKind::Program(_) | DriverKind::Scripted(_) => return None,
     };
     let help = match &agent.model {
@@ -372,7 +374,7 @@ pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
         return Err(
-            "holds a name or password; write the address alone, and name the variable with the key in `api_key_env`",
+            "contains a user name or password; remove it, and set `api_key_env` to the name of the variable with the key",
         );
     }
     if host.is_empty() || !has_port(host) || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {

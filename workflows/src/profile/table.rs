@@ -49,7 +49,7 @@ impl ProfileError {
     /// Returns a suggestion for fixing the error.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Unreadable { .. } => Some("name a TOML file that exists and may be read"),
+            Self::Unreadable { .. } => Some("pass a TOML file that exists and is readable"),
             Self::Invalid { .. } => Some("`docs/profile.md` lists every key of a profile with its default"),
             Self::Flag { .. } => None,
         }
@@ -129,7 +129,7 @@ impl Table<'_> {
             Value::Text(text) if text.trim().is_empty() => Err("is empty".to_owned()),
             Value::Text(text) if text.chars().any(char::is_control) => Err("holds a control character".to_owned()),
             Value::Text(text) => check(text),
-            other => Err(wrong_kind("a text in quotes", other)),
+            other => Err(wrong_kind("a string in quotes", other)),
         })
     }
 
@@ -178,7 +178,7 @@ impl Table<'_> {
     /// Takes a time: whole seconds, or a text such as `90s`, `10m`, `1h`.
     pub(super) fn time(&mut self, key: &'static str) -> Option<Duration> {
         let found = self.0.value(key, |value| {
-            let error = || wrong_kind("a time: whole seconds, or a text such as `90s`, `10m`, `1h`", value);
+            let error = || wrong_kind("a time: whole seconds, or a string such as `90s`, `10m`, `1h`", value);
             let seconds = match value {
                 Value::Text(text) => seconds(text).ok_or_else(error)?,
                 _ => u64::try_from(whole(value).ok_or_else(error)?).map_err(|_| "must be at least one second")?,
@@ -196,7 +196,7 @@ impl Table<'_> {
     /// Takes a time that may be zero or less than a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
     pub(super) fn wait(&mut self, key: &'static str) -> Option<Duration> {
         let found = self.0.value(key, |value| {
-            let error = || wrong_kind("a time: whole seconds, or a text such as `500ms`, `90s`, `10m`", value);
+            let error = || wrong_kind("a time: whole seconds, or a string such as `500ms`, `90s`, `10m`", value);
             let time = match value {
                 Value::Text(text) => time(text).ok_or_else(error)?,
                 _ => Duration::from_secs(whole(value).and_then(|number| number.try_into().ok()).ok_or_else(error)?),
@@ -220,10 +220,10 @@ impl Table<'_> {
     /// Takes a list of non-empty texts.
     pub(super) fn texts(&mut self, key: &'static str) -> Option<(usize, Vec<String>)> {
         self.0.value(key, |value| {
-            let wrong = |value: &Value| wrong_kind("a list of texts", value);
+            let wrong = |value: &Value| wrong_kind("a list of strings", value);
             let Value::List(items) = value else { return Err(wrong(value)) };
             let text = |item: &SettingNode| match &item.value {
-                Value::Text(text) if text.trim().is_empty() => Err("holds an empty text".to_owned()),
+                Value::Text(text) if text.trim().is_empty() => Err("contains an empty string".to_owned()),
                 Value::Text(text) if text.contains('\0') => Err("holds a control character".to_owned()),
                 Value::Text(text) => Ok(text.clone()),
                 other => Err(wrong(other)),
@@ -284,7 +284,7 @@ fn seconds(text: &str) -> Option<u64> {
 /// Returns the problem of a value of the wrong kind, without the value.
 fn wrong_kind(what: &str, value: &Value) -> String {
     let kind = match value {
-        Value::Text(_) => "this text",
+        Value::Text(_) => "this string",
         Value::Map(_) => "a table",
         other => other.kind(),
     };

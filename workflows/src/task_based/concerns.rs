@@ -23,10 +23,10 @@ pub(crate) async fn of(
 
 fn everywhere(survey: &Survey) -> Vec<String> {
     let idle = survey.idle_hooks.iter().map(|hook| {
-        format!("the hook `{hook}` is not executable, so git passes over it; `chmod +x {hook}` lets it run")
+        format!("the hook `{hook}` is not executable, so git ignores it; run `chmod +x {hook}` to enable it")
     });
     let missing = survey.missing_hooks.iter().map(|folder| {
-        format!("`core.hooksPath` is `{folder}`, which is not there, so commits run no hook; install the hooks first")
+        format!("`core.hooksPath` is `{folder}`, which does not exist, so commits run no hook; install the hooks first")
     });
     let filters = survey.missing_filters.iter().map(|filter| match filter.as_str() {
         "lfs" => "`.gitattributes` names the filter `lfs`, but git is not set up for it, so agents see pointers in place of \
@@ -44,7 +44,9 @@ fn everywhere(survey: &Survey) -> Vec<String> {
 fn unset(profile: &Profile) -> Vec<String> {
     let names = profile.tools.pass.iter().filter(|name| !name.contains('*'));
     let unset = names.filter(|name| std::env::var_os(name).is_none());
-    unset.map(|name| format!("the profile passes `{name}` to agents and checks, and it is not set")).collect()
+    unset
+        .map(|name| format!("the profile passes the variable `{name}` to agents and checks, but it is not set"))
+        .collect()
 }
 
 fn in_worktrees(survey: &Survey, profile: &Profile) -> Vec<String> {
@@ -66,8 +68,8 @@ fn in_worktrees(survey: &Survey, profile: &Profile) -> Vec<String> {
         survey.ignored.iter().filter(|name| !is_furnished(name) && !is_made(name)).cloned().collect();
     if !lacking.is_empty() {
         concerns.push(format!(
-            "the work trees of subtasks lack what git ignores: {}; `copy` and `link` in `[worktree]` of the profile bring it, or a \
-             command in `setup` makes it",
+            "the work trees of subtasks do not have the files that git ignores: {}; add them with `copy` or `link` in `[worktree]` of the profile, or with a \
+             command in `setup`",
             list_names(&lacking)
         ));
     }

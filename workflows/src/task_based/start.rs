@@ -168,7 +168,7 @@ async fn free(
     match found.filter(|commit| head.commit() != Some(commit)) {
         // A thread of this name may exist, which is the better answer.
         Some(commit) if issue.is_none() => Ok(Some(format!(
-            "the branch `{branch}` is there already, at commit {commit}, so the work cannot start; choose another name with `--branch`"
+            "the branch `{branch}` already exists, at commit {commit}, so the work cannot start; choose another name with `--branch`"
         ))),
         Some(commit) => Err(WorkspaceError::BranchTaken { branch, commit }.into()),
         None => Ok(None),

@@ -22,7 +22,7 @@ use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halte
 use superstep::plan::{Comment, CommentSeverity, Decision};
 
 /// The advice for an unknown cost.
-const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
+const UNPRICED: &str = "set the model's prices in `[prices.\"MODEL\"]` of the profile";
 
 /// Summarizes a run: its plan, its tasks with marks, attempts, reviews, commits and costs, and its notices.
 pub fn summary(state: &ExecutionState) -> String {
@@ -168,7 +168,7 @@ const OUTPUT: usize = 20;
 /// Describes the approval of a plan, with the plan and every command that an approval allows.
 fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
     let mut lines = vec![];
-    section(&mut lines, "problems, which keep it from being carried out", &bullets(&question.problems));
+    section(&mut lines, "problems that prevent the plan from being executed", &bullets(&question.problems));
     section(&mut lines, "warnings", &bullets(&question.warnings));
     if let Some(plan) = &state.source.plan_markdown {
         let path = question.path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
@@ -198,14 +198,14 @@ fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
         format!("attempts so far: {}{spent}", question.attempts),
         format!("why it stopped: {reason}"),
     ];
-    lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+    lines.extend(problem.iter().map(|problem| format!("the previous answer could not be applied: {problem}")));
     section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
     section(&mut lines, "checks that failed", &failed_checks(state));
     section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
     let folder = shell_word(&present_path(&state.request.working_dir).display().to_string());
     let kept: Vec<&str> = question.salvage.references().collect();
     if !kept.is_empty() {
-        lines.push("its work is kept in git; look at all of it with".into());
+        lines.push("its work is kept in git; show it with".into());
         lines.extend(kept.iter().map(|kept| format!("  git -C {folder} show {}", shell_word(kept))));
     }
     lines.join("\n")
@@ -213,10 +213,10 @@ fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
 
 /// Describes a changed plan file, with a diff if requested.
 fn describe_change(question: &PlanChanged) -> String {
-    let mut lines = vec![format!("{} is another plan now than the one that was approved", question.path)];
+    let mut lines = vec![format!("{} has changed: it is not the plan that was approved", question.path)];
     lines.extend(question.problem.iter().map(|problem| format!("it cannot be adopted: {problem}")));
     let diff = question.diff.as_deref().unwrap_or_default();
-    section(&mut lines, "how it differs", &diff.lines().map(str::to_owned).collect::<Vec<_>>());
+    section(&mut lines, "differences", &diff.lines().map(str::to_owned).collect::<Vec<_>>());
     let commands: Vec<String> = question.verify.iter().flat_map(|command| indent("$ ", command)).collect();
     section(&mut lines, "the commands that are run in a shell if it is adopted", &commands);
     lines.join("\n")

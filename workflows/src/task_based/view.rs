@@ -60,7 +60,9 @@ impl ExecutionState {
 
     pub(crate) fn plan(&self) -> Result<Arc<Plan>, NodeError> {
         let Some(markdown) = &self.source.plan_markdown else {
-            return Err(NodeError::permanent("there is no plan: give one with `--plan`, or an issue to write one for"));
+            return Err(NodeError::permanent(
+                "there is no plan: pass one with `--plan FILE`, or an issue with `--issue FILE`",
+            ));
         };
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = last.as_ref().filter(|known| known.markdown() == markdown) {

@@ -17,10 +17,10 @@ use crate::drivers::{
 /// ```no_run
 /// # use superstep_agents as superstep;
 /// # async fn run() -> Result<(), superstep::drivers::DriverError> {
-/// use superstep::drivers::api::{Api, ApiConfig};
+/// use superstep::drivers::api::{ApiConfig, ApiDriver};
 /// use superstep::drivers::{AgentRequest, DriverExt, SessionStore};
 ///
-/// let api = Api::new(ApiConfig::from_env(), SessionStore::new("runs.sessions"))?;
+/// let api = ApiDriver::new(ApiConfig::from_env(), SessionStore::new("runs.sessions"))?;
 /// let mut request = AgentRequest::new("reviewer", "What does this program do?", ".");
 /// request.model = Some("gpt-5".to_owned());
 /// println!("{}", api.finish(request, |_| ()).await?.text);

@@ -252,7 +252,7 @@ impl<'a> ResponseReader<'a> {
     }
 
     fn too_large(&self) -> DriverError {
-        let message = format!("{} answered more than any answer may be", self.http.server.address);
+        let message = format!("the response of {} is too large", self.http.server.address);
         DriverError::new(DriverErrorClass::Content, message)
     }
 }

@@ -91,7 +91,7 @@ impl Server {
         let message =
             format!("{} answered {status} and redirects to `{}`", self.address, one_line(&self.key_filter.text(to)));
         DriverError::new(DriverErrorClass::Fatal, message)
-            .help("keys are not sent elsewhere; if that is right, set it as base URL")
+            .help("keys are not sent to other servers; if this one is right, set it as the base URL")
     }
 
     fn about_key(&self) -> String {

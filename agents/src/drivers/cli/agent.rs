@@ -160,7 +160,9 @@ impl CliAgent {
         // The turn has ended all the same.
         if let Ok(Err(error)) = stored.await {
             sender
-                .send(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
+                .send(AgentEvent::Notice(format!(
+                    "the turn could not be stored, and is lost if this process is killed now: {error}"
+                )))
                 .await;
         }
     }

@@ -128,8 +128,8 @@ pub(super) fn millis(time: Duration) -> u64 {
 /// # use superstep_agents as superstep;
 /// use superstep::drivers::{NewLimits, RunLimits};
 /// let tokens = |tokens| RunLimits::default().tokens(tokens);
-/// let (first, second) = (NewLimits::set(tokens(500), 1), NewLimits::set(tokens(400), 2));
-/// assert_eq!(second.later(first).over(tokens(100)), tokens(400));
+/// let (first, second) = (NewLimits::new(tokens(500), 1), NewLimits::new(tokens(400), 2));
+/// assert_eq!(second.latest(first).apply_to(tokens(100)), tokens(400));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -236,5 +236,5 @@ fn too_low((name, limit, used): (&str, String, String)) -> String {
 }
 
 fn still_reached((name, limit, used): (&str, String, String)) -> String {
-    format!("the limit `{name}`, {limit}, is still reached, for {used} is used: name a new one for it")
+    format!("the limit `{name}` of {limit} is still reached: {used} is used; set a higher limit")
 }

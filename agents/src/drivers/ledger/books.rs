@@ -152,7 +152,7 @@ impl Books {
         let worked = limits.wall.map(|_| format!(" in {} s", worked_ms / 1000)).unwrap_or_default();
         let reserved = match self.reservations.len() {
             0 => String::new(),
-            turns => format!(", the rest is held by {turns} turns under way"),
+            turns => format!(", the rest is reserved by {turns} running turns"),
         };
         let (tokens, cost) = (self.ended_usage().tokens(), dollars(spent.cost));
         let message = format!(

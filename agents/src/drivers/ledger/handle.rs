@@ -17,7 +17,7 @@ static OPEN: Mutex<BTreeMap<PathBuf, Weak<Mutex<Books>>>> = Mutex::new(BTreeMap:
 /// # use superstep_agents as superstep;
 /// use superstep::drivers::{Ledger, Usage};
 /// let ledger = Ledger::new().tokens(1_000).spent_before(&Usage { input: 300, ..Usage::default() });
-/// assert_eq!(ledger.left().tokens, Some(700));
+/// assert_eq!(ledger.remaining().tokens, Some(700));
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]

@@ -72,7 +72,7 @@ impl Scripted {
     }
 
     /// Keeps the log in a folder, in a file named after the scenario's. Several scenarios may share the folder, and so
-    /// may several runs, if they have different [`Place::run`](crate::drivers::TurnPlace::run) and their turns different
+    /// may several runs, if they have different [`TurnPlace::run`](crate::drivers::TurnPlace::run) and their turns different
     /// [`AgentRequest::turn`]. The folder is created when needed.
     #[must_use]
     pub fn logged_in(self, folder: impl Into<PathBuf>) -> Self {

@@ -148,7 +148,7 @@ impl Replaying {
             Some((number, difference)) => format!("of turn {}, {difference}", number + 1),
             None => format!("it has no more turns of {}", asked.role),
         };
-        let message = format!("the cassette {} does not fit: {why}", self.file.display());
+        let message = format!("the cassette {} does not match: {why}", self.file.display());
         Err(DriverError::new(DriverErrorClass::Fatal, message)
             .help("record it again, or undo the change of the requests"))
     }

@@ -222,7 +222,7 @@ impl Workspace {
             Head::Unborn { .. } => None,
         };
         if self.run_blocking(|place| StoredNote::has_survivor(&place)).await? {
-            return Ok(Some("the git of a killed run is still at work, or a hook of it".to_owned()));
+            return Ok(Some("git of a killed run, or one of its hooks, is still running".to_owned()));
         }
         let (Some(first), Some(second)) = (switch(), switch()) else { return Ok(None) };
         let switched = match first.with_locks(&["index", "HEAD"]).output().await {

@@ -53,7 +53,7 @@ impl Workspace {
         .await
     }
 
-    /// Returns branches that were made in this work tree during the [`turns`](BranchPositions::turns) of a standing, got commits
+    /// Returns branches that were made in this work tree during the [`turns`](BranchPositions::turns) of `standing`, got commits
     /// and were left again, and such commits on no branch. The [watched](Self::with_all_branches) branches that existed are put back
     /// by [`fold`](Self::fold).
     ///

@@ -106,7 +106,7 @@ fn a_halt_shows_the_tree_and_the_possible_answers() {
       phase 1, subtask 2: Face
       attempts so far: 1; it has cost $0.0030
       why it stopped: it broke
-      its work is kept in git; look at all of it with
+      its work is kept in git; show it with
         git -C PLACE/repo show refs/superstep/t/phase-1/attempt-1/task-1
         git -C PLACE/repo show refs/superstep/t/phase-1/attempt-1/task-2
       takes: {"retry": {"attempts": number, "note": text}} or "accept" or "skip" or {"edit_plan": {"markdown": text}} or "abort"
