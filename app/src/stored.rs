@@ -111,7 +111,6 @@ impl StoredThread {
 
 /// A thread as a program's command gets it.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct ThreadSummary {
     /// Its name.
     pub thread: String,

@@ -77,7 +77,6 @@ impl Source {
 
 /// Stored channel that this version of the graph does not declare; kept unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct CarriedRecord {
     /// The channel as it was declared.
     pub channel: ChannelShape,
@@ -89,7 +88,6 @@ pub struct CarriedRecord {
 
 /// Pending nodes and sends that one command scheduled with its `goto`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct GotoRecord {
     /// The node that returned the command, `u32::MAX` for START; [`Self::CALLER`] for a command given to a run.
     pub by: u32,
@@ -184,7 +182,6 @@ impl From<StoredSlot> for Slot {
 
 /// Consecutive entries of a log channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct LogRange {
     /// Namespace of the enclosing graph whose log holds them; `None`: they are in the channel's own. A subgraph over its
     /// parent's state begins with the parent's entries.
@@ -202,7 +199,6 @@ pub struct LogRange {
 
 /// Scheduling state: nodes, joins and sends that are pending.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct ControlRecord {
     /// Number of channel changes so far. LangGraph: the greatest channel version.
     pub version: u64,

@@ -78,7 +78,6 @@ pub enum TaskStatus {
 
 /// A failed attempt of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct FailureRecord {
     /// Reason of the failure.
     pub error: String,
@@ -88,7 +87,6 @@ pub struct FailureRecord {
 
 /// Start of an error handler in place of a node's body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct HandledRecord {
     /// Reason why the body failed.
     pub error: String,
@@ -96,7 +94,6 @@ pub struct HandledRecord {
 
 /// A question to a person (LangGraph: interrupt).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct QuestionRecord {
     /// Checkpoint of the task that raised it, in the innermost subgraph.
     pub checkpoint: CheckpointId,
@@ -121,7 +118,6 @@ pub struct QuestionRecord {
 
 /// Terms of a question, which is identified by checkpoint, task and place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct TermsRecord {
     /// Checkpoint of the task that raised the question.
     pub checkpoint: CheckpointId,
@@ -141,7 +137,6 @@ pub struct TermsRecord {
 
 /// An answer from a person (LangGraph: resume value).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct AnswerRecord {
     /// Index of the answered question.
     pub place: u32,
@@ -161,7 +156,6 @@ pub struct AnswerRecord {
 
 /// One of several answers that a question requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct VoteRecord {
     /// Checkpoint of the task that raised the question.
     pub checkpoint: CheckpointId,
@@ -181,7 +175,6 @@ pub struct VoteRecord {
 
 /// A signal that a task waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct ReceiveRecord {
     /// Name of the signal's type.
     pub name: String,
@@ -242,7 +235,6 @@ impl EffectKind {
 
 /// One run of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct EffectRun {
     /// Attempt of the task that it belongs to, from 1.
     pub attempt: u32,
@@ -269,7 +261,6 @@ pub enum EffectEnd {
 
 /// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct EventRecord {
     /// Kind of the event.
     pub kind: EventRecordKind,

@@ -8,7 +8,6 @@ use super::key::CheckpointId;
 
 /// Names behind the indexes of records, for one version of a graph. Stored once per thread, under its fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Shape {
     /// Channels in the order of their indexes.
     pub channels: Vec<ChannelShape>,
@@ -24,7 +23,6 @@ pub struct Shape {
 
 /// One channel of a [`Shape`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct ChannelShape {
     /// Its name.
     pub name: String,
@@ -68,7 +66,6 @@ impl Shape {
 
 /// Properties of a thread as a whole. Written with its first checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct AboutRecord {
     /// Name of the graph.
     pub graph: String,
@@ -82,7 +79,6 @@ pub struct AboutRecord {
 
 /// A breakpoint of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct StopRecord {
     /// Node; `None`: every superstep.
     pub node: Option<String>,
@@ -92,7 +88,6 @@ pub struct StopRecord {
 
 /// Origin of an imported thread: it may be read and compared, but not run until a person trusts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct ForeignRecord {
     /// Time of the import, in milliseconds since 1970.
     pub imported_at: u64,
@@ -102,7 +97,6 @@ pub struct ForeignRecord {
 
 /// Tag that a person gave to a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct TagRecord {
     /// The checkpoint.
     pub checkpoint: CheckpointId,
@@ -112,7 +106,6 @@ pub struct TagRecord {
 
 /// A signal that was sent to a thread and that no task has received yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct SignalRecord {
     /// Name of its type.
     pub name: String,

@@ -59,21 +59,22 @@ mod step;
 mod verify;
 
 pub use agent::{
-    AgentAnswer, AgentSpec, AgentTurn, Agents, BudgetShare, Crew, CutReason, DevelopResult, DeveloperJob, ReviewResult,
-    ReviewVerdict, ReviewerJob, Submit, Turn, TurnResult, developer, reviewer,
+    AgentAnswer, AgentCall, AgentSpec, AgentTurn, AgentTurnRequest, Agents, BudgetShare, Crew, CutOff, CutReason,
+    DevelopResult, DeveloperJob, ReviewResult, ReviewVerdict, ReviewerJob, Submit, Turn, TurnResult, TurnTask,
+    developer, reviewer,
 };
 pub use ask::{
     AfterBudget, AfterGivingUp, AfterHalt, AfterMissingReview, AfterMove, AfterRefusal, AgentQuestion, AgentReply,
-    ApprovePlan, BranchMoved, BudgetReached, DecideTask, Halted, PlanChanged, PlanChoice, RaisedLimits,
-    ReviewUnavailable, SessionRefused, TaskGivenUp, TaskToApprove, WrittenOverride,
+    ApprovePlan, BranchMoved, BudgetReached, DecideTask, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
+    RaisedLimits, ReviewUnavailable, Salvage, SessionRefused, TaskGivenUp, TaskToApprove, WrittenOverride,
 };
 pub use events::{EventPlace, Notes};
-pub use git::{Base, CommitJob, CommittedWork, Folder, commit_task};
+pub use git::{Base, CommitJob, CommittedWork, Folder, KeptAttempt, Traces, commit_task};
 pub use job::{Context, Job, MakeUpdate, ReadJob, node};
 pub use plan::{
-    ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, FinalizeJob, FinalizeResult, HaltJob, Halting,
-    PlanReviewed, PrepareJob, PreparedRepository, architect, finalize, halt, human_approval, plan_validator,
-    prepare_workspace,
+    AdoptedPlan, ApprovalJob, ApprovalResult, ArchitectJob, ArchitectResult, FinalizeJob, FinalizeResult, HaltJob,
+    Halting, PlanFile, PlanReviewed, PrepareJob, PreparedRepository, architect, finalize, halt, human_approval,
+    plan_validator, prepare_workspace,
 };
 pub use prompts::{
     Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Feedback, Prompt, PromptDiff, ReviewedWork, Section,
@@ -85,18 +86,17 @@ pub use verify::{Check, RunVerifier, VerifierHost, VerifierRun, VerifyJob, Verif
 /// Items that only the workflows and the command line of superstep need. No version promises them.
 #[doc(hidden)]
 pub mod __private {
-    pub use super::agent::{AgentCall, AgentTurnRequest, CutOff, GivenUp, TurnTask, parse_submission, resolve_texts};
-    pub use super::ask::{HaltedPhasePlace, Salvage};
+    pub use super::agent::{GivenUp, parse_submission, resolve_texts};
+
     pub use super::events::PhaseEvent;
     pub use super::git::{
-        Advance, CommitTarget, DIFF_LIMIT, FinishJob, FinishedTask, KeptAttempt, KeptFiles, LeftFiles, RecordJob,
-        RecordResult, SnapshotJob, TakenSnapshot, Traces, keep_objects, release_objects, sweep_objects,
-        tampering_message,
+        Advance, CommitTarget, DIFF_LIMIT, FinishJob, FinishedTask, KeptFiles, LeftFiles, RecordJob, RecordResult,
+        SnapshotJob, TakenSnapshot, keep_objects, release_objects, sweep_objects, tampering_message,
     };
     pub use super::plan::{
-        AdoptedPlan, AskJob, AskReason, BeginPhaseJob, BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob,
-        Collision, EndPhasesJob, EndSubtask, EndedSubtask, HaltPhaseJob, HaltedPhase, IntegrateJob, IntegrationCommit,
-        IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanFile, PlanPhasesJob, PlannedPhases, QuestionReply,
+        AskJob, AskReason, BeginPhaseJob, BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision,
+        EndPhasesJob, EndSubtask, EndedSubtask, HaltPhaseJob, HaltedPhase, IntegrateJob, IntegrationCommit,
+        IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanPhasesJob, PlannedPhases, QuestionReply,
         RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Worktree, WorktreeJob,
         WorktreeProblem, restore_worktree,
     };

@@ -34,7 +34,6 @@ pub struct ShellCommand {
 
 /// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct CommandOutput {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
@@ -54,7 +53,6 @@ impl CommandOutput {
 /// A command could not be started or observed to its end.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run `{line}` in a shell: {source}")]
-#[non_exhaustive]
 pub struct CommandError {
     /// The command line.
     pub line: String,

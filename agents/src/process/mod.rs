@@ -23,6 +23,7 @@ mod program;
 mod redactor;
 mod running;
 
+#[doc(hidden)]
 pub use alive::Life;
 pub(crate) use alive::{EndMark, ProcessId, boot_time, has_variable, may_use, works_in};
 pub use environment::Environment;
@@ -32,4 +33,6 @@ pub(crate) use program::{BoundedRun, is_program};
 pub use program::{Bounds, Program, ProgramEnd, RunEnd};
 pub use redactor::{Redactor, SecretKey};
 pub(crate) use running::ProgramExit;
-pub use running::{OutputItem, Running, StopReason, Watch};
+pub use running::Running;
+#[doc(hidden)]
+pub use running::{OutputItem, StopReason, Watch};

@@ -99,23 +99,31 @@ mod trees;
 mod unfinished_commit;
 mod worktree;
 
-pub use branches::{BranchMove, BranchPositions, FoldResult, Head, HeadMove};
+pub use branches::Head;
+#[doc(hidden)]
+pub use branches::{BranchMove, BranchPositions, FoldResult, HeadMove};
 pub use cause::{GitCause, Holder, OngoingOperation};
 pub use commit::{CommitRequest, CommitResult, MadeCommit};
 pub use error::WorkspaceError;
 #[doc(hidden)]
 pub use furnish::Furnishings;
 pub use guard::{GitFingerprint, Tampering};
-pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escape_id, reference_name};
+pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId};
+#[doc(hidden)]
+pub use id::{branch_name, escape_id, reference_name};
 pub use options::WorkspaceOptions;
 pub use place::Workspace;
 #[doc(hidden)]
 pub use references::StoredTree;
+pub use relocation::RepositoryOrigin;
 #[doc(hidden)]
-pub use relocation::{RecordedRun, RepositoryLocation, RepositoryOrigin, mend_outside, mend_worktrees};
+pub use relocation::{RecordedRun, RepositoryLocation, mend_outside, mend_worktrees};
 #[doc(hidden)]
 pub use salvage::SalvagedWork;
+#[doc(hidden)]
 pub use survey::Survey;
-pub use trees::{FileDiff, FileStatus, LeakedKey, OmissionReason, OmittedFile, ResetResult, WorktreeSnapshot};
+pub use trees::{FileDiff, FileStatus, OmissionReason, OmittedFile, WorktreeSnapshot};
+#[doc(hidden)]
+pub use trees::{LeakedKey, ResetResult};
 #[doc(hidden)]
 pub use worktree::git_folder;

@@ -42,7 +42,6 @@ use crate::graph::state::{Kind, SchemaError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
 pub struct GraphSpec {
     /// The name of the graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,7 +134,6 @@ pub type NodeSpec = String;
 /// An edge. From several nodes it is a join: its target runs once all have run. To several it is a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
 pub struct EdgeSpec {
     /// The source: `START`, a node, or a list of nodes.
     pub from: OneOrMany,
@@ -146,7 +144,6 @@ pub struct EdgeSpec {
 /// A router: it chooses by the value of a channel (`to`), or sends each item of a list to a worker (`each`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
 pub struct RouterSpec {
     /// The node that it follows, or `START`.
     pub from: String,

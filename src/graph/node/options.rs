@@ -20,7 +20,6 @@ use crate::graph::state::{AnyState, Boxed, State};
 
 /// The failure that an error handler takes over.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Failure {
     /// The node's name.
     pub node: Arc<str>,

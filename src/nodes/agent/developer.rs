@@ -68,7 +68,6 @@ job! {
 
 /// Result of the work on a task.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct DevelopResult {
     /// The developer's report; or the reason why it cannot be read.
     pub report: Result<WorkReport, String>,

@@ -52,7 +52,6 @@ job! {
 
 /// Result of a review.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ReviewResult {
     /// The verdict.
     pub verdict: ReviewVerdict,

@@ -88,7 +88,6 @@ impl From<&Brief> for TurnTask {
 
 /// The result of a turn.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct TurnResult<T> {
     /// The answer of the agent.
     pub answer: AgentAnswer<T>,

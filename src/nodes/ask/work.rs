@@ -44,7 +44,6 @@ impl From<&Reply> for Decision {
 
 /// A task of a plan to approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct TaskToApprove {
     /// Its number.
     pub id: String,

@@ -39,7 +39,6 @@ job! {
 
 /// Result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct CommittedWork {
     /// The commit; none if there was nothing to commit.
     pub made: Option<CommitId>,

@@ -39,7 +39,6 @@ job! {
 
 /// Result of writing a plan.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ArchitectResult {
     /// The submitted plan; none if it is missing or unreadable.
     pub proposal: Option<PlanProposal>,
@@ -133,7 +132,6 @@ async fn check_untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -
 
 /// Result of parsing a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct PlanReviewed {
     /// Its goal.
     pub goal: Option<String>,
@@ -231,7 +229,6 @@ job! {
 
 /// A person's decision on a plan.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ApprovalResult {
     /// The decision.
     pub decision: Decision,

@@ -45,7 +45,6 @@ job! {
 
 /// The decision on a task.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Halting {
     /// The decision.
     pub decision: AfterHalt,

@@ -309,7 +309,6 @@ job! {
 
 /// Ended work.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FinalizeResult {
     /// The last commit.
     pub moved: CommittedWork,

@@ -39,7 +39,6 @@ job! {
 
 /// A prepared repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct PreparedRepository {
     /// The base of the work: with the plan, unless that waits.
     pub base: Base,

@@ -44,7 +44,6 @@ job! {
 
 /// Result of the commands.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct VerifyResult {
     /// The results. After a command that fails no other is run.
     pub checks: Vec<Check>,
@@ -191,7 +190,6 @@ const KEPT: usize = 8 * 1024;
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Check {
     /// The command.
     pub command: String,

@@ -78,7 +78,6 @@ pub struct VerifierHost {
 
 /// Result of a verifier.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct VerifierRun {
     /// Its report.
     pub output: VerifierOutput,

@@ -27,5 +27,7 @@ pub use history::{AttemptHistory, AttemptKind, PastAttempt};
 pub use rule::{Rule, Ruling, rule};
 pub use rules::{Rules, UnknownRule, decide};
 pub use standard::table;
-pub use weight::{excuse_errors, may_run, severity};
+pub use weight::severity;
+#[doc(hidden)]
+pub use weight::{excuse_errors, may_run};
 pub use what_if::{ChangesError, RecordedDecision, SettingChanges, WhatIfDecision, what_if};

@@ -29,11 +29,13 @@ mod shell_report;
 mod text;
 mod volatile;
 
+#[doc(hidden)]
 pub use cluster::{Cluster, clusters, clusters_at_most};
 pub use evidence::{Evidence, Lines, LinesError};
 pub use finding::{Finding, FindingKind, Fingerprint, Identity, Severity};
 pub use normalizer::Normalizer;
 pub(crate) use report::highest_severity;
 pub use report::{Counts, SkipReason, Verdict, VerifierOutput, VerifierReport};
+#[doc(hidden)]
 pub use secrets::secrets_in;
 pub use shell_report::{ReportReader, ShellExit, ShellOutput};

@@ -53,7 +53,9 @@ pub use entry::{
     VerifierSettings,
 };
 pub use id::{IdError, SpecId};
-pub use merge::{Flags, MergeStep, RunSettings, Verifiers};
+#[doc(hidden)]
+pub use merge::MergeStep;
+pub use merge::{Flags, RunSettings, Verifiers};
 pub(crate) use policy::flag;
 pub use policy::{Policy, PolicyError};
 pub use problem::{SpecError, SpecProblem};

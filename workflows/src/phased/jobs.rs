@@ -8,9 +8,10 @@ use crate::task_based::{self, ExecutionState};
 use crate::{CommitSlots, OnSubtaskFailure, PlanContext, Role};
 use superstep::graph::NodeError;
 use superstep::nodes::__private::{
-    Advance, BeginPhaseJob, Collision, EndPhasesJob, HaltPhaseJob, HaltedPhasePlace, IntegrateJob, Lane, Part,
-    PhaseEvent, PlanPhasesJob, RetryPhaseJob, ReviewPhaseJob,
+    Advance, BeginPhaseJob, Collision, EndPhasesJob, HaltPhaseJob, IntegrateJob, Lane, Part, PhaseEvent, PlanPhasesJob,
+    RetryPhaseJob, ReviewPhaseJob,
 };
+use superstep::nodes::HaltedPhasePlace;
 use superstep::nodes::{
     AfterHalt, Base, Brief, BriefPhase, CommitJob, EventPlace, Folder, Halted, PrepareJob, Siblings,
 };

@@ -31,9 +31,11 @@ mod subtask_done;
 mod subtask_jobs;
 mod view;
 
-pub use super::phases::{Omission, PhaseState, PhaseStatus, Progress, Subtask, SubtaskState};
+pub use super::phases::{Omission, PhaseState, PhaseStatus, Progress, Subtask, SubtaskRun, SubtaskState};
 pub use graph::{PhaseStep, graph};
-pub use parts::{execute_phased_plan, run_phase, run_phase_with_retry};
+pub use parts::{
+    PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
+};
 #[doc(hidden)]
 pub use progress::{board, label, progress};
-pub use run_subtask::run_subtask;
+pub use run_subtask::{SubtaskStep, run_subtask};

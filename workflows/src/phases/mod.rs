@@ -10,7 +10,7 @@ pub(crate) use state::{ENDED, PhaseChange, PhaseReview, aborted, change_phases};
 pub use state::{Omission, PhaseState, PhaseStatus, SubtaskState};
 pub(crate) use tree::tree as phase_tree;
 pub(crate) use work::{
-    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskRun, SubtaskRunUpdate, SubtaskWork,
-    WorkChange, change_works,
+    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskRunUpdate, SubtaskWork, WorkChange,
+    change_works,
 };
-pub use work::{Progress, Subtask};
+pub use work::{Progress, Subtask, SubtaskRun};

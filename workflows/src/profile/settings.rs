@@ -100,7 +100,6 @@ pub struct AgentSettings {
 
 /// The driver and model of a role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub struct AgentProfile {
     /// Its driver.
     pub driver: DriverName,
@@ -111,7 +110,6 @@ pub struct AgentProfile {
 /// The permissions of agents beyond reading and editing: the table `[tools]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-#[non_exhaustive]
 pub struct Tools {
     /// Set to allow shell commands. Default: false.
     pub shell: bool,
@@ -326,7 +324,6 @@ impl Default for PhasedSettings {
 /// A server, and the name of the environment variable with its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-#[non_exhaustive]
 pub struct Endpoint {
     /// The base address, without a trailing slash; `/chat/completions` is appended.
     pub base_url: Option<String>,
@@ -337,7 +334,6 @@ pub struct Endpoint {
 /// The tables `[api]` and `[api.PROVIDER]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-#[non_exhaustive]
 pub struct Api {
     /// For the driver `api`.
     pub default: Endpoint,

@@ -11,7 +11,7 @@ use crate::{Profile, Role};
 use superstep::drivers::{NewLimits, Usage};
 use superstep::graph::overwrite;
 use superstep::graph::reducers::Change;
-use superstep::nodes::__private::{AdoptedPlan, PlanFile};
+use superstep::nodes::{AdoptedPlan, PlanFile};
 use superstep::nodes::{
     ApprovalResult, ArchitectResult, Base, CommittedWork, DevelopResult, FinalizeResult, PlanReviewed,
     PreparedRepository, ReviewResult, ReviewVerdict, VerifyResult,

@@ -3,7 +3,7 @@
 use superstep::drivers::DriverName;
 use superstep::drivers::tools::UNCONFINED;
 use superstep::graph::NodeError;
-use superstep::nodes::__private::KeptAttempt;
+use superstep::nodes::KeptAttempt;
 use superstep::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted,
     PrepareJob, ReviewerJob, VerifyJob,

@@ -30,7 +30,9 @@ mod summary;
 mod tasks;
 mod view;
 
-pub use super::start::{StartError, ensure_programs};
+pub use super::start::StartError;
+#[doc(hidden)]
+pub use super::start::ensure_programs;
 pub use fork::fork;
 pub use graph::{Step, graph};
 pub use start::RunStart;

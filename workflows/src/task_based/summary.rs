@@ -17,7 +17,7 @@ use crate::texts::{RunWork, budget_command, budget_lines, counted, describe_budg
 use superstep::drivers::{Usage, dollars};
 use superstep::graph::interrupt::ReplyKind;
 use superstep::graph::{HumanQuestion, NodeError, Reply};
-use superstep::nodes::__private::HaltedPhasePlace;
+use superstep::nodes::HaltedPhasePlace;
 use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, PlanChanged, PlanChoice};
 use superstep::plan::{Comment, CommentSeverity, Decision};
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep::drivers::RunLimits;
 use superstep::graph::NodeError;
-use superstep::nodes::__private::PlanFile;
+use superstep::nodes::PlanFile;
 use superstep::nodes::{AgentSpec, Base, Brief, Feedback, Folder};
 use superstep::plan::{Plan, Task, TaskProgress};
 use superstep::workspace::escape_id;

@@ -31,13 +31,9 @@ mod turn;
 mod wire;
 
 #[doc(hidden)]
-#[doc(hidden)]
 pub use client::post;
-#[doc(hidden)]
 pub use completion::{Client, Completion, CompletionRequest};
 pub use config::{ApiConfig, ApiKey};
 pub use driver::ApiDriver;
-#[doc(hidden)]
 pub use message::{Message, MessageRole, Tool, ToolCall};
-#[doc(hidden)]
 pub use piece::Piece;

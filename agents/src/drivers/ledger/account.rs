@@ -133,7 +133,6 @@ pub(super) fn millis(time: Duration) -> u64 {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[non_exhaustive]
 pub struct NewLimits {
     /// Millionths of a dollar.
     pub cost: Option<NewLimit<u64>>,
