@@ -120,7 +120,7 @@ fn a_missing_checkpoint_is_reported() {
     not compared: superstep 3, `Ship`: it is not marked `.replayable()`
     ");
     let verified = place.json(15, &["replay", "r1", "--mode", "verify"]);
-    assert!(verified["not_verified"][0]["why"].as_str().unwrap().contains("is lost"), "{verified}");
+    assert!(verified["not_verified"][0]["why"].as_str().unwrap().contains("are lost"), "{verified}");
     let from = place.json(0, &["replay", "r1", "--from", "5"]);
     assert_eq!(from[0]["kind"], "checkpoint");
 }

@@ -39,6 +39,6 @@ impl OpenPipe {
 pub(crate) fn script(folder: &Path, name: &str, body: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(&path);
     path
 }

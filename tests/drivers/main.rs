@@ -9,6 +9,8 @@ mod ledger;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod process;
+#[path = "../support/program.rs"]
+mod program;
 mod real;
 mod scripted;
 mod tools;

@@ -245,7 +245,7 @@ fn stops(repository: &Repository) -> mpsc::UnboundedReceiver<String> {
 pub(crate) fn hook(folder: &Path, name: &str, text: &str) {
     let name = format!(".git/hooks/{name}");
     write(folder, &name, text);
-    std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(folder.join(name));
 }
 
 /// Formats the files, after they were judged.

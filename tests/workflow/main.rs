@@ -28,6 +28,8 @@ mod outages;
 mod people;
 mod phases;
 mod play;
+#[path = "../support/program.rs"]
+mod program;
 mod reference;
 mod refused;
 mod replanned;

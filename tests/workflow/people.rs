@@ -195,11 +195,7 @@ async fn commits_made_while_a_task_is_halted_stay(#[case] answer: AfterHalt, #[c
 async fn a_commit_that_a_person_makes_after_a_hook_refused_stays_beneath_the_commit_of_the_task() {
     let scene = Scene::new(Agent::willing());
     scene.repository.write(".git/hooks/pre-commit", "#!/bin/sh\ntest -f allowed.txt\n");
-    std::fs::set_permissions(
-        scene.repository.path().join(".git/hooks/pre-commit"),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    crate::program::make_executable(scene.repository.path().join(".git/hooks/pre-commit"));
     scene.thread.invoke(scene.input(&plan(1), profile())).await.unwrap();
     assert!(scene.thread.resume::<ApprovePlan>(Decision::approve()).await.is_err());
     let mine = commit(&scene.repository.path(), "allowed.txt");

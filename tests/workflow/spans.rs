@@ -184,8 +184,7 @@ impl Desired {
 fn hook(repository: &Repository, name: &str, body: &str) {
     let file = format!(".git/hooks/{name}");
     repository.write(&file, &format!("#!/bin/sh\n{body}\n"));
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(repository.path().join(file), mode).unwrap();
+    crate::program::make_executable(repository.path().join(file));
 }
 
 /// Commits once, from a command or a hook.

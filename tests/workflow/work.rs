@@ -84,7 +84,7 @@ async fn commits_of_the_developer_become_one_of_the_task() {
 fn refusing(repository: &Repository) {
     let hook = repository.path().join(".git/hooks/pre-commit");
     write(&repository.path(), ".git/hooks/pre-commit", "#!/bin/sh\n[ ! -e .git/refuse ] || { echo no way; exit 1; }\n");
-    std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(hook);
     repository.write(".git/refuse", "");
 }
 
@@ -130,8 +130,7 @@ async fn an_agent_that_changes_hooks_or_configuration_halts_before_git_runs(
             if nth == 0 {
                 std::fs::copy(folder.join(".git/config"), folder.join(".git/kept")).unwrap();
                 write(folder, file, text);
-                let all = std::fs::Permissions::from_mode(0o755);
-                std::fs::set_permissions(folder.join(file), all).unwrap();
+                crate::program::make_executable(folder.join(file));
             }
             work()
         },

@@ -16,6 +16,8 @@ mod kept_objects;
 mod locks;
 mod opening;
 mod own_branches;
+#[path = "../support/program.rs"]
+mod program;
 mod quitting;
 mod relocation;
 mod repo;

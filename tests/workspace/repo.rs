@@ -132,10 +132,7 @@ impl Repo {
     }
 }
 
-pub(crate) fn executable(file: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
-}
+pub(crate) use crate::program::make_executable as executable;
 
 pub(crate) fn key(attempt: u32) -> CommitKey {
     CommitKey { thread: "t 1".into(), task: "2.1".into(), phase: None, attempt }

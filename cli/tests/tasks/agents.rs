@@ -68,7 +68,7 @@ impl Stage {
     fn program(&self, name: &str, text: &str) {
         let file = self.path().join(name);
         fs::write(&file, text).unwrap();
-        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        crate::program::make_executable(file);
     }
 
     fn read(&self, name: &str) -> String {

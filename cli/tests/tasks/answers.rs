@@ -200,7 +200,7 @@ fn a_hook_changed_between_runs_is_the_persons() {
     let place = Place::halted();
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\necho ran >> ../hooked\n").unwrap();
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::program::make_executable(&hook);
     let done = place.call(&["revise", "t", "--feedback", "again"]);
     assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(std::fs::read_to_string(place.path().join("hooked")).unwrap(), "ran\nran\n");

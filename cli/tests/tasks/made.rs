@@ -134,7 +134,7 @@ fn the_live_view_names_tasks_commits_and_cost_and_hides_the_machinery() {
     let place = Place::new("");
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\necho all is well\n").unwrap();
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    crate::program::make_executable(&hook);
     let asked = place.run(&["--plan", "PLAN.md"]);
     assert!(!asked.text().contains("plan_validator"), "{}", asked.text());
     let logged = place.call(&["approve", "t"]).text();

@@ -17,6 +17,8 @@ mod moved;
 mod phases;
 mod place;
 mod printed;
+#[path = "../../../tests/support/program.rs"]
+mod program;
 mod records;
 mod server;
 mod stored;

@@ -85,7 +85,7 @@ fn the_output_of_a_hook_is_printed_with_help() {
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\nprintf 'no:\\n  \\033[31mtoo red\\n' >&2\nexit 1\n").unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(&hook);
     let failed = place.call(&["approve", "t"]);
     assert_eq!(failed.code(), 1, "{}", failed.text());
     let (out, err) = (String::from_utf8_lossy(&failed.0.stdout), String::from_utf8_lossy(&failed.0.stderr));

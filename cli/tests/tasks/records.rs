@@ -125,7 +125,7 @@ fn a_record_that_the_program_of_an_agent_changes_is_put_back_and_named() {
     let place = Place::new("");
     fs::create_dir(place.path().join("bin")).unwrap();
     place.write("bin/claude", &format!("#!/bin/sh{FORGER}"));
-    fs::set_permissions(place.path().join("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(place.path().join("bin/claude"));
     place.write("p.toml", "driver = 'cli:claude'\n");
     place.write("tides.md", TASK);
     place.write("verifiers.yml", VERIFIERS);

@@ -108,7 +108,7 @@ fn printed(text: &str) -> Vec<String> {
 fn typed(place: &Place, line: &str) -> RunOutput {
     let editor = place.path().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nprintf '\\nMind the gap.\\n' >> \"$1\"\n").unwrap();
-    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(&editor);
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).current_dir(place.path()).env_remove("SUPERSTEP_STORE").env_remove("VISUAL");
     shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("EDITOR", editor);

@@ -45,7 +45,7 @@ fn hook(worktree: &Path, owned: &Path) {
     for name in ["pre-commit", "post-checkout", "reference-transaction", "post-index-change"] {
         let hook = common(worktree).join("hooks").join(name);
         write(&common(worktree), &format!("hooks/{name}"), &format!("#!/bin/sh\ntouch {}\n", owned.display()));
-        std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::program::make_executable(hook);
     }
 }
 

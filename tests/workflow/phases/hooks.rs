@@ -12,7 +12,7 @@ fn hook(repository: &Repository, script: &str) {
     let path = repository.path().join(".git/hooks/pre-commit");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(path);
 }
 
 #[tokio::test]

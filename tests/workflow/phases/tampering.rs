@@ -42,7 +42,7 @@ fn plant(place: &Path) -> PathBuf {
 /// Writes the script.
 fn prepared(stage: &Stage, place: &Path) {
     write(place, "plant.sh", &script(stage, place));
-    std::fs::set_permissions(plant(place), std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(plant(place));
 }
 
 /// Fixes it, as a person would.

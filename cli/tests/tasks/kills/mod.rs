@@ -83,7 +83,7 @@ impl KilledRun {
     fn script(&self, name: &str, body: &str) {
         let text = format!("#!/bin/sh\nhere='{}'\n{body}", self.path("bin"));
         fs::write(self.path(name), text).unwrap();
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        crate::program::make_executable(self.path(name));
     }
 
     fn hook(&self, name: &str, body: &str) {

@@ -73,7 +73,7 @@ impl Run {
     fn script(&self, name: &str, body: &str) {
         let path = self.path("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\nhere='{}'\n{body}", self.path("bin").display())).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        crate::program::make_executable(path);
     }
 
     fn command(&self, words: &[&str]) -> Command {

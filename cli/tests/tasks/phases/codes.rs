@@ -72,7 +72,7 @@ fn a_rejecting_hook_ends_with_1_and_retry_commits_without_an_agent() {
     let place = Place::phased("");
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\necho no >&2\nexit 1\n").unwrap();
-    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::program::make_executable(&hook);
     assert_eq!(place.approved(), 1);
     let turns = |place: &Place| place.call(&["log", "t"]).text().matches("  developer (scripted:").count();
     let before = turns(&place);

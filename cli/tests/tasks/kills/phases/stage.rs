@@ -132,7 +132,7 @@ impl Stage {
     fn script(&self, name: &str, body: &str) {
         fs::create_dir_all(Path::new(&self.path(name)).parent().unwrap()).unwrap();
         fs::write(self.path(name), format!("#!/bin/sh\nhere='{}'\n{body}", self.path("bin"))).unwrap();
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        crate::program::make_executable(self.path(name));
     }
 
     /// Changes the behaviour of an agent or a check.
