@@ -13,7 +13,7 @@
 //! | `error` | errors of stores and of everything that reads or writes them |
 //! | `checkpointer`, `lease` | the contract of a store, and one writer for each thread |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
-//! | `store_kind` | the table of stores in a directory |
+//! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
 //! | `embedded`, `sled`, `fjall` | these stores |
 //! | `threads` | threads as sets of records: references, reachability |
 //! | `retention`, `transport`, `repair` | removal, copies and files, recovery from damage |

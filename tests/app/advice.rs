@@ -134,6 +134,9 @@ fn a_wrong_answer_does_not_print_the_question_again() {
     assert_eq!(ended.code(), 0, "{}", ended.err());
     let asked = ended.err();
     assert_eq!(asked.matches("Ask asks `may_ship`").count(), 1, "{asked}");
-    assert!(asked.contains("error: invalid answer to question ") && asked.contains("  approve, yes, y      answer yes\n"), "{asked}");
+    assert!(
+        asked.contains("error: invalid answer to question ") && asked.contains("  approve, yes, y      answer yes\n"),
+        "{asked}"
+    );
     assert!(asked.contains("`revise` needs a text"), "{asked}");
 }

@@ -102,6 +102,7 @@ const FOLDERS: [(&str, &[&str]); 20] = [
             "diff",
         ],
     ),
+    ("stream", &["view", "replay"]),
     (
         "subgraph",
         &[

@@ -93,7 +93,7 @@ async fn a_slow_and_a_missing_verifier_are_findings() {
     assert_eq!(text(&output), "error -\nerror VERIFIER_FAIL - the verifier took longer than 1 s");
     assert!(Duration::from_millis(output.ms) >= Duration::from_secs(1));
     let output = Scene::new(entry("mine", "code", json!({}))).await.output().await;
-    let why = "there is no verifier `mine` in this program; add it with `Crew::with_verifier`";
+    let why = "there is no verifier `mine` in this program; add it by `Crew::with_verifier`";
     assert_eq!(text(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
 }
 

@@ -47,7 +47,7 @@ async fn a_verifier_that_is_cut_at_any_write_gives_the_same_report(#[case] entry
     let scene = Scene::new(entry.clone()).await;
     let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
     let report = run(&thread(&scene, &agent(), whole.clone())).await.unwrap();
-    assert!(report.contains("the changes were undone: ") && whole.commits() > 5, "{report}");
+    assert!(report.contains("which was taken back: ") && whole.commits() > 5, "{report}");
     for at in 1..=whole.commits() {
         let (scene, agent) = (Scene::new(entry.clone()).await, agent());
         let store = Arc::new(MemoryCheckpointer::new());

@@ -225,7 +225,7 @@ async fn an_unreadable_answer_is_requested_again_and_then_a_finding() {
     assert_eq!(agent.count("alignment"), 2);
     insta::assert_snapshot!(text(&output), @r#"
     error -
-    error VERIFIER_FAIL - the verifier submitted no usable answer: `submit_alignment` was given invalid type: string "all", expected a sequence
+    error VERIFIER_FAIL - the verifier handed over nothing that can be used: `submit_alignment` was given invalid type: string "all", expected a sequence
     "#);
 }
 
@@ -237,7 +237,7 @@ async fn an_unreadable_answer_is_requested_again_and_then_a_finding() {
 async fn a_turn_that_fails_is_a_finding(#[case] class: DriverErrorClass) {
     let agent = Agent::new(move |_, _, _| Err(DriverError::new(class, "the line is dead")));
     let output = Scene::new(model("style")).await.ask(&agent).await.0.output;
-    let why = "the verifier submitted no usable answer: the line is dead";
+    let why = "the verifier handed over nothing that can be used: the line is dead";
     assert_eq!(text(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
 }
 
@@ -249,7 +249,7 @@ async fn changes_by_a_model_are_reverted() {
         Ok(json!({"suggestions": []}))
     });
     let (ran, scene) = Scene::new(model("style")).await.ask(&agent).await;
-    let why = "the verifier changed files; the changes were undone: notes.txt, src/tides.rs";
+    let why = "the verifier changed files, which was taken back: notes.txt, src/tides.rs";
     assert_eq!(text(&ran.output), format!("error advisory\nerror VERIFIER_FAIL - {why}"));
     assert_eq!(scene.file("src/tides.rs").unwrap(), "pub fn high() -> u32 {\n    9\n}\n");
     assert_eq!(scene.file("notes.txt"), None);
@@ -265,8 +265,8 @@ async fn what_a_model_commits_in_its_turn_is_put_back() {
         Ok(json!({"suggestions": []}))
     });
     let (ran, scene) = Scene::new(model("style")).await.ask(&agent).await;
-    assert!(text(&ran.output).contains("the changes were undone: notes.txt"), "{}", text(&ran.output));
-    assert!(ran.notices.iter().any(|notice| notice.contains("their changes left in the files")), "{:?}", ran.notices);
+    assert!(text(&ran.output).contains("which was taken back: notes.txt"), "{}", text(&ran.output));
+    assert!(ran.notices.iter().any(|notice| notice.contains("taken back into the files")), "{:?}", ran.notices);
     assert_eq!(scene.file("notes.txt"), None);
 }
 

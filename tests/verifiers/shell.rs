@@ -115,7 +115,7 @@ async fn changed_files_are_restored_and_ignored_ones_stay() {
     let (ran, scene) = ran(line).await;
     insta::assert_snapshot!(text(&ran.output), @r"
     error fail
-    error VERIFIER_FAIL - the verifier changed files; the changes were undone: new.txt, README.md, src/tides.rs
+    error VERIFIER_FAIL - the verifier changed files, which was taken back: new.txt, README.md, src/tides.rs
     ");
     assert_eq!(scene.file("src/tides.rs").unwrap(), "pub fn high() -> u32 {\n    9\n}\n");
     assert_eq!((scene.file("new.txt"), scene.file("README.md").is_some()), (None, true));
@@ -170,7 +170,7 @@ async fn in_an_environment_with_a_key() {
     assert_eq!(text(&secrets.output().await), expected);
     let agent = Agent::new(|call, _, _| panic!("{call:?}"));
     let style = Scene::with(entry("style", "model", json!({})), &files).await.ask(&agent).await.0.output;
-    assert!(text(&style).contains("SECRET - the changes contain keys, so they are not shown to a model: key.txt:1"));
+    assert!(text(&style).contains("SECRET - the changes hold keys, so that no model is shown them: key.txt:1"));
 }
 
 #[tokio::test]
@@ -197,10 +197,10 @@ async fn new_files_of_a_detected_command_are_not_an_error() {
         Scene::with(entry("build", "shell", json!({})), &files).await.run().await
     };
     let (ran, scene) = built("echo x > a.o; echo x > Cargo.lock").await;
-    let left = "info FILES_LEFT - the command left files behind; the changes were undone: a.o, Cargo.lock";
+    let left = "info FILES_LEFT - the command left files behind, which was taken back: a.o, Cargo.lock";
     assert_eq!((text(&ran.output), scene.file("a.o")), (format!("info pass\n{left}"), None));
     let (ran, scene) = built("echo x > a.o; echo x > a.c").await;
-    let changed = "error VERIFIER_FAIL - the verifier changed files; the changes were undone: a.o, a.c";
+    let changed = "error VERIFIER_FAIL - the verifier changed files, which was taken back: a.o, a.c";
     assert_eq!((text(&ran.output), scene.file("a.c")), (format!("error fail\n{changed}"), Some("int a;\n".into())));
 }
 

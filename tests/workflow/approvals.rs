@@ -151,7 +151,7 @@ async fn an_unreadable_plan_is_requested_again_and_then_a_person_decides(
     );
     if !is_readable {
         let [problem] = question.problems.as_slice() else { panic!("{question:?}") };
-        assert!(problem.contains("submitted no plan"), "{problem}");
+        assert!(problem.contains("handed over no plan"), "{problem}");
         let outcome = decide(&scene, Decision::revise("use the tool")).await;
         assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", 16));
         assert!(scene.agent.calls("architect")[8].prompt.contains("use the tool"));

@@ -76,7 +76,8 @@
 //! | `id`, `error` | the numbers of tasks; problems, warnings, failed lookups |
 //! | `source`, `blocks`, `headings` | markdown: its first lines, its tree of blocks, its headings |
 //! | `labels` | starts of lines: `Task 3:`, `**Verify:**`, rising numbers |
-//! | `fields` | the parts of a section: commands by `command`, paths by `files`, ids by `needs` |
+//! | `fields` | the parts of a section |
+//! | `command`, `files`, `needs` | its commands, paths and ids |
 //! | `task`, `parse`, `check` | the plan, how it is built, problems and warnings about its headings |
 //! | `dependencies` | the graph of the tasks, and its phases |
 //! | `execution` | a person's decision, and the progress |

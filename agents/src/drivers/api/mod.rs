@@ -15,6 +15,8 @@
 //! | `http`, `refusal` | requests and streamed responses; errors of servers |
 //! | `sse`, `wire`, `reply` | the protocol: events, JSON, the assembled reply. Pure |
 //! | `client`, `tls` | connections |
+//!
+//! Small because it only lists the folder.
 
 mod client;
 mod completion;
