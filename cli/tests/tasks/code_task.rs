@@ -172,7 +172,7 @@ fn an_invalid_override_changes_nothing(#[case] words: &[&str], #[case] why: &str
 #[case::too_deep("\"split\"", "cannot be split")]
 #[case::too_deep_by_override(r#"{"override": {"decision": "SPLIT", "why": "x"}}"#, "cannot be split")]
 #[case::no_reason(r#"{"override": {"decision": "DONE", "why": ""}}"#, "needs a reason")]
-#[case::no_attempts(r#"{"retry": {"attempts": 0}}"#, "not 0 times")]
+#[case::no_attempts(r#"{"retry": {"attempts": 0}}"#, "at least 1")]
 #[case::unknown(r#"{"override": {"decision": "MAYBE", "why": "x"}}"#, "`MAYBE` is not a decision")]
 fn an_invalid_answer_is_refused_and_the_question_stays_open(#[case] answer: &str, #[case] why: &str) {
     let place = place();
