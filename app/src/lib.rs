@@ -48,5 +48,3 @@ pub use failure::{Exit, Refusal};
 pub use program::App;
 pub use settings::{ForkPoint, ForkWrites};
 pub use stored::{ChannelChange, Pending, StoredThread, ThreadSummary};
-#[doc(hidden)]
-pub use superstep_base::shell::shell_word;

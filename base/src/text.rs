@@ -1,4 +1,4 @@
-//! Texts that are cut to a number of bytes, never inside a character.
+//! Texts that are cut to a number of bytes or characters, never inside a character.
 
 /// Returns the first bytes of a text, at most this many.
 pub fn start(text: &str, bytes: usize) -> &str {
@@ -10,6 +10,11 @@ pub fn start(text: &str, bytes: usize) -> &str {
 pub fn end(text: &str, bytes: usize) -> &str {
     let start = (text.len().saturating_sub(bytes)..text.len()).find(|at| text.is_char_boundary(*at));
     &text[start.unwrap_or(text.len())..]
+}
+
+/// Returns the first characters of a text, at most this many.
+pub fn first_chars(text: &str, count: usize) -> &str {
+    text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Returns the first bytes of a text, at most this many, and `…` if it is longer.
@@ -35,6 +40,15 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case::nothing("äöü", 0, "")]
+    #[case::some("äöü", 2, "äö")]
+    #[case::all("äöü", 3, "äöü")]
+    #[case::more("äöü", 4, "äöü")]
+    fn the_first_characters_are_whole(#[case] text: &str, #[case] count: usize, #[case] first: &str) {
+        assert_eq!(first_chars(text, count), first);
+    }
 
     #[rstest]
     #[case::nothing("äöü", 0, "", "", "…")]

@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 
 use clap::Args;
 use serde_json::json;
-use superstep_app::{App, CustomOutput, Exit, Refusal, shell_word};
+use superstep_app::{App, CustomOutput, Exit, Refusal};
+use superstep_base::shell::shell_word;
 
 const PLAN: &str = include_str!("../../examples/tasks/plan.md");
 const SCENARIO: &str = include_str!("../../examples/tasks/scenario.yaml");

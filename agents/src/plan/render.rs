@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use superstep_base::text::first_chars;
+
 use super::blocks::{self, Kind};
 use super::command::{hidden_char, without_prompt};
 use super::error::{PlanError, PlanWarning};
@@ -149,11 +151,11 @@ fn files(task: &ProposedTask) -> Vec<String> {
 /// Returns the first sentence of the goal, shortened.
 fn title(goal: &str) -> String {
     let sentence = goal.split_once(". ").map_or(goal, |(first, _)| first).trim_end_matches('.');
-    if sentence.chars().count() <= TITLE {
+    let cut = first_chars(sentence, TITLE);
+    if cut == sentence {
         return sentence.to_owned();
     }
-    let cut: String = sentence.chars().take(TITLE).collect();
-    format!("{}…", cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words))
+    format!("{}…", cut.rsplit_once(' ').map_or(cut, |(words, _)| words))
 }
 
 fn is_plain_title(title: &str) -> bool {

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use serde_norway::Value;
 
+use superstep_base::text::first_chars;
+
 /// Returns the text with each lone carriage return replaced by a line feed. Offsets do not change.
 pub(super) fn with_line_feeds(markdown: &str) -> Cow<'_, str> {
     let bytes = markdown.as_bytes();
@@ -132,8 +134,7 @@ fn of_start(text: &str) -> Option<&'static str> {
     if text.contains('\0') {
         return Some("binary data");
     }
-    let start: String = text.chars().take(20).collect();
-    let start = start.to_lowercase();
+    let start = first_chars(text, 20).to_lowercase();
     STARTS.iter().find(|(prefix, _)| start.starts_with(&prefix.to_lowercase())).map(|(_, format)| *format)
 }
 

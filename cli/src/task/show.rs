@@ -8,6 +8,7 @@ use superstep::decide::RecordedDecision;
 use superstep::drivers::{Usage, dollars};
 use superstep::spec::TaskSpec;
 use superstep_app::{CustomOutput, Refusal, ThreadSummary};
+use superstep_base::text::short_id;
 use superstep_workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, digests, finding_lines, run_folder};
 
 use super::records::FolderRecords;
@@ -162,8 +163,7 @@ impl ShownTask {
 
 impl ShownAttempt {
     fn push_lines(&self, margin: &str, lines: &mut Vec<String>) {
-        let commit = self.commit.iter().map(|commit| format!("  {}", commit.chars().take(9).collect::<String>()));
-        let commit: String = commit.collect();
+        let commit: String = self.commit.iter().map(|commit| format!("  {}", short_id(commit))).collect();
         let cost = cost(self.usage.as_ref());
         lines.push(format!("{margin}attempt {}: {} by {}{cost}{commit}", self.attempt, self.decision, self.rule));
         lines.push(format!("{margin}  {}", self.reason.replace('\n', " ")));

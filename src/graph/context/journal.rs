@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use superstep_base::text::shorten;
+use superstep_base::text::{first_chars, shorten};
 
 use super::task::{AttemptStop, TaskCtx};
 use crate::checkpoint::{CheckpointError, Commit, EffectEnd, EffectKind, EffectRecord, EffectRun};
@@ -65,7 +65,7 @@ impl TaskCtx {
         let full = self.entry_key(kind, key);
         // The key is part of the name of a stored record, and stores limit the length of names.
         if full.len() > Commit::MAX_NAME {
-            let what = format!("the key `{}…` with the way to its task", key.chars().take(40).collect::<String>());
+            let what = format!("the key `{}…` with the way to its task", first_chars(key, 40));
             let (bytes, limit) = (full.len(), Commit::MAX_NAME);
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }

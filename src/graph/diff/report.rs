@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use similar::TextDiff;
+
+use superstep_base::text::first_chars;
 use superstep_base::time::{millis, rfc3339};
 
 use super::edits::Edit;
@@ -350,8 +352,8 @@ fn short_json(value: &Value) -> String {
 
 fn cut(text: &str) -> String {
     let more = text.chars().count().saturating_sub(SHOWN);
-    let head: String = text.chars().take(SHOWN).collect();
-    if more == 0 { printable(&head) } else { format!("{}... ({more} more characters)", printable(&head)) }
+    let head = printable(first_chars(text, SHOWN));
+    if more == 0 { head } else { format!("{head}... ({more} more characters)") }
 }
 
 /// Escapes control and bidirectional characters.

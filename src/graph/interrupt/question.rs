@@ -8,8 +8,10 @@ use std::time::SystemTime;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+
 use superstep_base::Printable;
 use superstep_base::panics::catch_panic;
+use superstep_base::text::first_chars;
 use superstep_base::time::system_time;
 
 use super::sketch::sketch;
@@ -104,7 +106,7 @@ pub struct NotAnId {
 impl NotAnId {
     /// Keeps the start of the text; it may be of any length.
     pub(crate) fn of(what: &'static str, text: &str) -> Self {
-        Self { text: text.chars().take(80).collect(), what }
+        Self { text: first_chars(text, 80).to_owned(), what }
     }
 }
 

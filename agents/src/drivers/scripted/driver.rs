@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use superstep_base::{Fnv, files};
 use tokio::time::{Instant, sleep_until};
 
+use superstep_base::text::first_chars;
+
 use super::choose::{self, ChosenTurn, Log};
 use super::scenario::{EditFile, Failure, MoveFile, Scenario, ScenarioError, Step, ToolUse, WriteFile};
 use crate::drivers::tools::{Records, RelativePath, refusal};
@@ -340,8 +342,7 @@ fn apply_edit(text: &str, old: &str, new: &str) -> Option<String> {
 }
 
 fn first_line(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    line.chars().take(60).collect()
+    first_chars(text.trim().lines().next().unwrap_or_default(), 60).to_owned()
 }
 
 impl MoveFile {

@@ -9,7 +9,9 @@ use std::{fmt, io};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
 use superstep_base::Fnv;
+use superstep_base::text::first_chars;
 
 use crate::drivers::driver::forward_methods;
 use crate::drivers::{
@@ -334,11 +336,8 @@ impl Difference {
 }
 
 fn truncate(line: &str) -> String {
-    let mut short: String = line.chars().take(120).collect();
-    if short.len() < line.len() {
-        short.push('…');
-    }
-    short
+    let short = first_chars(line, 120);
+    if short == line { line.to_owned() } else { format!("{short}…") }
 }
 
 impl fmt::Display for Difference {

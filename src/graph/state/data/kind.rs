@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+
 use superstep_base::Printable;
+use superstep_base::text::first_chars;
 
 use super::reduce::{self, ANY, LIST, NUMBER, OBJECT, ORDERED, Reducer, STRING};
 use crate::graph::state::channel::Storage;
@@ -96,7 +98,7 @@ impl FromStr for Kind {
 
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
         let known = Self::ALL.into_iter().find(|kind| kind.to_string() == text);
-        known.ok_or_else(|| UnknownKind(text.chars().take(80).collect()))
+        known.ok_or_else(|| UnknownKind(first_chars(text, 80).to_owned()))
     }
 }
 
