@@ -378,7 +378,7 @@ async fn a_turn_that_ended_has_ended_even_if_it_cannot_be_stored() {
     let agent = stage.claude().with_store(SessionStore::new(stage.path().join("kept")));
     let (events, finished) = run(agent, AgentRequest { turn: "t".into(), ..stage.request() }).await;
     assert_eq!(finished.unwrap().status, TurnStatus::Done);
-    assert!(events.last().unwrap().contains("should this process be killed now"), "{events:?}");
+    assert!(events.last().unwrap().contains("is lost if this process is killed now"), "{events:?}");
 }
 
 // --- failures ---

@@ -191,7 +191,7 @@ async fn a_model_has_the_price_of_the_profile() {
     };
     let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
     let outcome = thread.invoke(input.profile(profile)).await.unwrap();
-    let unknown = "cli:codex (architect, reviewer) reports tokens but no cost; add `[prices.\"odd\"]` to the profile";
+    let unknown = "cli:codex (architect, reviewer) reports tokens and no cost; add `[prices.\"odd\"]` to the profile";
     assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().warnings, [unknown]);
     let state = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
     let lines = summary(&state);
@@ -202,7 +202,7 @@ async fn a_model_has_the_price_of_the_profile() {
     reviewer: 1100 tokens
     cost: $0.0045
     tokens: 2200
-    cost unknown: cli:codex (architect, reviewer) reports tokens but no cost; add `[prices."odd"]` to the profile
+    cost unknown: cli:codex (architect, reviewer) reports tokens and no cost; add `[prices."odd"]` to the profile
     "#);
 }
 

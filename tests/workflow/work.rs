@@ -77,7 +77,7 @@ async fn commits_of_the_developer_become_one_of_the_task() {
     let scene = Scene::new(agent);
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
     assert_eq!(scene.commits(), [done(1), done(2)]);
-    assert!(state.result.notices.iter().any(|notice| notice.contains("were undone")), "{:?}", state.result.notices);
+    assert!(state.result.notices.iter().any(|notice| notice.contains("taken back")), "{:?}", state.result.notices);
 }
 
 /// A hook that rejects while a file exists.

@@ -138,7 +138,7 @@ fn a_record_that_the_program_of_an_agent_changes_is_put_back_and_named() {
     assert!(place.path().join("repo/runs/t/attempt-1/spec.md").exists());
     for words in [&["log", "t"][..], &["status", "t"]] {
         let text = place.call(words).text();
-        assert!(text.contains("attempt-1/decision.json was changed while an agent worked, and was restored"), "{text}");
+        assert!(text.contains("attempt-1/decision.json was changed while an agent worked, and was put back"), "{text}");
     }
     assert_eq!(place.call(SHOW).code(), 0);
 }

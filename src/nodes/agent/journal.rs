@@ -298,7 +298,7 @@ impl RecordCopy {
 fn notice(file: &Path, written: &std::io::Result<()>) -> String {
     let file = file.display();
     match written {
-        Ok(()) => format!("the record {file} was changed while an agent worked, and was restored"),
-        Err(error) => format!("the record {file} was changed while an agent worked, and cannot be restored: {error}"),
+        Ok(()) => format!("the record {file} was changed while an agent worked, and was put back"),
+        Err(error) => format!("the record {file} was changed while an agent worked, and cannot be put back: {error}"),
     }
 }

@@ -215,5 +215,5 @@ pub(super) fn outage_message(why: &str, until: u64, outage: Outage, retry: &Retr
     let seconds = |millis: u64| Duration::from_secs(millis.div_ceil(1000));
     let wait = seconds(until.saturating_sub(now()));
     let left = seconds(outage.since.saturating_add(millis(retry.patience)).saturating_sub(now()));
-    format!("{why}; retrying in {wait:?}, giving up in {left:?}")
+    format!("{why}; asks again in {wait:?}, and gives up in {left:?}")
 }

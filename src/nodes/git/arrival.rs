@@ -298,7 +298,7 @@ fn notices_of(folded: &FoldResult) -> Vec<String> {
     };
     let taken_back = folded.taken_back.iter().map(|commits| {
         format!(
-            "commits that were made during the work were undone, and their changes left in the files{}",
+            "commits that were made during the work were taken back into the files{}",
             kept(commits)
         )
     });

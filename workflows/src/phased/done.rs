@@ -269,7 +269,7 @@ fn handle_collision(
             ..before.for_next_attempt()
         };
         let works = WorkChange::from([(id.clone(), Some(again))]);
-        let notice = format!("subtask {id} runs again on the integrated work: {reason}");
+        let notice = format!("subtask {id} runs once more on the integrated work: {reason}");
         let update = update.works(works).notices(state.new_notices(vec![notice]));
         return (update, line.map(SubtaskState::again), PhaseStanding::Collided);
     }

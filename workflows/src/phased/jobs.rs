@@ -95,7 +95,7 @@ fn assign_subtask(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task
     let place = EventPlace {
         subtask_id: Some(line.subtask_id.clone()),
         title: line.title.clone(),
-        reason: collision.map(|collision| format!("again on the integrated work: {}", collision.message())),
+        reason: collision.map(|collision| format!("once more on the integrated work: {}", collision.message())),
         ..state.place()
     };
     let siblings = Siblings {

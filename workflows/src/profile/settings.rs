@@ -189,7 +189,7 @@ impl Profile {
 /// Returns the message for an agent without a price.
 fn unknown_cost(agent: &AgentProfile, roles: &str, has_limit: bool) -> Option<String> {
     let why = match agent.driver.kind() {
-        DriverKind::Program(program) if !program.reports_cost => "reports tokens but no cost",
+        DriverKind::Program(program) if !program.reports_cost => "reports tokens and no cost",
         DriverKind::Api(_) if has_limit => {
             "has a cost only if its server reports one; otherwise the cost limit has no effect"
         }

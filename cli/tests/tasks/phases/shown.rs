@@ -164,7 +164,7 @@ fn the_end_shows_the_tree_and_the_report() {
       tokens: 500
       final review: approved. fine
       note: phase 1, subtask 1, attempt 1: changed files that it does not declare: same.txt
-      note: subtask 2 runs again on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
+      note: subtask 2 runs once more on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
       made: 4 commits on the branch superstep/t
       look at it: git -C PLACE/repo log --patch COMMIT..superstep/t
       merge it: git -C PLACE/repo switch main && git -C PLACE/repo merge superstep/t

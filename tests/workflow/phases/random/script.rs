@@ -96,7 +96,7 @@ pub(super) enum Work {
     Dies,
 }
 
-/// The run of a subtask: its task, the phase from 1, the attempt at it, and whether it runs again on the integrated work.
+/// The run of a subtask: its task, the phase from 1, the attempt at it, and whether it runs once more on the integrated work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub(super) task: String,
