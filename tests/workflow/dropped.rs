@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;

@@ -52,7 +52,7 @@ async fn an_outage_is_waited_for_in_the_same_turn_and_reported() {
     let lines: Vec<_> = lines.iter().filter(|line| line.contains("cannot be reached")).collect();
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].starts_with("developer: http://models cannot be reached; asks again in "), "{lines:?}");
-    assert!(lines[0].contains("giving up in 600s"), "{lines:?}");
+    assert!(lines[0].contains("gives up in 600s"), "{lines:?}");
     let calls = scene.agent.calls("developer");
     assert!(calls.iter().all(|turn| turn.turn == calls[0].turn), "it is the same turn");
     let ReplayResult::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };

@@ -1,7 +1,5 @@
 //! The work of developers, and the part of it that is committed.
 
-use std::os::unix::fs::PermissionsExt;
-
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{DriverError, DriverErrorClass, Session};

@@ -1,7 +1,5 @@
 //! The output for a person: during a run, at a question, after a failure, and as help.
 
-use std::os::unix::fs::PermissionsExt;
-
 use crate::place::{Place, REJECTS_FIRST};
 
 /// A reviewer who finds two issues in the first attempt at the first task.

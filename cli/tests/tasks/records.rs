@@ -1,7 +1,6 @@
 //! The records of a task that is executed by attempts: what somebody else changed, added or removed there is refused or named.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use rstest::rstest;
 

@@ -2,7 +2,6 @@
 //! does something.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use rstest::rstest;

@@ -297,10 +297,7 @@ fn notices_of(folded: &FoldResult) -> Vec<String> {
         kept.as_ref().map(|kept| format!("; the commits are kept as `{kept}`")).unwrap_or_default()
     };
     let taken_back = folded.taken_back.iter().map(|commits| {
-        format!(
-            "commits that were made during the work were taken back into the files{}",
-            kept(commits)
-        )
+        format!("commits that were made during the work were taken back into the files{}", kept(commits))
     });
     let put_back = folded.put_back.iter().map(|back| {
         let commits = back.kept.as_ref().map(|kept| format!("; its commits are kept as `{kept}`")).unwrap_or_default();

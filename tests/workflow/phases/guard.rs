@@ -41,7 +41,6 @@ fn configuration(worktree: &Path, owned: &Path) {
 }
 
 fn hook(worktree: &Path, owned: &Path) {
-    use std::os::unix::fs::PermissionsExt;
     for name in ["pre-commit", "post-checkout", "reference-transaction", "post-index-change"] {
         let hook = common(worktree).join("hooks").join(name);
         write(&common(worktree), &format!("hooks/{name}"), &format!("#!/bin/sh\ntouch {}\n", owned.display()));

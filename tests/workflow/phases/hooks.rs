@@ -1,7 +1,5 @@
 //! Hooks of the repository that reject the commits of subtasks, or change them.
 
-use std::os::unix::fs::PermissionsExt;
-
 use superstep_workflows::task_based::RunOutcome;
 
 use crate::agent::Agent;

@@ -1,7 +1,6 @@
 //! Hooks and configuration that change while a phase is integrated or reviewed: a person is asked, and git runs no
 //! planted program.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rstest::rstest;

@@ -2,7 +2,6 @@
 //! git, and in the git of its agents. It continues to the same commits, and nobody has to remove a lock.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

@@ -1,7 +1,5 @@
 //! The exit codes of a run of phases, and of the commands that continue it.
 
-use std::os::unix::fs::PermissionsExt;
-
 use rstest::rstest;
 
 use crate::place::Place;
