@@ -550,7 +550,7 @@ async fn a_changed_rule_accepts_values_and_refuses_pending_writes_of_the_old_rul
     let union = changes!(log = ["b", "a"] => union);
     assert!(union.starts_with(&format!(r#"["a","b"]{refused}"#)), "{union}");
     let chat = changes!(chat = [Change::from(entry("a", "b"))] => entries);
-    assert!(chat.contains("by the rule `messages`, which it no longer has"), "{chat}");
+    assert!(chat.contains("by the rule `messages`, which the channel no longer has"), "{chat}");
 }
 
 #[tokio::test]

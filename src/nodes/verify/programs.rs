@@ -295,7 +295,7 @@ pub(super) async fn run_code<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Resu
 async fn code_report<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierReport, NodeError> {
     let id = &job.entry.id;
     let Some(verifier) = ctx.context().verifier(id) else {
-        let why = format!("there is no verifier `{id}` in this program; add it with `Crew::with_verifier`");
+        let why = format!("there is no verifier `{id}` in this program; add it by `Crew::with_verifier`");
         return Ok(failed_report(why));
     };
     let given = read_input(job, &verifier, ctx).await?;
