@@ -140,5 +140,5 @@ fn an_outage_is_waited_for_and_shown() {
     let ended = place.call(&["approve", "t"]);
     assert_eq!(ended.code(), 0, "{}", ended.text());
     let text = ended.text();
-    assert!(text.contains("503") && text.contains("retrying in") && text.contains("giving up in 600s"), "{text}");
+    assert!(text.contains("503") && text.contains("asks again in") && text.contains("gives up in 600s"), "{text}");
 }

@@ -190,7 +190,7 @@ fn events_have_the_reason_why_a_subtask_or_a_phase_runs_again() {
     subtask 2 started, attempt 1: Face
     subtask 2 completed, attempt 1
     subtask 2 failed, attempt 1: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
-    subtask 2 started, attempt 1: again on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
+    subtask 2 started, attempt 1: once more on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
     subtask 2 completed, attempt 1
     phase 1 started again, attempt 2: the review rejected it: The hands are short.
     subtask 1 started, attempt 2: Hands
