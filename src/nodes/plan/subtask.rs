@@ -189,11 +189,13 @@ impl Lane {
             None => None,
         };
         let beneath = beneath.map(|kept| {
-            format!("the work of subtask {id} is based on commits that people made in its worktree; they are kept as `{kept}`")
+            format!("commits of people in the worktree of subtask {id} are beneath its work; they are kept as `{kept}`")
         });
         let head = repository.keep_head_of(worktree, &thread(ctx)).await?;
         let above = head.map(|kept| {
-            format!("commits that people made in the worktree of subtask {id} are not part of its work; they are kept as `{kept}`")
+            format!(
+                "commits of people in the worktree of subtask {id} are not part of its work; they are kept as `{kept}`"
+            )
         });
         Ok(branches.chain(beneath).chain(above).collect())
     }
