@@ -58,7 +58,7 @@ fn theirs(repo: &Repo, owned: &str) -> PathBuf {
     for name in ["post-index-change", "pre-commit", "reference-transaction", "post-checkout", "fsmonitor-watchman"] {
         repo.hook(name, owned);
         repo.write(&format!("evil-hooks/{name}"), format!("#!/bin/sh\n{owned}\n"));
-        executable(&repo.root().join("evil-hooks").join(name));
+        executable(repo.root().join("evil-hooks").join(name));
     }
     append(repo, "config", &format!("[core]\n\thooksPath = {}/evil-hooks\n", repo.root().display()));
 })]

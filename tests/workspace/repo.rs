@@ -127,7 +127,7 @@ impl Repo {
     pub(crate) fn hook(&self, name: &str, script: &str) -> &Self {
         let file = format!(".git/hooks/{name}");
         self.write(&file, format!("#!/bin/sh\n{script}\n"));
-        executable(&self.root().join(file));
+        executable(self.root().join(file));
         self
     }
 }
