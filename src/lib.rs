@@ -180,7 +180,6 @@ pub mod __private {
     }
 
     pub use crate::graph::__private::*;
-    pub use crate::graph::Prefix;
     pub use serde;
     pub use serde_json;
     pub use strum;

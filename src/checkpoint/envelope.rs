@@ -8,8 +8,7 @@
 
 #[cfg(feature = "_embedded")]
 use super::error::CheckpointError;
-use super::key::Key;
-use super::key::ThreadId;
+use super::key::{Key, ThreadId};
 use super::key_bytes::{put_key, put_thread, take_key, take_thread};
 
 const MAGIC: [u8; 3] = [0xe5, b'S', b'R'];

@@ -90,8 +90,6 @@ pub use state::any::AnyState;
 pub use state::channels::State;
 pub use state::data::{DataSchema, DataState};
 pub use state::log::Log;
-#[doc(hidden)]
-pub use state::log::Prefix;
 pub use state::put::{Overwrite, overwrite};
 pub use state::reducers;
 pub use state::value::Boxed;
@@ -113,9 +111,10 @@ pub use view::snapshot::StateSnapshot;
 /// Items that only the derives need. No version promises them.
 #[doc(hidden)]
 pub mod __private {
-    pub use super::node::route::{Outcomes, OverContext, OverState};
+    pub use super::node::route::Outcomes;
     pub use super::state::channels::no_channel;
+    pub use super::state::log::Prefix;
     pub use super::state::mask::Mask;
     pub use super::state::merge::Merge;
-    pub use super::state::put::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, Put};
+    pub use super::state::put::{IntoItems, IntoList, IntoPut, IntoText, Put};
 }

@@ -86,19 +86,18 @@ pub use verify::{Check, RunVerifier, VerifierHost, VerifierRun, VerifyJob, Verif
 /// Items that only the workflows and the command line of superstep need. No version promises them.
 #[doc(hidden)]
 pub mod __private {
-    pub use super::agent::{GivenUp, parse_submission, resolve_texts};
+    pub use super::agent::{GivenUp, resolve_texts};
 
     pub use super::events::PhaseEvent;
     pub use super::git::{
-        Advance, CommitTarget, DIFF_LIMIT, FinishJob, FinishedTask, KeptFiles, LeftFiles, RecordJob, RecordResult,
-        SnapshotJob, TakenSnapshot, keep_objects, release_objects, sweep_objects, tampering_message,
+        Advance, CommitTarget, FinishJob, FinishedTask, KeptFiles, LeftFiles, RecordJob, RecordResult, SnapshotJob,
+        TakenSnapshot, keep_objects, release_objects, sweep_objects, tampering_message,
     };
     pub use super::plan::{
         AskJob, AskReason, BeginPhaseJob, BeginTaskJob, BegunPhase, BegunTask, ChildWork, ChildrenJob, Collision,
-        EndPhasesJob, EndSubtask, EndedSubtask, HaltPhaseJob, HaltedPhase, IntegrateJob, IntegrationCommit,
-        IntegrationResult, JoinedChildren, KeptPart, Lane, Part, PlanPhasesJob, PlannedPhases, QuestionReply,
-        RetryPhaseJob, ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Worktree, WorktreeJob,
-        WorktreeProblem, restore_worktree,
+        EndPhasesJob, EndSubtask, EndedSubtask, HaltPhaseJob, HaltedPhase, IntegrateJob, IntegrationResult,
+        JoinedChildren, KeptPart, Lane, Part, PlanPhasesJob, PlannedPhases, QuestionReply, RetryPhaseJob,
+        ReviewPhaseJob, SplitJob, SplitTask, Worktree, WorktreeJob, WorktreeProblem, restore_worktree,
     };
     pub use super::prompts::SplitInput;
     pub use super::verify::{PlannedVerifier, plan_verifier};

@@ -203,14 +203,13 @@ async fn a_missing_program_fails_to_start() {
 #[case::that_does_not("echo it runs\n")]
 #[tokio::test]
 async fn a_script_is_found_in_the_path_of_its_environment(#[case] script: &str) {
-    use std::os::unix::fs::PermissionsExt;
     let place = tempfile::tempdir().unwrap();
     let folders = ["first", "second"].map(|name| place.path().join(name));
-    for (folder, (text, mode)) in folders.iter().zip([("not to be run", 0o644), (script, 0o755)]) {
+    for (folder, text) in folders.iter().zip(["not to be run", script]) {
         std::fs::create_dir(folder).unwrap();
         std::fs::write(folder.join("tool"), text).unwrap();
-        std::fs::set_permissions(folder.join("tool"), std::fs::Permissions::from_mode(mode)).unwrap();
     }
+    crate::program::make_executable(folders[1].join("tool"));
     let path = std::env::join_paths(folders.iter().map(|folder| folder.as_path()).chain(["/bin".as_ref()])).unwrap();
     let program = Program::new("tool").environment(Environment::from_process().set("PATH", path));
     assert_eq!(program.run(|| ()).await.unwrap().stdout, "it runs\n");

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use rstest::rstest;
 use superstep::workspace::{CommitId, Workspace, WorkspaceError};
 
-use crate::repo::{Repo, executable};
+use crate::repo::Repo;
 
 /// Creates a repository on `run`, and a later commit that changes files of all kinds.
 async fn scene() -> (Repo, Workspace, CommitId, CommitId) {
@@ -30,7 +30,7 @@ async fn scene() -> (Repo, Workspace, CommitId, CommitId) {
     repo.write("../work/a.txt", "ONE\n").write("../work/new/new.txt", "new\n").write("../work/.gitignore", "*.log\n");
     repo.write("../work/.gitattributes", "*.up filter=upper\n").write("../work/word.up", "word\n");
     symlink("a.txt", work.join("link")).unwrap();
-    executable(work.join("tool.sh"));
+    crate::program::make_executable(work.join("tool.sh"));
     repo.write("../work/kept.log", "log\n").git_in(&work, &["add", "--all", "--force"]);
     repo.git_in(&work, &["commit", "-q", "-m", "to"]);
     let to = repo.git_in(&work, &["rev-parse", "HEAD"]).parse().unwrap();
@@ -95,7 +95,7 @@ async fn the_branch_moves_forward_and_the_files_follow() {
 #[case::changed_and_gone_there(|repo: &Repo| { repo.write("gone.txt", "mine\n"); }, &["gone.txt"])]
 #[case::new_and_new_there(|repo: &Repo| { repo.write("new/new.txt", "mine\n"); }, &["new/new.txt"])]
 #[case::ignored(|repo: &Repo| { repo.write(".git/info/exclude", ".superstep/\n*.log\n").write("kept.log", "mine\n"); }, &["kept.log"])]
-#[case::mode(|repo: &Repo| executable(repo.root().join("a.txt")), &["a.txt"])]
+#[case::mode(|repo: &Repo| crate::program::make_executable(repo.root().join("a.txt")), &["a.txt"])]
 #[case::a_file_in_the_place_of_a_folder(|repo: &Repo| { repo.write("new", "mine\n"); }, &["new/new.txt"])]
 #[case::a_link_in_the_place_of_a_folder(|repo: &Repo| symlink("src", repo.root().join("new")).unwrap(), &["new/new.txt"])]
 #[case::a_file_in_a_folder_that_goes(|repo: &Repo| { repo.write("folder/mine.txt", ""); }, &["folder"])]
@@ -141,7 +141,7 @@ fn failing_git(repo: &Repo, calls: usize) -> std::path::PathBuf {
     );
     fs::remove_file(count).ok();
     fs::write(&program, script).unwrap();
-    executable(&program);
+    crate::program::make_executable(&program);
     program
 }
 

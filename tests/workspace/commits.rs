@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 use superstep::workspace::{CommitKey, CommitRequest, CommitResult, Workspace, WorkspaceError};
 
-use crate::repo::{Repo, executable, key, request, request_now};
+use crate::repo::{Repo, key, request, request_now};
 
 #[tokio::test]
 async fn a_commit_holds_exactly_the_tree_and_names_its_task() {
@@ -242,7 +242,7 @@ async fn hooks_are_known_before_they_run(#[case] file: &str, #[case] setting: &s
 async fn a_hook_configured_in_the_environment_runs() {
     let repo = Repo::new();
     repo.write("../hooks/commit-msg", "#!/bin/sh\necho hooked >> \"$1\"\n");
-    executable(repo.beside("hooks/commit-msg"));
+    crate::program::make_executable(repo.beside("hooks/commit-msg"));
     let folder = repo.beside("hooks");
     let options = repo.options().env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.hooksPath");
     let workspace = Workspace::open_with(repo.root(), options.env("GIT_CONFIG_VALUE_0", folder)).await.unwrap();
@@ -257,7 +257,7 @@ async fn a_hook_installed_during_a_commit_runs_at_the_next_one() {
     let repo = Repo::new();
     let hook = "mkdir -p .git/hooks; printf '#!/bin/sh\necho x >> a.txt; exit 1' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
     repo.write("../git", format!("#!/bin/sh\ncase \"$*\" in *' commit '*) {hook};; esac\nexec git \"$@\"\n"));
-    executable(repo.beside("git"));
+    crate::program::make_executable(repo.beside("git"));
     let options = repo.options().program(repo.beside("git"));
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     repo.write("a.txt", "changed\n").write("b.txt", "mine\n");
@@ -296,7 +296,7 @@ async fn commits_are_signed_as_the_user_configured() {
     let workspace = repo.open().await;
     let sign = "#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\necho made up\n";
     repo.write("../gpg", format!("{sign}echo '-----END PGP SIGNATURE-----'\n"));
-    executable(repo.beside("gpg"));
+    crate::program::make_executable(repo.beside("gpg"));
     repo.git(&["config", "commit.gpgSign", "true"]);
     repo.git(&["config", "gpg.program", repo.beside("gpg").to_str().unwrap()]);
     repo.write("a.txt", "changed\n");

@@ -13,7 +13,7 @@ use crate::repo::Repo;
 #[case::removed_and_staged(|repo: &Repo| { repo.git(&["rm", "-q", "a.txt"]); }, &["a.txt"])]
 #[case::untracked(|repo: &Repo| { repo.write("x/y/z.txt", "").write("b c.txt", ""); }, &["b c.txt", "x/y/z.txt"])]
 #[case::ignored(|repo: &Repo| { repo.write(".git/info/exclude", "*.log\n").write("a.log", ""); }, &[])]
-#[case::mode(|repo: &Repo| crate::repo::executable(repo.root().join("a.txt")), &["a.txt"])]
+#[case::mode(|repo: &Repo| crate::program::make_executable(repo.root().join("a.txt")), &["a.txt"])]
 #[case::store(|repo: &Repo| { repo.write(".superstep/runs.sled/db", "").write("src/.superstep/x", ""); }, &[])]
 #[case::plan(|repo: &Repo| { repo.write("docs/PLAN.md", "# Plan"); }, &[])]
 #[case::secrets(|repo: &Repo| {

@@ -4,14 +4,14 @@ use rstest::rstest;
 use superstep::process::SecretKey;
 use superstep::workspace::GitFingerprint;
 
-use crate::repo::{Repo, executable, request};
+use crate::repo::{Repo, request};
 
 #[rstest]
 #[case::nothing(|_: &Repo| {}, &[])]
 #[case::files(|repo: &Repo| { repo.write("a.txt", "x").commit_all("x"); }, &[])]
 #[case::new_hook(|repo: &Repo| { repo.hook("post-commit", "evil"); }, &["hook .git/hooks/post-commit is new"])]
 #[case::changed_hook(|repo: &Repo| { repo.hook("pre-commit", "evil"); }, &["hook .git/hooks/pre-commit was changed"])]
-#[case::mode_of_hook(|repo: &Repo| executable(repo.root().join(".git/hooks/asleep")), &["hook .git/hooks/asleep was changed"])]
+#[case::mode_of_hook(|repo: &Repo| crate::program::make_executable(repo.root().join(".git/hooks/asleep")), &["hook .git/hooks/asleep was changed"])]
 #[case::no_hook(|repo: &Repo| { repo.remove(".git/hooks/pre-commit"); }, &["hook .git/hooks/pre-commit is gone"])]
 #[case::config(|repo: &Repo| { repo.git(&["config", "filter.x.clean", "evil"]); }, &["config .git/config was changed"])]
 #[case::included(|repo: &Repo| { repo.write("shared.conf", "[include]\n\tpath = nested/a.conf\n[core]\n\tfsmonitor = evil\n"); }, &["config shared.conf was changed"])]

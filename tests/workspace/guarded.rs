@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rstest::rstest;
 use superstep::workspace::{SalvageKey, WorkspaceError};
 
-use crate::repo::{Repo, executable};
+use crate::repo::Repo;
 
 const PLACE: &str = ".superstep/worktrees/1";
 
@@ -58,7 +58,7 @@ fn theirs(repo: &Repo, owned: &str) -> PathBuf {
     for name in ["post-index-change", "pre-commit", "reference-transaction", "post-checkout", "fsmonitor-watchman"] {
         repo.hook(name, owned);
         repo.write(&format!("evil-hooks/{name}"), format!("#!/bin/sh\n{owned}\n"));
-        executable(repo.root().join("evil-hooks").join(name));
+        crate::program::make_executable(repo.root().join("evil-hooks").join(name));
     }
     append(repo, "config", &format!("[core]\n\thooksPath = {}/evil-hooks\n", repo.root().display()));
 })]
@@ -103,7 +103,7 @@ async fn work_is_kept_and_nothing_planted_runs(#[case] plant: fn(&Repo, &str)) {
     let owned = repo.beside("owned");
     let script = repo.beside("owned.sh");
     fs::write(&script, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat\n", owned.display())).unwrap();
-    executable(&script);
+    crate::program::make_executable(&script);
     plant(&repo, &script.display().to_string());
 
     let guarded = user.guarded_worktree(PLACE).await.unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use superstep::workspace::{SalvageKey, SalvagePhase, WorkspaceError, reference_name};
 
-use crate::repo::{Repo, executable, request_now};
+use crate::repo::{Repo, request_now};
 
 #[tokio::test]
 async fn changes_are_rebased_and_a_conflict_names_its_files() {
@@ -35,7 +35,7 @@ async fn modes_links_and_submodules_are_rebased_onto_changes_of_other_files() {
     repo.git(&["commit", "--quiet", "--message", "link and module"]);
     let from = workspace.tree_of(&repo.tip()).await.unwrap();
     let onto = workspace.with_file(&from, Path::new("src/c.txt"), "c\n").await.unwrap();
-    executable(repo.root().join("a.txt"));
+    crate::program::make_executable(repo.root().join("a.txt"));
     repo.remove("link").write("link", "no link").remove("src/b.txt").write("new/d.txt", "d\n");
     std::os::unix::fs::symlink("d.txt", repo.root().join("new/e.txt")).unwrap();
     let second = repo.commit_all("second");

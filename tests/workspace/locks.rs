@@ -302,7 +302,7 @@ impl Holder {
     fn start(repo: &Repo, folder: &Path, script: &str) -> Self {
         let program = repo.beside("jgit");
         fs::write(&program, format!("#!/bin/sh\n{script}\nexec sleep 60\n")).unwrap();
-        crate::repo::executable(&program);
+        crate::program::make_executable(&program);
         let mut holder = Command::new(&program);
         holder.current_dir(folder).env("ROOT", repo.root()).env("HOME", repo.home());
         let holder = holder.stdin(std::process::Stdio::null()).process_group(0).spawn().unwrap();

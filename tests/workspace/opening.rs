@@ -6,7 +6,7 @@ use std::time::Duration;
 use rstest::rstest;
 use superstep::workspace::{Head, OngoingOperation, Workspace, WorkspaceError};
 
-use crate::repo::{Repo, executable};
+use crate::repo::Repo;
 
 #[tokio::test]
 async fn a_folder_below_opens_the_repository() {
@@ -35,7 +35,7 @@ async fn a_missing_or_old_git_is_reported() {
     assert!(error.to_string().starts_with("cannot run the program `no-such-git`: "), "{error}");
 
     repo.write("old-git", "#!/bin/sh\necho git version 2.17.1\n");
-    executable(repo.root().join("old-git"));
+    crate::program::make_executable(repo.root().join("old-git"));
     let options = repo.options().program(repo.root().join("old-git"));
     let error = Workspace::open_with(repo.root(), options).await.unwrap_err();
     insta::assert_snapshot!(error, @"git 2.17.1 is too old; 2.30 or newer is needed");
@@ -114,7 +114,7 @@ async fn a_hanging_git_is_killed_with_its_children() {
         "slow-git",
         "#!/bin/sh\ncase \"$*\" in *version*) echo git version 2.47.0;; *) sleep 77 & sleep 77;; esac\n",
     );
-    executable(repo.root().join("slow-git"));
+    crate::program::make_executable(repo.root().join("slow-git"));
     let options = repo.options().program(repo.root().join("slow-git")).limit(Duration::from_millis(200));
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     let error = workspace.dirt().await.unwrap_err();

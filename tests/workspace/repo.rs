@@ -127,12 +127,10 @@ impl Repo {
     pub(crate) fn hook(&self, name: &str, script: &str) -> &Self {
         let file = format!(".git/hooks/{name}");
         self.write(&file, format!("#!/bin/sh\n{script}\n"));
-        executable(self.root().join(file));
+        crate::program::make_executable(self.root().join(file));
         self
     }
 }
-
-pub(crate) use crate::program::make_executable as executable;
 
 pub(crate) fn key(attempt: u32) -> CommitKey {
     CommitKey { thread: "t 1".into(), task: "2.1".into(), phase: None, attempt }

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use rstest::rstest;
 use superstep::workspace::{FileStatus, OmissionReason, OmittedFile, TreeId, Workspace, WorkspaceError};
 
-use crate::repo::{Repo, executable};
+use crate::repo::Repo;
 
 async fn snap(workspace: &Workspace) -> TreeId {
     workspace.snapshot().await.unwrap().tree
@@ -23,7 +23,7 @@ async fn a_snapshot_holds_what_a_commit_of_everything_would_hold_and_leaves_the_
     repo.write("bin", [0, 159, 146, 150]).write("staged.txt", "staged").git(&["add", "staged.txt"]);
     repo.write("staged.txt", "changed since").write("gone.txt", "").git(&["add", "gone.txt"]);
     repo.remove("gone.txt");
-    executable(repo.root().join("run.sh"));
+    crate::program::make_executable(repo.root().join("run.sh"));
     symlink("a.txt", repo.root().join("link")).unwrap();
     fs::write(repo.root().join(OsStr::from_bytes(b"caf\xe9 \n\"q\"")), "latin").unwrap();
     let index = fs::read(repo.root().join(".git/index")).unwrap();
@@ -170,7 +170,7 @@ async fn a_diff_shows_new_files_with_content_renames_and_binaries() {
     let before = snap(&workspace).await;
     repo.write("a.txt", "one\n2\nthree").remove("src/b.txt").write("new.txt", "fresh\n").write("bin", [0, 1, 2]);
     repo.git(&["mv", "old.txt", "renamed.txt"]);
-    executable(repo.root().join("new.txt"));
+    crate::program::make_executable(repo.root().join("new.txt"));
     let diff = workspace.diff(&before, &snap(&workspace).await, usize::MAX).await.unwrap();
     insta::assert_snapshot!(diff.text.as_ref().unwrap(), @r"
     diff --git a/a.txt b/a.txt
@@ -259,7 +259,7 @@ async fn a_written_diff_is_one_that_git_applies() {
     repo.write("changed.png", noise(5)).remove("gone.png").remove("old.png").write("moved.png", noise(3));
     repo.write("new.png", noise(6)).write("empty", "").write("text", "a\nB\nc").write("to-text", "text\n");
     repo.remove("both.png").write("ä b\t.png", [noise(4), vec![0, 1, 2]].concat());
-    executable(repo.root().join("run.sh"));
+    crate::program::make_executable(repo.root().join("run.sh"));
     repo.remove("was-a-file").remove("was-a-link").write("was-a-link", "x\n");
     symlink("text", repo.root().join("was-a-file")).unwrap();
     let now = snap(&workspace).await;

@@ -42,7 +42,7 @@ async fn prepared() -> (Repo, Repo, Workspace) {
 #[case::a_link_out(|repo: &Repo| { std::os::unix::fs::symlink("../home", repo.root().join("out")).unwrap(); }, &["`out` is left out: it is a link to `../home`, and git has the link alone"])]
 #[case::a_link_inside(|repo: &Repo| { std::os::unix::fs::symlink("src", repo.root().join("in")).unwrap(); }, &[])]
 #[case::through_a_link(|repo: &Repo| { std::fs::write(repo.root().join("shared"), "new").unwrap(); }, &["`shared` is left out: it is a link to `../shared.txt`, and git has the link alone"])]
-#[case::a_mode(|repo: &Repo| { crate::repo::executable(repo.root().join("a.txt")); }, &["`a.txt` is left out: whether it is executable was changed, which `core.fileMode=false` hides from git"])]
+#[case::a_mode(|repo: &Repo| { crate::program::make_executable(repo.root().join("a.txt")); }, &["`a.txt` is left out: whether it is executable was changed, which `core.fileMode=false` hides from git"])]
 #[case::another_case(|repo: &Repo| { std::fs::rename(repo.root().join("a.txt"), repo.root().join("A.txt")).unwrap(); }, &["`A.txt` is left out: git knows it as `a.txt`, and `core.ignoreCase` hides the other spelling"])]
 #[tokio::test]
 async fn what_git_does_not_commit_is_named_with_the_reason(#[case] act: fn(&Repo), #[case] expected: &[&str]) {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use rstest::rstest;
 use superstep::workspace::{Workspace, WorkspaceError};
 
-use crate::repo::{Repo, executable, request_now};
+use crate::repo::{Repo, request_now};
 use crate::turns::turn;
 
 const PLACE: &str = ".superstep/worktrees/1";
@@ -150,7 +150,7 @@ async fn a_repository_with_submodules_filters_and_links_has_worktrees_too() {
     repo.git(&["config", "filter.upper.smudge", "tr A-Z a-z"]);
     repo.write(".gitattributes", "*.up filter=upper\n*.bin filter=kept\n").write("word.up", "word\n");
     repo.write("tool.sh", "#!/bin/sh\n");
-    executable(repo.root().join("tool.sh"));
+    crate::program::make_executable(repo.root().join("tool.sh"));
     symlink("a.txt", repo.root().join("link")).unwrap();
     repo.commit_all("all kinds");
     let worktree = created(&repo).await;
@@ -220,7 +220,7 @@ async fn a_commit_in_a_worktree_runs_hooks_that_only_the_main_one_has() {
     let repo = Repo::new();
     repo.git(&["config", "core.hooksPath", ".hooks"]);
     repo.write(".hooks/.gitignore", "*\n").write(".hooks/pre-commit", "#!/bin/sh\ntouch \"$HOME/ran\"\n");
-    executable(repo.root().join(".hooks/pre-commit"));
+    crate::program::make_executable(repo.root().join(".hooks/pre-commit"));
     let worktree = created(&repo).await;
     fs::write(worktree.root().join("x.txt"), "x").unwrap();
     let before = worktree.fingerprint().await.unwrap();

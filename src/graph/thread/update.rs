@@ -38,7 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Writes the state as if this node had returned the update. What it scheduled with a
     /// [`Command`](crate::graph::Command) stays pending, and so does what others did if it has no edge or router that says
-    /// where the graph continues; what is dropped otherwise is in [`UpdateReport::dropped`].
+    /// where the graph continues. Otherwise [`UpdateReport::dropped`] lists what was dropped.
     ///
     /// # Errors
     /// As [`update_state`](Self::update_state); [`RunError::UnknownNode`].

@@ -15,8 +15,7 @@ use crate::drivers::{
     SessionRef, TurnStatus, Usage,
 };
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::ask::WrittenOverride;
-use crate::nodes::ask::{AfterBudget, BudgetReached};
+use crate::nodes::ask::{AfterBudget, BudgetReached, WrittenOverride};
 use crate::nodes::git::thread;
 
 /// Returns the agent's driver, with its turns counted in the ledger of the run.

@@ -9,14 +9,9 @@ use super::turn::{AgentAnswer, CutOff, CutReason, DecidedTurn, NextStep, Turn, T
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::node::{NodeOptions, WithOptions};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State};
-use crate::nodes::ask::BranchMoved;
-use crate::nodes::ask::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
+use crate::nodes::ask::{AgentQuestion, AgentReply, BranchMoved, BudgetReached, SessionRefused};
 use crate::nodes::events::Notes;
-use crate::nodes::git::Arrival;
-use crate::nodes::git::store;
-use crate::nodes::git::{Base, Folder, KeptAttempt};
-use crate::nodes::git::{TamperCheck, Traces};
-use crate::nodes::git::{diff, tree_now};
+use crate::nodes::git::{Arrival, Base, Folder, KeptAttempt, TamperCheck, Traces, diff, store, tree_now};
 use crate::nodes::job::{Job, MakeUpdate, ReadJob, job, node};
 use crate::nodes::prompts::{Brief, Feedback, Prompt};
 use crate::nodes::siblings::Siblings;

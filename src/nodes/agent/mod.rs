@@ -27,6 +27,6 @@ pub(super) use budget::{BlockedTurn, BudgetAnswer};
 pub use developer::{DevelopResult, DeveloperJob, GivenUp, developer};
 pub use journal::{AgentCall, AgentTurn, AgentTurnRequest, resolve_texts};
 pub use reviewer::{ReviewResult, ReviewVerdict, ReviewerJob, reviewer};
-pub use submit::{Submit, parse_submission};
+pub use submit::Submit;
 pub use turn::{AgentAnswer, CutOff, CutReason, Turn, TurnResult, TurnTask};
 pub(super) use turn::{DecidedTurn, NextStep};

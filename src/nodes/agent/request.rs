@@ -10,11 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
 use super::budget::{self, BlockedTurn, Overdraft};
-use super::journal::RecordCopy;
-use super::journal::Transcript;
-use super::journal::{RecordedTexts, Texts};
-use super::outcome::{Progress, RetryContext, outage_message, wait_until};
-use super::outcome::{RequestRecord, record_end, truncate_text};
+use super::journal::{RecordCopy, RecordedTexts, Texts, Transcript};
+use super::outcome::{Progress, RequestRecord, RetryContext, outage_message, record_end, truncate_text, wait_until};
 use super::submit::Submit;
 use super::turn::{CutOff, CutReason, NextStep, RequestEnd, RequestState, Turn};
 use crate::drivers::{

@@ -58,7 +58,7 @@ pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 ///
 /// # Errors
 /// The reason why it cannot be used, for the agent to read.
-pub fn parse_submission<T: Submit>(finished: &Finished) -> Result<T, String> {
+pub(crate) fn parse_submission<T: Submit>(finished: &Finished) -> Result<T, String> {
     let value = match &finished.submitted {
         Some(value) => value.clone(),
         None => fenced_json(&finished.text)

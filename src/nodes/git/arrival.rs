@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::folder::store;
-use super::folder::{Base, Folder, failed, thread};
+use super::folder::{Base, Folder, failed, store, thread};
 use super::on_top::{keep_detached, present};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::ask::{AfterMove, BranchMoved};

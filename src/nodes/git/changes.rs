@@ -251,7 +251,7 @@ fn is_left(error: &WorkspaceError) -> bool {
 }
 
 /// The maximum length of a diff in a prompt, in bytes; a longer one is put into a file.
-pub const DIFF_LIMIT: usize = 100_000;
+pub(crate) const DIFF_LIMIT: usize = 100_000;
 
 /// The number of files that are named to a person.
 const SHOWN: usize = 50;

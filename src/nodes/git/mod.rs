@@ -20,7 +20,8 @@ mod on_top;
 mod record;
 
 pub(super) use arrival::Arrival;
-pub use changes::{DIFF_LIMIT, Traces};
+pub(crate) use changes::DIFF_LIMIT;
+pub use changes::Traces;
 pub(super) use changes::{NAMED, TamperCheck, diff, lines, list_changes, tree_now};
 pub use commit::{Advance, CommitJob, CommittedWork, commit_task};
 pub(super) use commit::{AdvanceResult, advance_branch, commit};

@@ -25,12 +25,12 @@ pub use draft::{
     human_approval, plan_validator,
 };
 pub use halt::{AskJob, AskReason, HaltJob, HaltPhaseJob, HaltedPhase, Halting, QuestionReply, halt};
-pub use integrate::{IntegrateJob, IntegrationCommit, IntegrationResult};
+pub use integrate::{IntegrateJob, IntegrationResult};
 pub use phase::{
     BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, FinalizeResult, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
     ReviewPhaseJob, finalize,
 };
 pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, PreparedRepository, prepare_workspace};
-pub use split::{ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask};
-pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part, Turnstile};
+pub use split::{ChildWork, ChildrenJob, JoinedChildren, SplitJob, SplitTask};
+pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part};
 pub use worktree::{Worktree, WorktreeJob, WorktreeProblem, restore_worktree};

@@ -17,10 +17,10 @@ use crate::spec::SplitProposal;
 use crate::workspace::{BranchPositions, TreeId, WorkspaceError};
 
 /// Creates the prompt for a split, given the problems of the previous proposal.
-pub type SplitPrompt = dyn Fn(&[String]) -> Prompt + Send + Sync;
+pub(crate) type SplitPrompt = dyn Fn(&[String]) -> Prompt + Send + Sync;
 
 /// Returns the problems of a proposal.
-pub type SplitCheck = dyn Fn(&SplitProposal) -> Vec<String> + Send + Sync;
+pub(crate) type SplitCheck = dyn Fn(&SplitProposal) -> Vec<String> + Send + Sync;
 
 job! {
     /// A task to be split by an agent. An invalid proposal is asked for once more, with its problems.

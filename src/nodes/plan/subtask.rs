@@ -26,7 +26,7 @@ pub struct Lane {
 }
 
 /// Permission of a subtask to work, until dropped; none: the group was stopped before it started.
-pub type Turnstile = Option<OwnedSemaphorePermit>;
+pub(crate) type Turnstile = Option<OwnedSemaphorePermit>;
 
 /// The end of a subtask.
 #[derive(Clone, Debug)]

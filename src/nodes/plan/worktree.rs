@@ -10,8 +10,7 @@ use superstep_base::moved::present_path;
 
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::events::Activity;
-use crate::nodes::git::{Base, Folder, failed, tampering_message, thread};
-use crate::nodes::git::{reference_of, store};
+use crate::nodes::git::{Base, Folder, failed, reference_of, store, tampering_message, thread};
 use crate::nodes::job::{Context, Job, job};
 use crate::nodes::siblings::Siblings;
 use crate::nodes::verify::{Check, Checks};

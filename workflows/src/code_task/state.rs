@@ -13,8 +13,7 @@ use superstep::drivers::{NewLimits, SessionRef, Usage};
 use superstep::findings::{Fingerprint, VerifierOutput};
 use superstep::graph::State;
 use superstep::nodes::__private::TakenSnapshot;
-use superstep::nodes::CutOff;
-use superstep::nodes::{Base, Folder};
+use superstep::nodes::{Base, CutOff, Folder};
 use superstep::spec::{RunSettings, TaskSpec};
 use superstep::workspace::{CommitId, Head, TreeId};
 

@@ -11,9 +11,8 @@ use superstep::nodes::__private::{
     Advance, BeginPhaseJob, Collision, EndPhasesJob, HaltPhaseJob, IntegrateJob, Lane, Part, PhaseEvent, PlanPhasesJob,
     RetryPhaseJob, ReviewPhaseJob,
 };
-use superstep::nodes::HaltedPhasePlace;
 use superstep::nodes::{
-    AfterHalt, Base, Brief, BriefPhase, CommitJob, EventPlace, Folder, Halted, PrepareJob, Siblings,
+    AfterHalt, Base, Brief, BriefPhase, CommitJob, EventPlace, Folder, Halted, HaltedPhasePlace, PrepareJob, Siblings,
 };
 use superstep::plan::{Plan, Task};
 use superstep::workspace::CommitId;

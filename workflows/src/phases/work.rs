@@ -12,8 +12,7 @@ use crate::{Profile, Role};
 use superstep::drivers::{RunLimits, SessionRef, Usage};
 use superstep::graph::State;
 use superstep::nodes::__private::{Collision, Lane};
-use superstep::nodes::CutOff;
-use superstep::nodes::{Base, Brief, Check, Content, Folder};
+use superstep::nodes::{Base, Brief, Check, Content, CutOff, Folder};
 use superstep::plan::Comment;
 use superstep::workspace::{BranchPositions, CommitId, TreeId};
 

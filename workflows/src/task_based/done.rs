@@ -11,10 +11,9 @@ use crate::{Profile, Role};
 use superstep::drivers::{NewLimits, Usage};
 use superstep::graph::overwrite;
 use superstep::graph::reducers::Change;
-use superstep::nodes::{AdoptedPlan, PlanFile};
 use superstep::nodes::{
-    ApprovalResult, ArchitectResult, Base, CommittedWork, DevelopResult, FinalizeResult, PlanReviewed,
-    PreparedRepository, ReviewResult, ReviewVerdict, VerifyResult,
+    AdoptedPlan, ApprovalResult, ArchitectResult, Base, CommittedWork, DevelopResult, FinalizeResult, PlanFile,
+    PlanReviewed, PreparedRepository, ReviewResult, ReviewVerdict, VerifyResult,
 };
 use superstep::plan::{Decision, Plan};
 

@@ -3,10 +3,9 @@
 use superstep::drivers::DriverName;
 use superstep::drivers::tools::UNCONFINED;
 use superstep::graph::NodeError;
-use superstep::nodes::KeptAttempt;
 use superstep::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted,
-    PrepareJob, ReviewerJob, VerifyJob,
+    KeptAttempt, PrepareJob, ReviewerJob, VerifyJob,
 };
 use superstep::plan::{Decision, Issue};
 use superstep::workspace::Head;

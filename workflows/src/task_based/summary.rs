@@ -17,8 +17,9 @@ use crate::texts::{RunWork, budget_command, budget_lines, counted, describe_budg
 use superstep::drivers::{Usage, dollars};
 use superstep::graph::interrupt::ReplyKind;
 use superstep::graph::{HumanQuestion, NodeError, Reply};
-use superstep::nodes::HaltedPhasePlace;
-use superstep::nodes::{AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, PlanChanged, PlanChoice};
+use superstep::nodes::{
+    AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, HaltedPhasePlace, PlanChanged, PlanChoice,
+};
 use superstep::plan::{Comment, CommentSeverity, Decision};
 
 /// The advice for an unknown cost.

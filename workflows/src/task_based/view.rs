@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep::drivers::RunLimits;
 use superstep::graph::NodeError;
-use superstep::nodes::PlanFile;
-use superstep::nodes::{AgentSpec, Base, Brief, Feedback, Folder};
+use superstep::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use superstep::plan::{Plan, Task, TaskProgress};
 use superstep::workspace::escape_id;
 use superstep_base::text::start;
