@@ -41,6 +41,9 @@ pub struct RepairedThread {
     pub origin_unknown: bool,
     /// Set if the ids of questions differ from those before.
     pub birth_unknown: bool,
+    /// Set if the head is lost, or older than other records of the thread. Each commit writes the head, so newer
+    /// checkpoints may have been lost without a trace.
+    pub head_outdated: bool,
 }
 
 impl Default for RepairedThread {
@@ -56,6 +59,7 @@ impl Default for RepairedThread {
             records: 0,
             origin_unknown: false,
             birth_unknown: false,
+            head_outdated: false,
         }
     }
 }
@@ -65,7 +69,7 @@ impl RepairedThread {
     /// detected.
     pub fn is_whole(&self) -> bool {
         let nothing_lacks = self.lost.is_empty() && self.gone.is_empty() && self.unreadable.is_empty();
-        nothing_lacks && self.is_at_newest() && !self.origin_unknown
+        nothing_lacks && self.is_at_newest() && !self.origin_unknown && !self.head_outdated
     }
 
     fn is_at_newest(&self) -> bool {
@@ -114,6 +118,9 @@ impl fmt::Display for RepairedThread {
         self.unreadable.iter().try_for_each(|record| write!(f, "\n  cannot be read: {record}"))?;
         if self.goes_on_from.is_some() && !self.is_at_newest() {
             write!(f, "\n  what ran after checkpoint {} runs again", self.goes_on_from.unwrap_or_default())?;
+        }
+        if self.goes_on_from.is_some() && self.head_outdated {
+            write!(f, "\n  its newest commit is lost in part: there may have been newer checkpoints")?;
         }
         if self.goes_on_from.is_some() && self.origin_unknown {
             write!(f, "\n  its origin is unknown: it must be trusted before it is run")?;

@@ -59,6 +59,7 @@ impl Scan {
         report.origin_unknown = recovered.decoded.about.is_none();
         let head = recovered.head_at(newest);
         report.birth_unknown = recovered.head.is_none();
+        report.head_outdated = self.is_head_outdated(thread);
         let keeps = key_filter(&recovered, &integrity, &report.whole);
         let records = recovered.records.into_iter().filter(|(key, _)| keeps(key)).map(|(key, (_, bytes))| (key, bytes));
         let records: Vec<Record> = about.into_iter().chain(records).collect();

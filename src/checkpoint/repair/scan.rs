@@ -131,6 +131,16 @@ impl Scan {
         self.deletions.get(thread).is_some_and(|(_, keys)| keys.contains_key(&Key::Checkpoint(id)))
     }
 
+    /// Returns whether the newest version of the thread's head is not the one of its newest commit. Signals are posted
+    /// without a head.
+    pub(super) fn is_head_outdated(&self, thread: &ThreadId) -> bool {
+        let versions = self.threads.get(thread).into_iter().flatten();
+        let newest = versions.clone().filter(|(key, _)| !matches!(key, Key::Signal { .. }));
+        let newest = newest.map(|(_, version)| version.commit.max(version.newer)).max();
+        let head = versions.filter(|(key, version)| **key == Key::Head && version.is_whole());
+        head.map(|(_, version)| version.commit).max() < newest
+    }
+
     /// Drops versions older than the deletion of their record, and unreadable versions that are no newer than it or
     /// have an impossible commit number.
     fn drop_deleted(&mut self) {
@@ -181,5 +191,30 @@ impl Version {
 
     fn is_whole(&self) -> bool {
         self.parts > 0 && self.locations.len() == self.parts as usize && self.newer <= self.commit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::checkpoint::envelope::name_of;
+
+    #[rstest::rstest]
+    #[case::with_the_newest_commit(2, false)]
+    #[case::of_an_older_commit(1, true)]
+    fn a_head_is_as_new_as_the_newest_record(#[case] head: u64, #[case] is_outdated: bool) {
+        let thread = ThreadId::from("tides");
+        let row = |key: Key, commit| {
+            Envelope { name: &name_of(&thread, &key), part: 0, parts: 1, commit, payload: b"text" }.seal()
+        };
+        let signal = Key::Signal { order: 1, id: 1 };
+        let rows = [row(Key::Head, head), row(Key::Checkpoint(CheckpointId(1)), 2), row(signal, 3)].concat();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        fs::write(&path, rows).unwrap();
+        let scan = Scan::from(vec![(path.clone(), File::open(path).unwrap())]).unwrap();
+        assert_eq!(scan.is_head_outdated(&thread), is_outdated);
     }
 }
