@@ -140,7 +140,8 @@ impl Service {
     /// Waits until a thread is finished, failed or interrupted.
     async fn stopped(&self, id: &ThreadId) -> Result<(), RunError> {
         let (mut stops, thread) = (self.stops.subscribe(), self.graph.thread(id.clone()));
-        while matches!(thread.status().await?, Status::Pending { .. } | Status::Running | Status::Waiting { .. }) {
+        while matches!(thread.status().await?, Status::Pending { .. } | Status::Running { .. } | Status::Waiting { .. })
+        {
             _ = stops.changed().await;
         }
         Ok(())

@@ -123,6 +123,9 @@ pub(crate) struct Failure {
     pub help: Option<String>,
     #[serde(default = "one")]
     pub code: u8,
+    /// Who runs the thread, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Box<Value>>,
     /// The help, with `{verb}` in the place of a command of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Box<str>>,
@@ -141,7 +144,16 @@ fn one() -> u8 {
 
 impl Failure {
     pub(crate) fn new(error: impl Into<String>) -> Self {
-        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None, next: None }
+        Self {
+            error: error.into(),
+            kind: None,
+            causes: vec![],
+            help: None,
+            code: 1,
+            owner: None,
+            hint: None,
+            next: None,
+        }
     }
 
     /// Returns an error of wrong usage: exit code 2.

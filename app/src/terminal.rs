@@ -101,9 +101,12 @@ fn text(failure: &Failure) -> String {
 
 fn json_line(failure: &Failure) -> String {
     let Failure { error, causes, help, code, .. } = failure;
-    let json = serde_json::json!({
+    let mut json = serde_json::json!({
         "error": error, "kind": failure.kind(), "causes": causes, "help": help, "code": code,
     });
+    if let Some(owner) = &failure.owner {
+        json["owner"] = (**owner).clone();
+    }
     format!("{}\n", safe_json(&json.to_string()))
 }
 

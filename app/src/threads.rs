@@ -199,7 +199,7 @@ impl AppThread {
             signal.takes = self.graph.signal_shape(&signal.name);
         }
         let is_refused = snapshot.tasks.iter().all(|task| task.error.is_none());
-        let blocking = if matches!(status, Status::Running) { self.blocking() } else { vec![] };
+        let blocking = if matches!(status, Status::Running { .. }) { self.blocking() } else { vec![] };
         Ok(ThreadReport {
             thread: self.id.to_string(),
             graph: self.graph.name().to_owned(),

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, MemoryCheckpointer, Order, Receipt, Record,
-    ThreadHead, ThreadId, encode_record,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, MemoryCheckpointer, Order,
+    Receipt, Record, ThreadHead, ThreadId, encode_record,
 };
 
 /// The values of one commit, the head's last.
@@ -66,8 +66,8 @@ impl Checkpointer for Recording {
         self.store.delete_thread(lease)
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.store.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        self.store.owner(thread)
     }
 }
 

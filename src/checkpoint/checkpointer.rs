@@ -4,6 +4,7 @@ use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use tokio::sync::oneshot;
 use super::error::CheckpointError;
 use super::key::{CheckpointId, Key, ThreadId};
 use super::lease::{Claim, Lease};
+use super::owner::LeaseOwner;
 
 /// Boxed future, as returned by object-safe async methods.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -164,7 +166,7 @@ pub enum Order {
 /// every epoch it ever handed out: it persists a floor when it is opened (as the embedded store does), or the epoch
 /// with each claim. The epoch of the newest commit is not enough.
 ///
-/// To implement one: keep a [`Leases`](super::Leases) table and use it for `claim` and `is_claimed`; in `commit`, check
+/// To implement one: keep a [`Leases`](super::Leases) table and use it for `claim` and `owner`; in `commit`, check
 /// the epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
 /// [`Commit::check_head`], then write deletes, puts and head atomically; store keys in the order of [`Key`]
 /// ([`key_bytes`](super::key_bytes()) encodes them in that order); report failures of the backend as
@@ -232,8 +234,11 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// [`CheckpointError::StaleLease`] if the lease was lost; or if the store cannot be written.
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>>;
 
-    /// Returns whether a live lease holds the thread.
-    fn is_claimed(&self, thread: &ThreadId) -> bool;
+    /// Returns who holds the thread; `None` if nobody does.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>>;
 
     /// Returns whether the whole store comes from elsewhere and is not trusted: its threads may be read, but not run. A
     /// wrapper must forward the call to the store it wraps.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use superstep_base::Printable;
 
 use super::key::{CheckpointId, ThreadId};
+use super::owner::LeaseOwner;
 use super::store_kind::StoreKind;
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
@@ -17,20 +18,25 @@ use super::store_kind::StoreKind;
 #[non_exhaustive]
 pub enum CheckpointError {
     /// Another run holds the thread.
-    #[error("thread `{thread}` is being run by another caller", thread = Printable(thread))]
+    #[error("thread `{thread}` is being run by {owner}", thread = Printable(thread))]
     ThreadBusy {
         /// The thread.
         thread: ThreadId,
+        /// Who runs it.
+        owner: Arc<LeaseOwner>,
     },
-    /// The lease was lost to a later claim.
-    #[error("the lease on thread `{thread}` was lost: it has epoch {held}, the store is at {current}", thread = Printable(thread))]
+    /// The lease was lost to a later claim, or has ended.
+    #[error("the lease on thread `{thread}` was lost: {}", lost_to(*held, *current, owner.as_deref()), thread = Printable(thread))]
+    #[strum(serialize = "lease_lost")]
     StaleLease {
         /// The thread.
         thread: ThreadId,
-        /// Epoch of the refused commit.
+        /// Epoch of the lost lease.
         held: u64,
-        /// Epoch of the newest claim.
+        /// Epoch of the newest claim; equal to `held` if the lease ended and nobody has claimed the thread since.
         current: u64,
+        /// Who holds the thread now, if anybody.
+        owner: Option<Arc<LeaseOwner>>,
     },
     /// The head is not where the commit expected it.
     #[error("the head of thread `{thread}` moved: expected checkpoint {expected:?}, found {found:?}", thread = Printable(thread))]
@@ -244,6 +250,15 @@ impl CheckpointError {
         }
     }
 
+    /// Returns who runs the thread, if that is the reason.
+    pub fn owner(&self) -> Option<&Arc<LeaseOwner>> {
+        match self {
+            Self::ThreadBusy { owner, .. } => Some(owner),
+            Self::StaleLease { owner, .. } => owner.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Returns [`CheckpointError::Backend`], for your own checkpointers: `.map_err(CheckpointError::backend)`.
     ///
     /// ```
@@ -301,6 +316,14 @@ impl CheckpointError {
             }
             Self::Io { .. } => "check the path, its permissions, and the free space on the disk",
         })
+    }
+}
+
+fn lost_to(held: u64, current: u64, owner: Option<&LeaseOwner>) -> String {
+    match owner {
+        Some(owner) => format!("the thread is being run by {owner} (epoch {current}, the lost one {held})"),
+        None if current == held => format!("it ended and could not be renewed (epoch {held})"),
+        None => format!("it has epoch {held}, the store is at {current}"),
     }
 }
 

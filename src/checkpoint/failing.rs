@@ -9,6 +9,7 @@ use super::checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Recor
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease};
+use super::owner::LeaseOwner;
 
 /// Forwards to another checkpointer up to a chosen commit, which fails, as do all later ones.
 ///
@@ -109,8 +110,8 @@ impl Checkpointer for FailingCheckpointer {
         self.inner.delete_thread(lease)
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.inner.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        self.inner.owner(thread)
     }
 
     fn is_foreign(&self) -> bool {

@@ -1,10 +1,17 @@
-//! One writer per thread: the live leases and their epochs.
+//! One writer per thread: the guard that a run holds, what a store does with it, and the table of leases that stores of one
+//! process keep.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::future::ready;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio_util::sync::CancellationToken;
+
+use super::checkpointer::BoxFuture;
 use super::error::CheckpointError;
 use super::key::ThreadId;
+use super::owner::LeaseOwner;
 
 /// Mode of claiming a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,18 +22,64 @@ pub enum Claim {
     TakeOver,
 }
 
-/// Right to write one thread. Dropping it frees the thread.
+/// The store's side of a lease.
+pub trait LeaseKeeper: std::fmt::Debug + Send + Sync + 'static {
+    /// Frees the thread, if `epoch` is still its lease. Later commits under it are refused.
+    ///
+    /// # Errors
+    /// If the store cannot be written; the lease ends with its time then.
+    fn release<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>>;
+
+    /// Frees the thread of a lease that was dropped without a [`release`](Self::release). Must not block.
+    fn release_dropped(&self, thread: &ThreadId, epoch: u64);
+
+    /// Extends the lease by its full time. Does nothing for a lease that lasts as long as the process.
+    ///
+    /// # Errors
+    /// [`CheckpointError::StaleLease`] if it was lost; if the store cannot be written.
+    fn renew<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        _ = (thread, epoch);
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Notes that the work under a lease has ended with all records stored, so that the next lease may
+    /// [follow](Lease::follows) it.
+    fn mark_end(&self, thread: &ThreadId, epoch: u64) {
+        _ = (thread, epoch);
+    }
+}
+
+/// Right to write one thread, as a guard: dropping it frees the thread, without waiting for a store elsewhere.
+///
+/// A lease is lost when another caller claims the thread, and, if the store's leases end with a time, shortly before that
+/// time while it cannot be renewed. Its holder then stops: whatever it commits is refused.
 #[derive(Debug)]
 pub struct Lease {
     thread: ThreadId,
     epoch: u64,
-    /// The epoch of the lease before, if its holder [marked](Self::mark_end) its end and nobody has claimed the thread in
-    /// between.
+    owner: Arc<LeaseOwner>,
     follows: Option<u64>,
-    table: Leases,
+    loss: LeaseLoss,
+    keeper: Arc<dyn LeaseKeeper>,
+    is_released: AtomicBool,
 }
 
 impl Lease {
+    /// Returns a lease of a store, for your own checkpointers. A store of one process uses [`Leases`].
+    ///
+    /// `follows` is the epoch of the lease before, if its holder [marked](LeaseKeeper::mark_end) its end and nobody has
+    /// claimed the thread in between.
+    pub fn new(
+        thread: ThreadId,
+        epoch: u64,
+        owner: Arc<LeaseOwner>,
+        follows: Option<u64>,
+        keeper: Arc<dyn LeaseKeeper>,
+    ) -> Self {
+        let (loss, is_released) = (LeaseLoss::default(), AtomicBool::new(false));
+        Self { thread, epoch, owner, follows, loss, keeper, is_released }
+    }
+
     /// Returns the thread.
     pub fn thread(&self) -> &ThreadId {
         &self.thread
@@ -37,6 +90,57 @@ impl Lease {
         self.epoch
     }
 
+    /// Returns who holds it, and until when it was held when it was claimed.
+    pub fn owner(&self) -> &LeaseOwner {
+        &self.owner
+    }
+
+    /// Returns the handle with which the store reports that the lease was lost.
+    pub fn loss(&self) -> LeaseLoss {
+        self.loss.clone()
+    }
+
+    /// Waits until the lease is lost, and returns the error that says to whom.
+    pub async fn lost(&self) -> CheckpointError {
+        self.loss.token.cancelled().await;
+        self.loss.error().unwrap_or_else(|| self.loss.ended(&self.thread, self.epoch))
+    }
+
+    /// Checks that the lease was not lost, as far as the store has noticed.
+    ///
+    /// # Errors
+    /// [`CheckpointError::StaleLease`] if it was.
+    pub fn check(&self) -> Result<(), CheckpointError> {
+        self.loss.error().map_or(Ok(()), Err)
+    }
+
+    /// Extends the lease by its full time. Stores do that by themselves while it is held.
+    ///
+    /// # Errors
+    /// [`CheckpointError::StaleLease`] if it was lost; if the store cannot be written.
+    pub async fn renew(&self) -> Result<(), CheckpointError> {
+        self.check()?;
+        self.keeper.renew(&self.thread, self.epoch).await
+    }
+
+    /// Frees the thread now, even if the lease is still referenced elsewhere: later commits under it are refused.
+    ///
+    /// # Errors
+    /// If the store cannot be written; the lease ends with its time then.
+    pub async fn release(&self) -> Result<(), CheckpointError> {
+        if self.is_released.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.keeper.release(&self.thread, self.epoch).await
+    }
+
+    /// Frees the thread without waiting for it.
+    pub(crate) fn release_soon(&self) {
+        if !self.is_released.swap(true, Ordering::AcqRel) {
+            self.keeper.release_dropped(&self.thread, self.epoch);
+        }
+    }
+
     /// Returns the epoch of the lease before, if its holder marked its end and nobody has claimed the thread in between:
     /// then no record of the thread has changed since, apart from signals.
     pub(crate) fn follows(&self) -> Option<u64> {
@@ -45,49 +149,79 @@ impl Lease {
 
     /// Marks the end of the work under this lease: the next lease [follows](Self::follows) it.
     pub(crate) fn mark_end(&self) {
-        let mut inner = self.table.lock();
-        if inner.live.get(&self.thread) == Some(&self.epoch) {
-            if inner.ended.len() >= MARKS {
-                inner.ended.clear();
-            }
-            inner.ended.insert(self.thread.clone(), self.epoch);
-        }
-    }
-
-    /// Frees the thread now, even if the lease is still referenced elsewhere: later commits under it are refused.
-    pub fn release(&self) {
-        let mut inner = self.table.lock();
-        if inner.live.get(&self.thread) == Some(&self.epoch) {
-            inner.live.remove(&self.thread);
-        }
+        self.keeper.mark_end(&self.thread, self.epoch);
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.release();
+        self.release_soon();
     }
 }
 
-/// Leases of one open store. Epochs grow across all threads, starting above the epoch at which the store was opened.
+/// Tells the holder of a lease that it was lost.
 #[derive(Clone, Debug, Default)]
-pub struct Leases(Arc<Mutex<Inner>>);
+pub struct LeaseLoss {
+    token: CancellationToken,
+    error: Arc<OnceLock<CheckpointError>>,
+}
+
+impl LeaseLoss {
+    /// Reports the loss to the holder; only the first report counts.
+    pub fn report(&self, error: CheckpointError) {
+        _ = self.error.set(error);
+        self.token.cancel();
+    }
+
+    /// Returns the error that was reported.
+    pub fn error(&self) -> Option<CheckpointError> {
+        self.error.get().cloned()
+    }
+
+    fn ended(&self, thread: &ThreadId, held: u64) -> CheckpointError {
+        CheckpointError::StaleLease { thread: thread.clone(), held, current: held, owner: None }
+    }
+}
+
+/// Leases of one open store, in one process. Epochs grow across all threads, starting above the epoch at which the store
+/// was opened.
+#[derive(Clone, Debug)]
+pub struct Leases(Arc<LeaseTable>);
+
+#[derive(Debug)]
+struct LeaseTable {
+    owner: Arc<LeaseOwner>,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
     newest: u64,
-    live: HashMap<ThreadId, u64>,
+    live: HashMap<ThreadId, LiveLease>,
     /// The epochs of leases whose holders marked their end, of threads that nobody has claimed since.
     ended: HashMap<ThreadId, u64>,
+}
+
+#[derive(Debug)]
+struct LiveLease {
+    epoch: u64,
+    loss: LeaseLoss,
 }
 
 /// The maximum number of marked ends; beyond it they are forgotten.
 const MARKS: usize = 4096;
 
+impl Default for Leases {
+    fn default() -> Self {
+        Self::above(0)
+    }
+}
+
 impl Leases {
     /// Returns a table whose epochs start above `floor`.
     pub fn above(floor: u64) -> Self {
-        Self(Arc::new(Mutex::new(Inner { newest: floor, ..Inner::default() })))
+        let inner = Mutex::new(Inner { newest: floor, ..Inner::default() });
+        Self(Arc::new(LeaseTable { owner: Arc::new(LeaseOwner::this_process()), inner }))
     }
 
     /// Claims a thread.
@@ -95,15 +229,20 @@ impl Leases {
     /// # Errors
     /// [`CheckpointError::ThreadBusy`] if a lease is alive and `claim` does not take over.
     pub fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, CheckpointError> {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         if claim == Claim::IfFree && inner.live.contains_key(thread) {
-            return Err(CheckpointError::ThreadBusy { thread: thread.clone() });
+            return Err(CheckpointError::ThreadBusy { thread: thread.clone(), owner: Arc::clone(&self.0.owner) });
         }
         inner.newest += 1;
         let epoch = inner.newest;
-        inner.live.insert(thread.clone(), epoch);
         let follows = inner.ended.remove(thread);
-        Ok(Lease { thread: thread.clone(), epoch, follows, table: self.clone() })
+        let lease = Lease::new(thread.clone(), epoch, Arc::clone(&self.0.owner), follows, Arc::clone(&self.0) as _);
+        let earlier = inner.live.insert(thread.clone(), LiveLease { epoch, loss: lease.loss() });
+        drop(inner);
+        if let Some(earlier) = earlier {
+            earlier.loss.report(self.0.stale(thread, earlier.epoch, Some(epoch)));
+        }
+        Ok(lease)
     }
 
     /// Checks that `epoch` is the live lease of the thread.
@@ -111,13 +250,9 @@ impl Leases {
     /// # Errors
     /// [`CheckpointError::StaleLease`] if it is not.
     pub fn check(&self, thread: &ThreadId, epoch: u64) -> Result<(), CheckpointError> {
-        match self.lock().live.get(thread) {
-            Some(&current) if current == epoch => Ok(()),
-            current => Err(CheckpointError::StaleLease {
-                thread: thread.clone(),
-                held: epoch,
-                current: current.copied().unwrap_or(0),
-            }),
+        match self.0.live_epoch(thread) {
+            Some(current) if current == epoch => Ok(()),
+            current => Err(self.0.stale(thread, epoch, current)),
         }
     }
 
@@ -127,20 +262,57 @@ impl Leases {
     /// # Errors
     /// [`CheckpointError::StaleLease`] if one is.
     pub fn check_not_superseded(&self, thread: &ThreadId, epoch: u64) -> Result<(), CheckpointError> {
-        match self.lock().live.get(thread) {
-            Some(&current) if current > epoch => {
-                Err(CheckpointError::StaleLease { thread: thread.clone(), held: epoch, current })
-            }
+        match self.0.live_epoch(thread) {
+            Some(current) if current > epoch => Err(self.0.stale(thread, epoch, Some(current))),
             _ => Ok(()),
         }
     }
 
-    /// Returns whether a lease on the thread is alive.
-    pub fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.lock().live.contains_key(thread)
+    /// Returns the owner of the live lease on a thread.
+    pub fn owner(&self, thread: &ThreadId) -> Option<Arc<LeaseOwner>> {
+        self.0.live_epoch(thread).map(|_| Arc::clone(&self.0.owner))
+    }
+}
+
+impl LeaseTable {
+    fn live_epoch(&self, thread: &ThreadId) -> Option<u64> {
+        self.lock().live.get(thread).map(|live| live.epoch)
+    }
+
+    fn free(&self, thread: &ThreadId, epoch: u64) {
+        let mut inner = self.lock();
+        if inner.live.get(thread).is_some_and(|live| live.epoch == epoch) {
+            inner.live.remove(thread);
+        }
+    }
+
+    fn stale(&self, thread: &ThreadId, held: u64, current: Option<u64>) -> CheckpointError {
+        let owner = current.map(|_| Arc::clone(&self.owner));
+        CheckpointError::StaleLease { thread: thread.clone(), held, current: current.unwrap_or(held), owner }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LeaseKeeper for LeaseTable {
+    fn release<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        self.free(thread, epoch);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn release_dropped(&self, thread: &ThreadId, epoch: u64) {
+        self.free(thread, epoch);
+    }
+
+    fn mark_end(&self, thread: &ThreadId, epoch: u64) {
+        let mut inner = self.lock();
+        if inner.live.get(thread).is_some_and(|live| live.epoch == epoch) {
+            if inner.ended.len() >= MARKS {
+                inner.ended.clear();
+            }
+            inner.ended.insert(thread.clone(), epoch);
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Recor
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, Leases};
+use super::owner::LeaseOwner;
 
 /// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that
 /// need not outlive their process. LangGraph: `InMemorySaver`.
@@ -173,8 +174,8 @@ impl Checkpointer for MemoryCheckpointer {
         Box::pin(ready(checked))
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.leases.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        Box::pin(ready(Ok(self.leases.owner(thread))))
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `chunk` | copies of consecutive log entries in one record |
 //! | `envelope` | rows that name themselves and carry a checksum |
 //! | `error` | errors of stores and of everything that reads or writes them |
-//! | `checkpointer`, `lease` | the contract of a store, and one writer for each thread |
+//! | `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
 //! | `embedded`, `sled`, `fjall` | these stores |
@@ -42,6 +42,7 @@ mod memory;
 pub(crate) mod no_sled;
 #[cfg(feature = "_embedded")]
 mod open_kind;
+mod owner;
 #[cfg(feature = "_embedded")]
 mod repair;
 mod retention;
@@ -76,8 +77,9 @@ pub use failing::FailingCheckpointer;
 pub(crate) use key::signal_name;
 pub use key::{CheckpointId, Key, RowId, ThreadId};
 pub use key_bytes::{key_bytes, key_from_bytes};
-pub use lease::{Claim, Lease, Leases};
+pub use lease::{Claim, Lease, LeaseKeeper, LeaseLoss, Leases};
 pub use memory::MemoryCheckpointer;
+pub use owner::LeaseOwner;
 #[cfg(feature = "_embedded")]
 pub use repair::{LostCheckpoint, RepairReport, RepairedThread};
 pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all};

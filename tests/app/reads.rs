@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record, ThreadHead,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, Receipt, Record, ThreadHead,
 };
 use superstep::graph::ThreadInfo;
 use superstep::prelude::*;
@@ -49,8 +49,8 @@ impl Checkpointer for Counting {
     fn delete_thread(&self, lease: &Lease) -> Reply<'_, ()> {
         self.inner.delete_thread(lease)
     }
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.inner.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> Reply<'_, Option<Arc<LeaseOwner>>> {
+        self.inner.owner(thread)
     }
 }
 

@@ -54,7 +54,9 @@ async fn a_second_run_on_a_thread_is_refused_and_the_first_continues(
 async fn a_thread_can_be_read_while_it_runs(#[values(Store::memory(), Store::disk())] store: Store) {
     let running = running(&store).await;
     let thread = store.thread(&running.graph);
-    assert!(matches!(thread.status().await.unwrap(), Status::Running));
+    let status = thread.status().await.unwrap();
+    assert!(matches!(&status, Status::Running { owner } if owner.is_this_process()));
+    assert_eq!(serde_json::to_value(&status).unwrap()["owner"]["until"], serde_json::Value::Null);
     assert_eq!(thread.state().await.unwrap().unwrap().values.notes, ["a"]);
     assert_eq!(thread.history().await.unwrap().all().await.unwrap().len(), 3);
     running.run.abort();
@@ -69,9 +71,12 @@ async fn a_run_whose_thread_was_taken_over_stops_writing(#[values(Store::memory(
     while running.tally.count() < 2 {
         tokio::task::yield_now().await;
     }
-    open.send(true).unwrap();
+    // At once, in the middle of its node.
     let stale = running.run.await.unwrap().unwrap_err();
     assert!(matches!(stale, RunError::Checkpoint(CheckpointError::StaleLease { .. })), "{stale:?}");
+    let json = serde_json::to_value(&stale).unwrap();
+    assert_eq!((&json["kind"], &json["owner"]["pid"]), (&"lease_lost".into(), &std::process::id().into()));
+    open.send(true).unwrap();
     assert_eq!(second.await.unwrap().unwrap().finished().unwrap().notes, ["a", "b"]);
     assert_eq!(store.thread(&running.graph).state().await.unwrap().unwrap().values.notes, ["a", "b"]);
 }

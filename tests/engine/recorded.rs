@@ -273,7 +273,7 @@ async fn put(store: &dyn Checkpointer) {
         let lease = store.claim(&name.into(), Claim::IfFree).await.unwrap();
         let (thread, epoch, head) = (name.into(), lease.epoch(), head.unwrap());
         store.commit(Commit { thread, epoch, expected: None, head, puts, deletes: vec![] }).await.unwrap();
-        lease.release();
+        lease.release().await.unwrap();
     }
 }
 

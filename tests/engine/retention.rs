@@ -195,13 +195,13 @@ async fn a_running_thread_is_not_changed() {
     let lease = store.store.claim(&"t".into(), superstep::checkpoint::Claim::IfFree).await.unwrap();
     assert_eq!(
         thread.gc(&Retention::new()).await.unwrap_err().to_string(),
-        "thread `t` is being run by another caller"
+        "thread `t` is being run by another caller in this process"
     );
     let report = superstep::checkpoint::gc_all(&*store.store, &Retention::new().keep_last(1)).await.unwrap();
     drop(lease);
     insta::assert_snapshot!(report, @r"
     1 threads: 0 checkpoints removed, 0 kept; 0 records, 0 bytes removed
-    thread `t` was skipped: thread `t` is being run by another caller
+    thread `t` was skipped: thread `t` is being run by another caller in this process
     ");
     let store: &dyn Checkpointer = &*store.store;
     assert!(gc(store, &"unknown".into(), &Retention::new()).await.is_err());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, MemoryCheckpointer, Order, Receipt, Record,
-    ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, MemoryCheckpointer, Order,
+    Receipt, Record, ThreadHead, ThreadId,
 };
 
 /// A store, with the directory it is in, which is removed on drop.
@@ -145,7 +145,7 @@ impl Checkpointer for Counting {
         self.store.delete_thread(lease)
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.store.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        self.store.owner(thread)
     }
 }

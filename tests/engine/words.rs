@@ -1,8 +1,10 @@
 //! The texts of errors: every problem of a graph at once, and the errors of runs with their help.
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use rstest::rstest;
+use superstep::checkpoint::{CheckpointError, LeaseOwner};
 use superstep::graph::interrupt::AnyQuestion;
 use superstep::graph::{GraphSpec, Incompatibility, Name, Registry};
 use superstep::prelude::*;
@@ -491,9 +493,10 @@ async fn a_question_is_printed_with_its_content() {
 
 #[test]
 fn an_error_of_a_store_is_printed_with_its_help() {
-    let error = CheckpointError::ThreadBusy { thread: "t".into() };
+    let owner = LeaseOwner::recorded("w1", "tower", 7).until(UNIX_EPOCH + Duration::from_secs(60));
+    let error = CheckpointError::ThreadBusy { thread: "t".into(), owner: owner.into() };
     insta::assert_snapshot!(format!("{error:?}"), @r"
-    thread `t` is being run by another caller
+    thread `t` is being run by `w1`, process 7 on host `tower`, until 1970-01-01T00:01:00.000Z
      help: wait for the other run to end, or cancel it
     ");
 }

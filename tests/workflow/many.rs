@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, MemoryCheckpointer, Order, Receipt, Record,
-    RowId, ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, MemoryCheckpointer, Order,
+    Receipt, Record, RowId, ThreadHead, ThreadId,
 };
 use superstep::graph::{EventKind, State as _};
 use superstep::nodes::ApprovePlan;
@@ -90,8 +90,8 @@ impl Checkpointer for Counting {
         self.store.delete_thread(lease)
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.store.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        self.store.owner(thread)
     }
 }
 

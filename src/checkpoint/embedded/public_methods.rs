@@ -15,8 +15,8 @@ macro_rules! public_methods {
             use $crate::checkpoint::embedded::build::back_up;
             use $crate::checkpoint::embedded::store::Store;
             use $crate::checkpoint::{
-                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt,
-                Record, ThreadHead, ThreadId,
+                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order,
+                Receipt, Record, ThreadHead, ThreadId,
             };
 
             type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
@@ -108,8 +108,8 @@ macro_rules! public_methods {
                     self.0.delete_thread(lease)
                 }
 
-                fn is_claimed(&self, thread: &ThreadId) -> bool {
-                    self.0.is_claimed(thread)
+                fn owner(&self, thread: &ThreadId) -> Answer<'_, Option<std::sync::Arc<LeaseOwner>>> {
+                    self.0.owner(thread)
                 }
 
                 fn is_foreign(&self) -> bool {

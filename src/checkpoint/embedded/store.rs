@@ -16,7 +16,8 @@ use super::queue::Operation;
 use super::tracked::TrackedFiles;
 use super::view::View;
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record, ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, Receipt, Record,
+    ThreadHead, ThreadId,
 };
 
 /// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
@@ -231,8 +232,8 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
         Box::pin(async move { Receipt::waiting(queued?).await })
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.shared.as_ref().is_some_and(|shared| shared.leases.is_claimed(thread))
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        Box::pin(ready(Ok(self.shared.as_ref().and_then(|shared| shared.leases.owner(thread)))))
     }
 
     fn is_foreign(&self) -> bool {

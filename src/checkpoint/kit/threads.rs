@@ -125,10 +125,10 @@ async fn a_name_over_the_limit_is_refused(harness: &dyn Harness) -> Result<(), F
 
 async fn a_claimed_thread_is_busy(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
-    ensure_eq!(scene.store.is_claimed(&scene.thread), true);
+    ensure_eq!(scene.store.owner(&scene.thread).await?.is_some(), true);
     let second = scene.store.claim(&scene.thread, Claim::IfFree).await;
     ensure_matches!(second, Err(CheckpointError::ThreadBusy { .. }));
-    ensure_eq!(scene.store.is_claimed(&"u".into()), false);
+    ensure_eq!(scene.store.owner(&"u".into()).await?.is_some(), false);
     scene.store.claim(&"u".into(), Claim::IfFree).await?;
     scene.commit(0, vec![]).await?;
     Ok(())
@@ -137,7 +137,7 @@ async fn a_claimed_thread_is_busy(harness: &dyn Harness) -> Result<(), FailureRe
 async fn a_dropped_lease_frees_the_thread(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Scene { store, lease, thread } = Scene::new(harness).await?;
     drop(lease);
-    ensure_eq!(store.is_claimed(&thread), false);
+    ensure_eq!(store.owner(&thread).await?.is_some(), false);
     let again = Scene::on(store, "t").await?;
     again.commit(0, vec![]).await?;
     Ok(())
@@ -160,9 +160,9 @@ async fn an_older_lease_does_not_free_a_newer_one(harness: &dyn Harness) -> Resu
     let Scene { store, lease, thread } = Scene::new(harness).await?;
     let newer = store.claim(&thread, Claim::TakeOver).await?;
     drop(lease);
-    ensure_eq!(store.is_claimed(&thread), true);
+    ensure_eq!(store.owner(&thread).await?.is_some(), true);
     drop(newer);
-    ensure_eq!(store.is_claimed(&thread), false);
+    ensure_eq!(store.owner(&thread).await?.is_some(), false);
     Ok(())
 }
 
@@ -222,12 +222,12 @@ async fn a_post_leaves_the_head_and_the_lease_alone(harness: &dyn Harness) -> Re
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     scene.store.post(&scene.thread, vec![letter(1, "one")]).await?;
     ensure_eq!(scene.store.head(&scene.thread).await?, Some(head(0)));
-    ensure_eq!(scene.store.is_claimed(&scene.thread), true);
+    ensure_eq!(scene.store.owner(&scene.thread).await?.is_some(), true);
     scene.commit(1, vec![]).await?;
     let Scene { store, lease, thread } = scene;
     drop(lease);
     store.post(&thread, vec![letter(2, "two")]).await?;
-    ensure_eq!(store.is_claimed(&thread), false);
+    ensure_eq!(store.owner(&thread).await?.is_some(), false);
     Ok(())
 }
 

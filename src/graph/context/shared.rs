@@ -94,10 +94,20 @@ impl RunShared {
         self.environment.host.random()
     }
 
+    /// Waits until the run must stop at once: it was cancelled, or its lease was lost.
     pub(crate) async fn wait_for_cancel(&self) {
+        let lost = async {
+            match &self.recorder {
+                Some(recorder) => _ = recorder.lease().lost().await,
+                None => std::future::pending().await,
+            }
+        };
         match &self.cancellation.cancel {
-            Some(token) => token.cancelled().await,
-            None => std::future::pending().await,
+            Some(token) => tokio::select! {
+                () = token.cancelled() => {}
+                () = lost => {}
+            },
+            None => lost.await,
         }
     }
 }

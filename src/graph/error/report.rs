@@ -1,6 +1,7 @@
 //! Errors as JSON: the message, the causes that it does not contain, and what to do.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use serde::Serialize;
 use superstep_base::panics::catch_panic;
@@ -8,7 +9,7 @@ use superstep_base::panics::catch_panic;
 use super::incompatibility::Incompatibility;
 use super::node_error::{NodeError, unprintable};
 use super::run_error::RunError;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{CheckpointError, LeaseOwner};
 use crate::graph::state::{InputError, SchemaError};
 
 /// An error as JSON.
@@ -19,6 +20,9 @@ pub(crate) struct ErrorReport {
     pub kind: &'static str,
     pub causes: Vec<String>,
     pub help: Option<String>,
+    /// Who runs the thread, if that is why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Arc<LeaseOwner>>,
     /// The single problems of an error that reports several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Self>,
@@ -52,6 +56,9 @@ impl From<&RunError> for ErrorReport {
         match error {
             // the message contains the error of the node
             RunError::Node { error, .. } => shape.with_causes(unprinted_source(NodeError::source(error))),
+            RunError::Checkpoint(inner) => {
+                Self { owner: inner.owner().cloned(), ..shape }.with_causes(unprinted_source(error))
+            }
             _ => shape.with_causes(unprinted_source(error)),
         }
     }
@@ -59,7 +66,8 @@ impl From<&RunError> for ErrorReport {
 
 impl From<&CheckpointError> for ErrorReport {
     fn from(error: &CheckpointError) -> Self {
-        Self::new(error, error.into(), error.help().map(str::to_owned)).with_causes(unprinted_source(error))
+        let shape = Self::new(error, error.into(), error.help().map(str::to_owned));
+        Self { owner: error.owner().cloned(), ..shape }.with_causes(unprinted_source(error))
     }
 }
 

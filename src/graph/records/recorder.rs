@@ -25,13 +25,22 @@ pub enum Durability {
 
 pub(crate) const LAG: usize = 64;
 
-/// Frees the thread at the end of a run, even while a task that was dropped still holds on to the run's context.
+/// Frees the thread of a run that was dropped, even while a task that was dropped still holds on to the run's context.
 #[derive(Debug)]
 pub(crate) struct ThreadGuard(pub Arc<Recorder>);
 
 impl Drop for ThreadGuard {
     fn drop(&mut self) {
-        self.0.lease.release();
+        self.0.lease.release_soon();
+    }
+}
+
+impl ThreadGuard {
+    /// Frees the thread at the end of a run. If the store cannot be written, the lease ends with its time.
+    pub(crate) async fn release(self) {
+        if let Err(error) = self.0.lease.release().await {
+            tracing::warn!(thread = self.0.lease.thread().as_str(), %error, "the lease was not released");
+        }
     }
 }
 

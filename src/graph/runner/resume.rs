@@ -443,6 +443,6 @@ async fn wants(graph: &AnyGraph, info: &ThreadInfo) -> Result<bool, RunError> {
         // By the machine's clock it may still sleep.
         Status::Waiting { .. } | Status::AwaitingSignal { .. } => true,
         Status::New | Status::Finished | Status::Stopped { .. } | Status::Failed { .. } => false,
-        Status::NeedsMigration { .. } | Status::Running => false,
+        Status::NeedsMigration { .. } | Status::Running { .. } => false,
     })
 }

@@ -1,6 +1,7 @@
 //! The status of the threads of a store, read from their records: no state is decoded, and no graph is needed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
@@ -10,7 +11,8 @@ use super::snapshot::is_failed;
 use super::status::{ArrivedSignals, StatusKind, is_resting, may_wait};
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Key,
-    Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadHead, ThreadId, decode_record, effective_origin,
+    LeaseOwner, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadHead, ThreadId, decode_record,
+    effective_origin,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId, Terms};
@@ -26,6 +28,8 @@ pub struct ThreadInfo {
     pub graph: String,
     /// The status. Breakpoints and a needed migration do not show here, because only the graph knows of them.
     pub status: StatusKind,
+    /// Who runs it, if it is [`Running`](StatusKind::Running).
+    pub owner: Option<Arc<LeaseOwner>>,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,
     /// The last superstep, from -1.
@@ -64,6 +68,7 @@ impl Serialize for ThreadInfo {
             .put("thread", self.id.as_str())?
             .put("graph", &self.graph)?
             .put("status", self.status)?
+            .put_some("owner", self.owner.as_deref())?
             .put("checkpoint", self.checkpoint)?
             .put("step", self.step)?
             .put("created_at", rfc3339(self.created_at))?
@@ -86,6 +91,7 @@ impl ThreadInfo {
             id: id.clone(),
             graph: String::new(),
             status,
+            owner: None,
             checkpoint: None,
             step: -1,
             created_at: 0,
@@ -202,8 +208,8 @@ impl<'a> Listing<'a> {
         commanded: bool,
     ) -> Result<ThreadInfo, RunError> {
         let known = |standing| Ok(ThreadInfo::new(id, standing));
-        if self.store.is_claimed(id) {
-            return known(StatusKind::Running);
+        if let Some(owner) = self.store.owner(id).await? {
+            return Ok(ThreadInfo { owner: Some(owner), ..ThreadInfo::new(id, StatusKind::Running) });
         }
         let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return known(StatusKind::New) };
         if !commanded && record.control.plans_nothing() {

@@ -15,7 +15,7 @@ use crate::graph::context::{Exit, GraphScope, RunShared};
 use crate::graph::error::RunError;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{Mapping, NEW_LINE, Reader, ThreadGuard};
+use crate::graph::records::{Mapping, NEW_LINE, Reader, Recorder, ThreadGuard};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{AnyState, AnyWrite, Boxed};
@@ -72,19 +72,28 @@ impl ThreadCore {
         self.check_whole("a run")?;
         self.check()?;
         self.check_writes(request.writes())?;
-        let recorder = Box::pin(self.open()).await?;
-        let _held = recorder.clone().map(ThreadGuard);
-        let shared = self.shared(recorder.clone(), sink);
-        let done = catch_panics(RUNNING, self.drive(request, shared)).await;
-        let settled = match &recorder {
-            Some(recorder) => recorder.settle().await,
-            None => Ok(()),
+        let Some(recorder) = Box::pin(self.open()).await? else {
+            return Ok(catch_panics(RUNNING, self.drive(request, self.shared(None, sink))).await?.0);
         };
+        let guard = ThreadGuard(Arc::clone(&recorder));
+        let done = self.run_recorded(request, sink, &recorder).await;
+        guard.release().await;
+        done
+    }
+
+    async fn run_recorded(
+        &self,
+        request: Box<AnyRequest>,
+        sink: Option<Sink>,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Outcome<AnyState>, RunError> {
+        let shared = self.shared(Some(Arc::clone(recorder)), sink);
+        let done = catch_panics(RUNNING, self.drive(request, shared)).await;
+        recorder.lease().check()?; // its loss stopped the run, whatever else it reports
+        let settled = recorder.settle().await;
         let (outcome, end) = done?;
         settled?;
-        if let Some(recorder) = &recorder {
-            self.keep_end(recorder, end);
-        }
+        self.keep_end(recorder, end);
         Ok(outcome)
     }
 

@@ -5,13 +5,16 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 
 use super::handle::{Thread, ThreadCore};
 use super::snapshot::is_failed;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, Source, TaskRecord, TaskStatus, ThreadId};
+use crate::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Key, LeaseOwner, Source, TaskRecord, TaskStatus, ThreadId,
+};
 use crate::graph::build::{StopOverrides, Stops, Table};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId};
@@ -80,7 +83,10 @@ pub enum Status {
         misfits: Vec<Incompatibility>,
     },
     /// A run holds the thread.
-    Running,
+    Running {
+        /// Who runs it.
+        owner: Arc<LeaseOwner>,
+    },
 }
 
 /// The status of a thread in one word: [`Status`] without its data.
@@ -137,9 +143,8 @@ impl Serialize for Status {
             Self::Pending { next } | Self::Stopped { next } => (next, &[]),
             Self::Waiting { next, .. } | Self::AwaitingSignal { next, .. } => (next, &[]),
             Self::Interrupted { questions } => (&[], questions),
-            Self::New | Self::Finished | Self::Failed { .. } | Self::NeedsMigration { .. } | Self::Running => {
-                (&[], &[])
-            }
+            Self::New | Self::Finished | Self::Failed { .. } | Self::NeedsMigration { .. } => (&[], &[]),
+            Self::Running { .. } => (&[], &[]),
         };
         let out = Object::new(out)?.put("status", self.kind())?.put("next", next)?.put("questions", questions)?;
         let out = match self {
@@ -154,7 +159,8 @@ impl Serialize for Status {
                 out.put_some("until", until.map(time_text))?.put_list("signals", signals)?
             }
             Self::Pending { .. } | Self::Interrupted { .. } | Self::Stopped { .. } => out,
-            Self::New | Self::Finished | Self::Running => out,
+            Self::Running { owner } => out.put("owner", &**owner)?,
+            Self::New | Self::Finished => out,
         };
         out.end()
     }
@@ -173,7 +179,7 @@ impl Status {
             Self::Stopped { .. } => StatusKind::Stopped,
             Self::Failed { .. } => StatusKind::Failed,
             Self::NeedsMigration { .. } => StatusKind::NeedsMigration,
-            Self::Running => StatusKind::Running,
+            Self::Running { .. } => StatusKind::Running,
         }
     }
 }
@@ -208,8 +214,8 @@ impl ThreadCore {
 
     async fn read_status(&self) -> Result<Status, RunError> {
         let (reader, head) = self.reader("status").await?;
-        if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
-            return Ok(Status::Running);
+        if let Some(owner) = reader.store.owner(&reader.thread).await? {
+            return Ok(Status::Running { owner });
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
         let reader = self.with_end_read(reader, head);

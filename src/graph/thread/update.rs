@@ -13,7 +13,7 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{Durability, NEW_LINE, Puts, SENT, START_KEY, START_NODE, ThreadGuard};
+use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, SENT, START_KEY, START_NODE, ThreadGuard};
 use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
@@ -89,16 +89,26 @@ impl ThreadCore {
             thread.settings.durability = Durability::Sync; // each superstep is kept, so none replaces another
         }
         let recorder = thread.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
-        let _held = ThreadGuard(Arc::clone(&recorder));
-        let shared = self.shared(Some(Arc::clone(&recorder)), None);
-        let over = self.is_over(&recorder).await?;
+        let guard = ThreadGuard(Arc::clone(&recorder));
+        let made = self.update_recorded(supersteps, &recorder).await;
+        guard.release().await;
+        made
+    }
+
+    async fn update_recorded(
+        &self,
+        supersteps: Vec<Vec<AnyUpdate>>,
+        recorder: &Arc<Recorder>,
+    ) -> Result<UpdateReport, RunError> {
+        let shared = self.shared(Some(Arc::clone(recorder)), None);
+        let over = self.is_over(recorder).await?;
         let written = catch_panics(UPDATING, self.write_supersteps(supersteps, shared, over)).await;
         let settled = recorder.settle().await; // also those before one that failed
         let (made, end) = written?;
         settled?;
-        self.keep_end(&recorder, end);
+        self.keep_end(recorder, end);
         if over {
-            fork_upwards(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
+            fork_upwards(&reader(recorder), recorder, self.stamp(), made.checkpoint).await?;
             recorder.settle().await?;
         }
         Ok(made)

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, Order, Receipt, Record, SledCheckpointer,
-    ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, Receipt, Record,
+    SledCheckpointer, ThreadHead, ThreadId,
 };
 use superstep::graph::Durability;
 use tokio::sync::oneshot;
@@ -66,8 +66,8 @@ impl Checkpointer for ReportingStore {
         self.0.delete_thread(lease)
     }
 
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.0.is_claimed(thread)
+    fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        self.0.owner(thread)
     }
 }
 
