@@ -123,7 +123,7 @@ pub(crate) struct Failure {
     pub help: Option<String>,
     #[serde(default = "one")]
     pub code: u8,
-    /// Who runs the thread, if that is why.
+    /// The process that runs the thread, if that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Box<Value>>,
     /// The help, with `{verb}` in the place of a command of this program.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use tokio::time::{sleep, timeout};
 
 use super::failure::{Call, Failure, json, shape};
 use super::graphs::AppGraphs;
@@ -13,9 +14,16 @@ use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadR
 use super::shapes::{CheckpointReport, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
 use super::threads::AppThread;
-use superstep::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, StoreKind, ThreadId, similar_threads};
+use superstep::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Claim, OwnerRequest, StoreKind, ThreadId, similar_threads,
+};
 use superstep::graph::interrupt::{SignalId, SignalRequest};
 use superstep::graph::{Answer, InterruptId, RunError, StatusKind, ThreadFilter, ThreadInfo};
+
+/// The time in which a cancelled run has to end.
+pub(crate) const CANCEL: Duration = Duration::from_secs(10);
+/// The interval at which its end is looked for.
+const CANCEL_POLL: Duration = Duration::from_millis(10);
 
 #[derive(Clone)]
 pub(crate) struct Local {
@@ -189,6 +197,30 @@ impl Local {
         json(&SignalReport { signal, report: thread.report().await? })
     }
 
+    /// Cancels the run of a thread, in whichever process it is, and waits for its end.
+    async fn cancel(&self, name: &str) -> Result<Value, Failure> {
+        let id = self.info(name).await?.id;
+        let Some(owner) = self.store.send(&id, OwnerRequest::Cancel).await? else {
+            let error = format!("thread `{name}` is not running: there is nothing to cancel");
+            return Err(Failure::new(error).hint("`{status}` shows its status"));
+        };
+        let ended = async {
+            while self.store.owner(&id).await?.is_some_and(|now| now == owner) {
+                sleep(CANCEL_POLL).await;
+            }
+            Ok::<(), CheckpointError>(())
+        };
+        match timeout(CANCEL, ended).await {
+            Ok(ended) => ended?,
+            Err(_) => {
+                let error =
+                    format!("the run of thread `{name}` was cancelled but has not ended yet: a task is still running");
+                return Err(Failure::new(error).hint("`{status}` shows when it has ended"));
+            }
+        }
+        json(&self.thread(name).await?.report().await?)
+    }
+
     async fn record(&self, request: AnswerRequest) -> Result<Value, Failure> {
         let thread = self.thread(&request.thread).await?;
         let answer = answer(&thread, request).await?;
@@ -222,11 +254,7 @@ impl ThreadService for Local {
                 ThreadRequest::Answer(request) => self.record(request).await,
                 ThreadRequest::Signal(request) => self.send(request).await,
                 ThreadRequest::Discard { thread, signal } => discard(&self.thread(&thread).await?, &signal).await,
-                ThreadRequest::Cancel { thread } => {
-                    self.info(&thread).await?;
-                    let error = format!("thread `{thread}` is not running: there is nothing to cancel");
-                    Err(Failure::new(error).hint("`{status}` shows its status"))
-                }
+                ThreadRequest::Cancel { thread } => self.cancel(&thread).await,
             }
         })
     }

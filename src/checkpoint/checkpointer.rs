@@ -1,7 +1,7 @@
 //! The contract between the engine and a store: fenced atomic commits of records, and reads of what was acknowledged.
 
 use std::fmt::{Debug, Display};
-use std::future::Future;
+use std::future::{Future, ready};
 use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,13 +11,11 @@ use serde::{Deserialize, Serialize};
 use superstep_base::near::near;
 use tokio::sync::oneshot;
 
+use super::boxed::BoxFuture;
 use super::error::CheckpointError;
 use super::key::{CheckpointId, Key, ThreadId};
-use super::lease::{Claim, Lease};
+use super::lease::{Claim, Lease, OwnerRequest};
 use super::owner::LeaseOwner;
-
-/// Boxed future, as returned by object-safe async methods.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Key and the bytes stored under it.
 pub type Record = (Key, Vec<u8>);
@@ -166,7 +164,7 @@ pub enum Order {
 /// every epoch it ever handed out: it persists a floor when it is opened (as the embedded store does), or the epoch
 /// with each claim. The epoch of the newest commit is not enough.
 ///
-/// To implement one: keep a [`Leases`](super::Leases) table and use it for `claim` and `owner`; in `commit`, check
+/// To implement one: keep a [`Leases`](super::Leases) table and use it for `claim`, `owner` and `send`; in `commit`, check
 /// the epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
 /// [`Commit::check_head`], then write deletes, puts and head atomically; store keys in the order of [`Key`]
 /// ([`key_bytes`](super::key_bytes()) encodes them in that order); report failures of the backend as
@@ -239,6 +237,22 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store cannot be read.
     fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>>;
+
+    /// Passes a request to whoever runs a thread, in whichever process, and returns who that is; `None` if nobody runs it.
+    /// The owner sees it at once in this process, and within 100 ms elsewhere.
+    ///
+    /// The default implementation refuses.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn send(
+        &self,
+        thread: &ThreadId,
+        request: OwnerRequest,
+    ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        _ = request;
+        Box::pin(ready(Err(CheckpointError::NoMailbox { thread: thread.clone() })))
+    }
 
     /// Returns whether the whole store comes from elsewhere and is not trusted: its threads may be read, but not run. A
     /// wrapper must forward the call to the store it wraps.

@@ -22,7 +22,7 @@ pub enum CheckpointError {
     ThreadBusy {
         /// The thread.
         thread: ThreadId,
-        /// Who runs it.
+        /// The process that runs it.
         owner: Arc<LeaseOwner>,
     },
     /// The lease was lost to a later claim, or has ended.
@@ -35,7 +35,7 @@ pub enum CheckpointError {
         held: u64,
         /// Epoch of the newest claim; equal to `held` if the lease ended and nobody has claimed the thread since.
         current: u64,
-        /// Who holds the thread now, if anybody.
+        /// The process that runs the thread now, if any.
         owner: Option<Arc<LeaseOwner>>,
     },
     /// The head is not where the commit expected it.

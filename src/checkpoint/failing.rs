@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
+use super::boxed::BoxFuture;
+use super::checkpointer::{Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
-use super::lease::{Claim, Lease};
+use super::lease::{Claim, Lease, OwnerRequest};
 use super::owner::LeaseOwner;
 
 /// Forwards to another checkpointer up to a chosen commit, which fails, as do all later ones.
@@ -112,6 +113,14 @@ impl Checkpointer for FailingCheckpointer {
 
     fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         self.inner.owner(thread)
+    }
+
+    fn send(
+        &self,
+        thread: &ThreadId,
+        request: OwnerRequest,
+    ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        self.inner.send(thread, request)
     }
 
     fn is_foreign(&self) -> bool {

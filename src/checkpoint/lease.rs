@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use super::checkpointer::BoxFuture;
+use super::boxed::BoxFuture;
 use super::error::CheckpointError;
 use super::key::ThreadId;
 use super::owner::LeaseOwner;
@@ -20,6 +20,17 @@ pub enum Claim {
     IfFree,
     /// Takes over: from now on commits under the earlier lease are refused.
     TakeOver,
+}
+
+/// A request to whoever runs a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum OwnerRequest {
+    /// Stop at once, in the middle of a node.
+    Cancel,
+    /// Stop after the superstep.
+    Drain,
 }
 
 /// The store's side of a lease.
@@ -59,7 +70,7 @@ pub struct Lease {
     epoch: u64,
     owner: Arc<LeaseOwner>,
     follows: Option<u64>,
-    loss: LeaseLoss,
+    handle: LeaseHandle,
     keeper: Arc<dyn LeaseKeeper>,
     is_released: AtomicBool,
 }
@@ -76,8 +87,8 @@ impl Lease {
         follows: Option<u64>,
         keeper: Arc<dyn LeaseKeeper>,
     ) -> Self {
-        let (loss, is_released) = (LeaseLoss::default(), AtomicBool::new(false));
-        Self { thread, epoch, owner, follows, loss, keeper, is_released }
+        let (handle, is_released) = (LeaseHandle::default(), AtomicBool::new(false));
+        Self { thread, epoch, owner, follows, handle, keeper, is_released }
     }
 
     /// Returns the thread.
@@ -95,15 +106,29 @@ impl Lease {
         &self.owner
     }
 
-    /// Returns the handle with which the store reports that the lease was lost.
-    pub fn loss(&self) -> LeaseLoss {
-        self.loss.clone()
+    /// Returns the handle with which the store reaches the holder.
+    pub fn handle(&self) -> LeaseHandle {
+        self.handle.clone()
     }
 
     /// Waits until the lease is lost, and returns the error that says to whom.
     pub async fn lost(&self) -> CheckpointError {
-        self.loss.token.cancelled().await;
-        self.loss.error().unwrap_or_else(|| self.loss.ended(&self.thread, self.epoch))
+        self.handle.0.lost.cancelled().await;
+        self.handle.loss().unwrap_or_else(|| self.ended())
+    }
+
+    fn ended(&self) -> CheckpointError {
+        CheckpointError::StaleLease { thread: self.thread.clone(), held: self.epoch, current: self.epoch, owner: None }
+    }
+
+    /// Returns a token that is cancelled when the holder is asked to stop at once.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.handle.0.cancel
+    }
+
+    /// Returns a token that is cancelled when the holder is asked to stop after its superstep.
+    pub fn drain(&self) -> &CancellationToken {
+        &self.handle.0.drain
     }
 
     /// Checks that the lease was not lost, as far as the store has noticed.
@@ -111,7 +136,7 @@ impl Lease {
     /// # Errors
     /// [`CheckpointError::StaleLease`] if it was.
     pub fn check(&self) -> Result<(), CheckpointError> {
-        self.loss.error().map_or(Ok(()), Err)
+        self.handle.loss().map_or(Ok(()), Err)
     }
 
     /// Extends the lease by its full time. Stores do that by themselves while it is held.
@@ -159,27 +184,36 @@ impl Drop for Lease {
     }
 }
 
-/// Tells the holder of a lease that it was lost.
+/// The way from a store to the holder of a lease.
 #[derive(Clone, Debug, Default)]
-pub struct LeaseLoss {
-    token: CancellationToken,
-    error: Arc<OnceLock<CheckpointError>>,
+pub struct LeaseHandle(Arc<HolderTokens>);
+
+#[derive(Debug, Default)]
+struct HolderTokens {
+    lost: CancellationToken,
+    loss: OnceLock<CheckpointError>,
+    cancel: CancellationToken,
+    drain: CancellationToken,
 }
 
-impl LeaseLoss {
-    /// Reports the loss to the holder; only the first report counts.
-    pub fn report(&self, error: CheckpointError) {
-        _ = self.error.set(error);
-        self.token.cancel();
+impl LeaseHandle {
+    /// Tells the holder that the lease was lost; only the first error counts.
+    pub fn report_loss(&self, error: CheckpointError) {
+        _ = self.0.loss.set(error);
+        self.0.lost.cancel();
     }
 
-    /// Returns the error that was reported.
-    pub fn error(&self) -> Option<CheckpointError> {
-        self.error.get().cloned()
+    /// Returns the error with which the lease was lost.
+    pub fn loss(&self) -> Option<CheckpointError> {
+        self.0.loss.get().cloned()
     }
 
-    fn ended(&self, thread: &ThreadId, held: u64) -> CheckpointError {
-        CheckpointError::StaleLease { thread: thread.clone(), held, current: held, owner: None }
+    /// Passes a request to the holder.
+    pub fn deliver(&self, request: OwnerRequest) {
+        match request {
+            OwnerRequest::Cancel => self.0.cancel.cancel(),
+            OwnerRequest::Drain => self.0.drain.cancel(),
+        }
     }
 }
 
@@ -205,7 +239,7 @@ struct Inner {
 #[derive(Debug)]
 struct LiveLease {
     epoch: u64,
-    loss: LeaseLoss,
+    handle: LeaseHandle,
 }
 
 /// The maximum number of marked ends; beyond it they are forgotten.
@@ -237,10 +271,10 @@ impl Leases {
         let epoch = inner.newest;
         let follows = inner.ended.remove(thread);
         let lease = Lease::new(thread.clone(), epoch, Arc::clone(&self.0.owner), follows, Arc::clone(&self.0) as _);
-        let earlier = inner.live.insert(thread.clone(), LiveLease { epoch, loss: lease.loss() });
+        let earlier = inner.live.insert(thread.clone(), LiveLease { epoch, handle: lease.handle() });
         drop(inner);
         if let Some(earlier) = earlier {
-            earlier.loss.report(self.0.stale(thread, earlier.epoch, Some(epoch)));
+            earlier.handle.report_loss(self.0.stale(thread, earlier.epoch, Some(epoch)));
         }
         Ok(lease)
     }
@@ -266,6 +300,12 @@ impl Leases {
             Some(current) if current > epoch => Err(self.0.stale(thread, epoch, Some(current))),
             _ => Ok(()),
         }
+    }
+
+    /// Passes a request to whoever holds a thread, and returns who that is.
+    pub fn send(&self, thread: &ThreadId, request: OwnerRequest) -> Option<Arc<LeaseOwner>> {
+        self.0.lock().live.get(thread)?.handle.deliver(request);
+        Some(Arc::clone(&self.0.owner))
     }
 
     /// Returns the owner of the live lease on a thread.

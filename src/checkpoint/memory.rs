@@ -5,10 +5,11 @@ use std::future::ready;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
+use super::boxed::BoxFuture;
+use super::checkpointer::{Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
-use super::lease::{Claim, Lease, Leases};
+use super::lease::{Claim, Lease, Leases, OwnerRequest};
 use super::owner::LeaseOwner;
 
 /// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that
@@ -176,6 +177,14 @@ impl Checkpointer for MemoryCheckpointer {
 
     fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         Box::pin(ready(Ok(self.leases.owner(thread))))
+    }
+
+    fn send(
+        &self,
+        thread: &ThreadId,
+        request: OwnerRequest,
+    ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        Box::pin(ready(Ok(self.leases.send(thread, request))))
     }
 }
 

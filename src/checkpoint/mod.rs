@@ -12,6 +12,7 @@
 //! | `envelope` | rows that name themselves and carry a checksum |
 //! | `error` | errors of stores and of everything that reads or writes them |
 //! | `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
+//! | `boxed` | boxed futures of object-safe methods |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
 //! | `embedded`, `sled`, `fjall` | these stores |
@@ -19,6 +20,7 @@
 //! | `retention`, `transport`, `repair` | removal, copies and files, recovery from damage |
 //! | `kit` | conformance checks for stores |
 
+mod boxed;
 mod checkpoint_record;
 mod checkpointer;
 mod chunk;
@@ -63,11 +65,12 @@ pub use self::embedded::StoreFaults;
 pub use self::fjall::{FjallCheckpointer, FjallOptions};
 #[cfg(feature = "sled")]
 pub use self::sled::{SledCheckpointer, SledOptions};
+pub use boxed::BoxFuture;
 pub use checkpoint_record::{
     CarriedRecord, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, LogRange, SendRecord, Slot, Source,
     WriteRecord,
 };
-pub use checkpointer::{BoxFuture, Checkpointer, Commit, Order, Receipt, Record, ThreadHead, similar_threads};
+pub use checkpointer::{Checkpointer, Commit, Order, Receipt, Record, ThreadHead, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
@@ -77,7 +80,7 @@ pub use failing::FailingCheckpointer;
 pub(crate) use key::signal_name;
 pub use key::{CheckpointId, Key, RowId, ThreadId};
 pub use key_bytes::{key_bytes, key_from_bytes};
-pub use lease::{Claim, Lease, LeaseKeeper, LeaseLoss, Leases};
+pub use lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};
 pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
 #[cfg(feature = "_embedded")]

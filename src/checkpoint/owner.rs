@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use superstep_base::Printable;
 use superstep_base::time::{millis, rfc3339};
 
-/// Who holds a thread. Its JSON is the `owner` of `superstep status --json` and of the error `thread_busy`.
+/// The holder of a thread: a caller in some process. Its JSON is the `owner` of `superstep status --json` and of the error `thread_busy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseOwner {

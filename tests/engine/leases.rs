@@ -1,7 +1,7 @@
 //! One writer per thread, and no unfinished work is discarded without permission.
 
 use rstest::rstest;
-use superstep::checkpoint::CheckpointError;
+use superstep::checkpoint::{CheckpointError, OwnerRequest};
 use superstep::prelude::*;
 use tokio::sync::watch;
 
@@ -79,6 +79,36 @@ async fn a_run_whose_thread_was_taken_over_stops_writing(#[values(Store::memory(
     open.send(true).unwrap();
     assert_eq!(second.await.unwrap().unwrap().finished().unwrap().notes, ["a", "b"]);
     assert_eq!(store.thread(&running.graph).state().await.unwrap().unwrap().values.notes, ["a", "b"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_run_is_cancelled_through_its_store(#[values(Store::memory(), Store::disk())] store: Store) {
+    let running = running(&store).await;
+    let owner = store.store.send(&"t".into(), OwnerRequest::Cancel).await.unwrap().unwrap();
+    assert!(owner.is_this_process());
+    assert!(matches!(running.run.await.unwrap().unwrap(), Outcome::Cancelled(_)));
+    assert_eq!(store.store.send(&"t".into(), OwnerRequest::Cancel).await.unwrap(), None);
+    running.open.send(true).unwrap();
+    assert_eq!(store.thread(&running.graph).proceed().await.unwrap().finished().unwrap().notes, ["a", "b"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_run_is_drained_through_its_store(#[values(Store::memory(), Store::disk())] store: Store) {
+    let (tally, (open, gate)) = (Tally::default(), watch::channel(false));
+    let builder = Builder::new().add_node(id("a"), gated(&tally, "a", &gate)).add_node(id("b"), note("b"));
+    let graph = chain(builder, &["a", "b"]);
+    let thread = store.thread(&graph);
+    let run = tokio::spawn(async move { thread.invoke(start()).await });
+    while tally.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    store.store.send(&"t".into(), OwnerRequest::Drain).await.unwrap().unwrap();
+    open.send(true).unwrap();
+    let Outcome::Drained(state) = run.await.unwrap().unwrap() else { panic!("it went on") };
+    assert_eq!(state.state().notes, ["a"]);
+    assert_eq!(store.thread(&graph).proceed().await.unwrap().finished().unwrap().notes, ["a", "b"]);
 }
 
 #[rstest]

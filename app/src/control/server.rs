@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::active_runs::{ActiveRuns, RunSubscription};
 use super::wire::{Greeting, LineReader, REQUEST, Reply, Socket, VERSION, is_ours, request, write_line};
 use crate::failure::{Failure, json};
-use crate::local::Local;
+use crate::local::{CANCEL, Local};
 use crate::service::{ThreadRequest, ThreadService};
 use crate::shapes::{ThreadReport, present};
 
@@ -155,9 +155,6 @@ impl Peer {
         write_line(&mut self.write, &replied.map_or_else(Reply::Failed, |reply| Reply::Ok(present(reply)))).await
     }
 }
-
-/// The time in which a cancelled run has to end.
-const CANCEL: Duration = Duration::from_secs(10);
 
 struct Responder {
     pub local: Local,

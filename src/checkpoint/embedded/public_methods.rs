@@ -16,7 +16,7 @@ macro_rules! public_methods {
             use $crate::checkpoint::embedded::store::Store;
             use $crate::checkpoint::{
                 BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order,
-                Receipt, Record, ThreadHead, ThreadId,
+                OwnerRequest, Receipt, Record, ThreadHead, ThreadId,
             };
 
             type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
@@ -110,6 +110,14 @@ macro_rules! public_methods {
 
                 fn owner(&self, thread: &ThreadId) -> Answer<'_, Option<std::sync::Arc<LeaseOwner>>> {
                     self.0.owner(thread)
+                }
+
+                fn send(
+                    &self,
+                    thread: &ThreadId,
+                    request: OwnerRequest,
+                ) -> Answer<'_, Option<std::sync::Arc<LeaseOwner>>> {
+                    self.0.send(thread, request)
                 }
 
                 fn is_foreign(&self) -> bool {

@@ -16,8 +16,8 @@ use super::queue::Operation;
 use super::tracked::TrackedFiles;
 use super::view::View;
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, Receipt, Record,
-    ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, OwnerRequest, Receipt,
+    Record, ThreadHead, ThreadId,
 };
 
 /// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
@@ -234,6 +234,14 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
 
     fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         Box::pin(ready(Ok(self.shared.as_ref().and_then(|shared| shared.leases.owner(thread)))))
+    }
+
+    fn send(
+        &self,
+        thread: &ThreadId,
+        request: OwnerRequest,
+    ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
+        Box::pin(ready(Ok(self.shared.as_ref().and_then(|shared| shared.leases.send(thread, request)))))
     }
 
     fn is_foreign(&self) -> bool {

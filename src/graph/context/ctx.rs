@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::task::TaskCtx;
 use crate::checkpoint::{Checkpointer, EventRecord, EventRecordKind, ThreadId};
@@ -117,7 +116,7 @@ impl<C> Ctx<C> {
 
     /// Returns whether the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.shared.cancellation.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+        self.0.shared.is_cancelled()
     }
 
     /// Returns when the run is cancelled, and never if it cannot be: to clean up before the task is dropped. What the node

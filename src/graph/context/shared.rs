@@ -94,22 +94,37 @@ impl RunShared {
         self.environment.host.random()
     }
 
-    /// Waits until the run must stop at once: it was cancelled, or its lease was lost.
+    /// Waits until the run must stop at once: it was cancelled, here or elsewhere, or its lease was lost.
     pub(crate) async fn wait_for_cancel(&self) {
-        let lost = async {
-            match &self.recorder {
-                Some(recorder) => _ = recorder.lease().lost().await,
+        let here = async {
+            match &self.cancellation.cancel {
+                Some(token) => token.cancelled().await,
                 None => std::future::pending().await,
             }
         };
-        match &self.cancellation.cancel {
-            Some(token) => tokio::select! {
-                () = token.cancelled() => {}
-                () = lost => {}
-            },
-            None => lost.await,
+        let Some(recorder) = &self.recorder else { return here.await };
+        tokio::select! {
+            () = here => {}
+            () = recorder.lease().cancel().cancelled() => {}
+            _ = recorder.lease().lost() => {}
         }
     }
+
+    /// Returns true if the run was cancelled, here or elsewhere.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        is_cancelled(self.cancellation.cancel.as_ref())
+            || self.recorder.as_ref().is_some_and(|recorder| recorder.lease().cancel().is_cancelled())
+    }
+
+    /// Returns true if the run stops after its superstep.
+    pub(crate) fn is_draining(&self) -> bool {
+        is_cancelled(self.cancellation.drain.as_ref())
+            || self.recorder.as_ref().is_some_and(|recorder| recorder.lease().drain().is_cancelled())
+    }
+}
+
+fn is_cancelled(token: Option<&CancellationToken>) -> bool {
+    token.is_some_and(CancellationToken::is_cancelled)
 }
 
 /// A replacement for effects in tests.

@@ -20,7 +20,7 @@ pub(crate) struct ErrorReport {
     pub kind: &'static str,
     pub causes: Vec<String>,
     pub help: Option<String>,
-    /// Who runs the thread, if that is why.
+    /// The process that runs the thread, if that is the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Arc<LeaseOwner>>,
     /// The single problems of an error that reports several.

@@ -4,7 +4,6 @@
 use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::state::Run;
@@ -102,10 +101,10 @@ impl Run {
     }
 
     fn cancelled_or_over_budget(&self) -> Option<Exit> {
-        if self.shared.cancellation.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        if self.shared.is_cancelled() {
             return Some(Exit::Cancelled);
         }
-        if self.shared.cancellation.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+        if self.shared.is_draining() {
             return Some(Exit::Drained);
         }
         self.over_budget()

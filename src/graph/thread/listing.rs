@@ -28,7 +28,7 @@ pub struct ThreadInfo {
     pub graph: String,
     /// The status. Breakpoints and a needed migration do not show here, because only the graph knows of them.
     pub status: StatusKind,
-    /// Who runs it, if it is [`Running`](StatusKind::Running).
+    /// The process that runs it, if it is [`Running`](StatusKind::Running).
     pub owner: Option<Arc<LeaseOwner>>,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,

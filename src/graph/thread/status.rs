@@ -84,7 +84,7 @@ pub enum Status {
     },
     /// A run holds the thread.
     Running {
-        /// Who runs it.
+        /// The process that runs it.
         owner: Arc<LeaseOwner>,
     },
 }
