@@ -123,20 +123,23 @@ pub(crate) struct Failure {
     pub help: Option<String>,
     #[serde(default = "one")]
     pub code: u8,
-    /// The process that runs the thread, if that is the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<Box<Value>>,
     /// The help, with `{verb}` in the place of a command of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Box<str>>,
-    /// The next steps of the thread, which end the help.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<Box<NextSteps>>,
+    #[serde(flatten)]
+    pub details: Option<Box<FailureDetails>>,
 }
 
-/// The next steps of a thread, apart from a failure, which stays small.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct NextSteps(Vec<NextStep>);
+/// The rarer parts of a failure, apart from it, which stays small.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailureDetails {
+    /// The process that runs the thread, if that is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Value>,
+    /// The next steps of the thread, which end the help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<NextStep>,
+}
 
 fn one() -> u8 {
     1
@@ -144,16 +147,7 @@ fn one() -> u8 {
 
 impl Failure {
     pub(crate) fn new(error: impl Into<String>) -> Self {
-        Self {
-            error: error.into(),
-            kind: None,
-            causes: vec![],
-            help: None,
-            code: 1,
-            owner: None,
-            hint: None,
-            next: None,
-        }
+        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None, details: None }
     }
 
     /// Returns an error of wrong usage: exit code 2.
@@ -177,14 +171,15 @@ impl Failure {
     }
 
     /// Ends the help with the next steps of the thread.
-    pub(crate) fn next(self, next: Vec<NextStep>) -> Self {
-        Self { next: Some(Box::new(NextSteps(next))), ..self }
+    pub(crate) fn next(mut self, next: Vec<NextStep>) -> Self {
+        self.details.get_or_insert_default().next = next;
+        self
     }
 
     /// Replaces the placeholders in the hint with full commands, and adds the next steps.
     pub(crate) fn with_commands(mut self, caller: &Caller, thread: Option<&str>) -> Self {
         let hint = self.hint.take().map(|hint| fill_placeholders(&hint, caller, thread));
-        let next = self.next.take().map(|next| next.0).unwrap_or_default();
+        let next = self.details.as_mut().map(|details| std::mem::take(&mut details.next)).unwrap_or_default();
         let next = advice::in_full(next, caller, thread.unwrap_or_default());
         let next = (!next.is_empty()).then(|| advice::sentence(&next));
         let help = [hint.or(self.help.take()), next];

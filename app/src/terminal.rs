@@ -104,8 +104,8 @@ fn json_line(failure: &Failure) -> String {
     let mut json = serde_json::json!({
         "error": error, "kind": failure.kind(), "causes": causes, "help": help, "code": code,
     });
-    if let Some(owner) = &failure.owner {
-        json["owner"] = (**owner).clone();
+    if let Some(owner) = failure.details.as_ref().and_then(|details| details.owner.clone()) {
+        json["owner"] = owner;
     }
     format!("{}\n", safe_json(&json.to_string()))
 }

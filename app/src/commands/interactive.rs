@@ -84,7 +84,7 @@ fn report_usage_error(failure: Failure) -> Result<(), Failure> {
     if failure.code != USAGE {
         return Err(failure);
     }
-    let wanted = Failure { hint: None, help: None, next: None, ..failure };
+    let wanted = Failure { hint: None, help: None, details: None, ..failure };
     print_failure(&wanted, false);
     Ok(())
 }
