@@ -3,7 +3,7 @@
 //! A chunk adds nothing to a thread: whatever it holds is stored as entries too, and a reader that finds no chunk reads
 //! those. It is an entry of a log of its own, whose name is that of the log after a zero byte.
 
-use super::checkpointer::Commit;
+use super::commit::Commit;
 use super::key::{Key, RowId, chunk_log, chunked_log};
 use super::key_bytes::{put_number, put_row, take_number, take_row};
 

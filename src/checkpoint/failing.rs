@@ -6,10 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::boxed::BoxFuture;
-use super::checkpointer::{Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
+use super::checkpointer::Checkpointer;
+use super::commit::{Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, OwnerRequest};
+use super::listing::due::{DueQuery, DueThreads};
+use super::listing::query::ThreadQuery;
+use super::listing::summary::ListedThread;
+use super::listing::watch::StoreWatch;
 use super::owner::LeaseOwner;
 
 /// Forwards to another checkpointer up to a chosen commit, which fails, as do all later ones.
@@ -121,6 +126,18 @@ impl Checkpointer for FailingCheckpointer {
         request: OwnerRequest,
     ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         self.inner.send(thread, request)
+    }
+
+    fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {
+        self.inner.list(query)
+    }
+
+    fn due<'a>(&'a self, query: &'a DueQuery) -> BoxFuture<'a, Result<DueThreads, CheckpointError>> {
+        self.inner.due(query)
+    }
+
+    fn watch(&self) -> StoreWatch {
+        self.inner.watch()
     }
 
     fn is_foreign(&self) -> bool {

@@ -41,6 +41,14 @@ pub trait LeaseKeeper: std::fmt::Debug + Send + Sync + 'static {
     /// If the store cannot be written; the lease ends with its time then.
     fn release<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>>;
 
+    /// Frees the thread as [`release`](Self::release) does, and remembers that it is not due until somebody else writes it.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    fn leave<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        self.release(thread, epoch)
+    }
+
     /// Frees the thread of a lease that was dropped without a [`release`](Self::release). Must not block.
     fn release_dropped(&self, thread: &ThreadId, epoch: u64);
 
@@ -157,6 +165,18 @@ impl Lease {
             return Ok(());
         }
         self.keeper.release(&self.thread, self.epoch).await
+    }
+
+    /// Frees the thread as [`release`](Self::release) does; it is not [due](super::Checkpointer::due) again until somebody
+    /// else writes it: for a breakpoint, a needed migration, or a person's cancel.
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub async fn leave(&self) -> Result<(), CheckpointError> {
+        if self.is_released.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.keeper.leave(&self.thread, self.epoch).await
     }
 
     /// Frees the thread without waiting for it.

@@ -6,7 +6,8 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::boxed::BoxFuture;
-use super::checkpointer::{Checkpointer, Commit, Order, Receipt, Record, ThreadHead};
+use super::checkpointer::Checkpointer;
+use super::commit::{Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, Leases, OwnerRequest};

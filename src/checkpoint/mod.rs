@@ -11,7 +11,8 @@
 //! | `chunk` | copies of consecutive log entries in one record |
 //! | `envelope` | rows that name themselves and carry a checksum |
 //! | `error` | errors of stores and of everything that reads or writes them |
-//! | `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
+//! | `commit`, `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
+//! | `listing` | threads as lists show them: summaries, and queries for them |
 //! | `boxed` | boxed futures of object-safe methods |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
@@ -25,6 +26,7 @@ mod checkpoint_record;
 mod checkpointer;
 mod chunk;
 mod codec;
+mod commit;
 mod depth;
 #[cfg(feature = "_embedded")]
 mod embedded;
@@ -39,6 +41,7 @@ mod key_bytes;
 #[cfg(feature = "test-util")]
 pub mod kit;
 mod lease;
+pub(crate) mod listing;
 mod memory;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
@@ -70,17 +73,25 @@ pub use checkpoint_record::{
     CarriedRecord, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, LogRange, SendRecord, Slot, Source,
     WriteRecord,
 };
-pub use checkpointer::{Checkpointer, Commit, Order, Receipt, Record, ThreadHead, similar_threads};
+pub use checkpointer::{Checkpointer, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
+pub use commit::{Commit, Order, Receipt, Record, ThreadHead};
 pub use error::CheckpointError;
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;
-pub(crate) use key::signal_name;
 pub use key::{CheckpointId, Key, RowId, ThreadId};
+pub(crate) use key::{KEYED, signal_name};
 pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};
+pub use listing::due::{DueQuery, DueThreads};
+pub use listing::query::ThreadQuery;
+pub use listing::summary::ListedThread;
+pub(crate) use listing::summary::Progress;
+pub(crate) use listing::summary_reader::SummaryReader;
+pub(crate) use listing::waits::{ArrivedSignals, TaskRecords, is_failed, is_resting, sent_signals};
+pub use listing::watch::StoreWatch;
 pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
 #[cfg(feature = "_embedded")]

@@ -10,6 +10,7 @@ use super::checkpoint_record::{SendRecord, WriteRecord};
 use super::codec::decode_record;
 use super::error::CheckpointError;
 use super::key::{CheckpointId, RowId, ThreadId};
+use super::thread_record::SignalRecord;
 
 /// Result of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -186,6 +187,13 @@ pub struct ReceiveRecord {
     pub until: Option<u64>,
     /// Key of the journal entry of the root graph's task that will hold the signal.
     pub entry: String,
+}
+
+impl ReceiveRecord {
+    /// Returns true if the task takes a signal.
+    pub(crate) fn takes(&self, signal: &SignalRecord) -> bool {
+        signal.is_for(&self.name, self.until)
+    }
 }
 
 /// An entry of a task's journal.

@@ -95,6 +95,18 @@ pub struct ForeignRecord {
     pub trusted: bool,
 }
 
+impl ForeignRecord {
+    /// Returns the effective origin of a thread with this record: while its whole store is untrusted, trust in the record
+    /// does not count.
+    pub(crate) fn effective(record: Option<Self>, is_store_foreign: bool) -> Option<Self> {
+        if !is_store_foreign {
+            return record;
+        }
+        let imported_at = record.map_or(0, |record| record.imported_at);
+        Some(Self { imported_at, trusted: false })
+    }
+}
+
 /// Tag that a person gave to a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagRecord {
@@ -117,4 +129,12 @@ pub struct SignalRecord {
     pub at: u64,
     /// Note of the sender.
     pub note: Option<String>,
+}
+
+impl SignalRecord {
+    /// Returns true if a wait for signals of this name, until a time in milliseconds since 1970, takes it: one that was sent
+    /// later is none of it, whenever the task runs.
+    pub(crate) fn is_for(&self, name: &str, until: Option<u64>) -> bool {
+        self.name == name && until.is_none_or(|until| self.at <= until)
+    }
 }

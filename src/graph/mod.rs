@@ -54,6 +54,7 @@ mod superstep;
 pub mod thread;
 pub mod view;
 
+pub use crate::checkpoint::listing::status_kind::StatusKind;
 pub use crate::graph::runner::resume::runner;
 pub use build::builder::{Persistence, StateGraph};
 pub use build::compiled::CompiledGraph;
@@ -102,7 +103,7 @@ pub use thread::listing::ThreadInfo;
 pub use thread::outcome::Outcome;
 pub use thread::request::Request;
 pub use thread::state_update::StateUpdate;
-pub use thread::status::{Status, StatusKind};
+pub use thread::status::Status;
 pub use thread::stream::RunStream;
 pub use tokio_util::sync::CancellationToken;
 pub use view::event::{Event, EventKind, Mode};

@@ -127,11 +127,7 @@ pub async fn foreign(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Opti
 /// Returns the effective origin of a thread with this record: while the whole store is untrusted, trust in the record
 /// does not count.
 pub(crate) fn effective_origin(store: &dyn Checkpointer, record: Option<ForeignRecord>) -> Option<ForeignRecord> {
-    if !store.is_foreign() {
-        return record;
-    }
-    let imported_at = record.map_or(0, |record| record.imported_at);
-    Some(ForeignRecord { imported_at, trusted: false })
+    ForeignRecord::effective(record, store.is_foreign())
 }
 
 /// Returns the origin of a thread according to its own record.

@@ -26,4 +26,4 @@ pub(crate) use question::{
     AskError, CloseReason, ClosedQuestion, EXPIRY, Interrupt, InterruptId, Question, QuestionFormat, Terms,
 };
 pub use signal::{AwaitedSignal, SentSignal, SignalId, SignalRequest};
-pub(crate) use signal::{KEYED, Signal, SignalDeclarations, SignalType};
+pub(crate) use signal::{Signal, SignalDeclarations, SignalType};

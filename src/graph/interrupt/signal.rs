@@ -13,7 +13,7 @@ use superstep_base::time::system_time;
 
 use super::question::NotAnId;
 use super::sketch::sketch;
-use crate::checkpoint::{Key, ReceiveRecord, signal_name};
+use crate::checkpoint::{KEYED, Key, ReceiveRecord, signal_name};
 use crate::graph::json::{Object, node_path, time_text, write_time};
 use crate::graph::state::{ValueError, reading, stored_value, value};
 
@@ -43,9 +43,6 @@ pub trait Signal: Serialize + DeserializeOwned + Send + 'static {
     }
 }
 
-/// The order of records of senders' keys: after all signals, whose order is a time.
-pub(crate) const KEYED: u64 = 1 << 60;
-
 /// The id of a signal in the mailbox of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignalId {
@@ -56,6 +53,10 @@ pub struct SignalId {
 impl SignalId {
     pub(crate) fn key(self) -> Key {
         Key::Signal { order: self.order, id: self.id }
+    }
+
+    pub(crate) fn position(self) -> (u64, u64) {
+        (self.order, self.id)
     }
 
     /// Returns the next id in the order of a mailbox.

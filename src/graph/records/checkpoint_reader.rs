@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::ids::{SENT, START_KEY, START_NODE};
 use super::reader::{Reader, Tasks};
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, Key, LogRange, Order, RowId, SendRecord,
-    Shape, Slot, Source, TaskRecord, TaskStatus, decode_record,
+    CheckpointId, CheckpointRecord, ControlRecord, GotoRecord, Key, LogRange, Order, RowId, SendRecord, Slot, Source,
+    TaskRecord, TaskStatus, decode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::json::{write_metadata, write_source, write_time};
@@ -166,49 +166,6 @@ fn is_copy(record: &CheckpointRecord, before: &CheckpointRecord) -> bool {
 
 fn has_equal_tasks(one: &ControlRecord, other: &ControlRecord) -> bool {
     (&one.ready, &one.deferred, &one.joins, &one.sends) == (&other.ready, &other.deferred, &other.joins, &other.sends)
-}
-
-impl ControlRecord {
-    /// Returns the nodes that edges start, deferred ones included, without the targets of joins.
-    pub(crate) fn triggered_nodes(&self) -> BTreeSet<u32> {
-        let ready = self.ready.iter().map(|(node, _)| *node);
-        ready
-            .chain(self.deferred.iter().map(|(node, ..)| *node))
-            .chain(self.start.is_some().then_some(START_NODE))
-            .collect()
-    }
-
-    /// Returns true if something has arrived at a join.
-    pub(crate) fn has_arrivals(&self) -> bool {
-        self.joins.iter().any(|(_, join)| arrival_count(join) > 0)
-    }
-
-    /// Returns the targets of complete joins; `known`: the number of sources of each join of the graph, and its target.
-    pub(crate) fn complete_joins(&self, known: impl Fn(usize) -> Option<(usize, u32)>) -> Vec<u32> {
-        let complete = self.joins.iter().filter_map(|(at, join)| {
-            let (sources, target) = known(*at as usize)?;
-            (arrival_count(join) == sources).then_some(target)
-        });
-        complete.collect()
-    }
-
-    /// Returns true if nothing is planned, whatever the graph is.
-    pub(crate) fn plans_nothing(&self) -> bool {
-        let nodes = self.ready.is_empty() && self.deferred.is_empty() && self.start.is_none();
-        nodes && self.sends.is_empty() && !self.has_arrivals()
-    }
-
-    /// Returns true if nothing runs next. A deferred node that the end did not release stays where it is.
-    pub(crate) fn is_over(&self, shape: &Shape) -> bool {
-        let waits = self.deferred.iter().any(|(.., finished)| *finished);
-        let sources = |at: usize| shape.joins.get(at).map(|(sources, target)| (sources.len(), *target));
-        let joined = !self.complete_joins(sources).is_empty();
-        self.start.is_none() && self.ready.is_empty() && self.sends.is_empty() && !waits && !joined
-    }
-}
-
-fn arrival_count(join: &JoinRecord) -> usize {
-    join.arrived.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 /// A checkpoint as it is stored.

@@ -2,7 +2,7 @@
 //!
 //! Small because most readers of records use it.
 
-use crate::checkpoint::{CheckpointId, GotoRecord};
+use crate::checkpoint::{CheckpointId, ControlRecord, GotoRecord};
 
 /// The prefix of the name of a node's error handler.
 pub(crate) const HANDLER: &str = "__error_handler__";
@@ -24,7 +24,7 @@ pub(crate) const NEW_LINE: CheckpointId = CheckpointId(u64::MAX);
 pub(crate) const BY_HANDLER: u32 = 1 << 31;
 
 /// The index of the virtual first node.
-pub(crate) const START_NODE: u32 = u32::MAX;
+pub(crate) const START_NODE: u32 = ControlRecord::START;
 
 /// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.
 pub(crate) const SENT: u32 = 1 << 24;

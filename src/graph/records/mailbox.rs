@@ -6,11 +6,11 @@ use superstep_base::Fnv;
 
 use super::recorder::{Durability, Puts, Recorder};
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Commit, Key, Order, ReceiveRecord, Record, SignalRecord, ThreadId,
-    decode_record, encode_record,
+    CheckpointError, CheckpointId, Checkpointer, Commit, KEYED, Key, Record, SignalRecord, ThreadId, decode_record,
+    encode_record, sent_signals,
 };
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{KEYED, SignalId};
+use crate::graph::interrupt::SignalId;
 use crate::graph::state::{stored_value, value};
 
 /// The maximum number of signals in the mailbox of one thread.
@@ -29,19 +29,6 @@ pub(crate) struct PendingSignal {
     pub record: SignalRecord,
 }
 
-impl PendingSignal {
-    /// Returns true if a wait for signals of this name, until a time in milliseconds since 1970, takes it: one that was sent
-    /// later is none of it, whenever the task runs.
-    fn is_for(&self, name: &str, until: Option<u64>) -> bool {
-        self.record.name == name && until.is_none_or(|until| self.record.at <= until)
-    }
-
-    /// Returns true if a task that waits takes it.
-    pub(crate) fn is_awaited(&self, awaited: &ReceiveRecord) -> bool {
-        self.is_for(&awaited.name, awaited.until)
-    }
-}
-
 /// Returns the signals of a thread, in the order in which they were sent.
 pub(crate) async fn pending_signals(
     store: &dyn Checkpointer,
@@ -57,16 +44,9 @@ async fn signals_after(
     after: Option<SignalId>,
     limit: usize,
 ) -> Result<Vec<PendingSignal>, CheckpointError> {
-    let first = after.map_or(Key::Signal { order: 0, id: 0 }, |after| after.next().key());
-    let range = first..=Key::Signal { order: KEYED - 1, id: u64::MAX };
-    let mut pending_signals = vec![];
-    for (key, bytes) in store.scan(thread, range, Order::Ascending, limit).await? {
-        if let Key::Signal { order, id } = key {
-            pending_signals
-                .push(PendingSignal { id: SignalId { order, id }, record: decode_record(thread, key, &bytes)? });
-        }
-    }
-    Ok(pending_signals)
+    let first = after.map_or((0, 0), |after| after.next().position());
+    let found = sent_signals(&store, thread, first, limit).await?.into_iter();
+    Ok(found.map(|((order, id), record)| PendingSignal { id: SignalId { order, id }, record }).collect())
 }
 
 impl Recorder {
@@ -90,7 +70,7 @@ impl Recorder {
             after = page.last().map(|last| last.id).filter(|_| page.len() == limit);
             let inner = self.lock();
             let is_free = |pending: &PendingSignal| !inner.mail.taken.contains(&pending.id);
-            let found = page.into_iter().find(|pending| pending.is_for(name, until) && is_free(pending));
+            let found = page.into_iter().find(|pending| pending.record.is_for(name, until) && is_free(pending));
             if found.is_some() || after.is_none() {
                 return Ok(found);
             }

@@ -9,12 +9,13 @@ use super::cache::KnownValues;
 use super::ids::BY_HANDLER;
 use super::recorder::Recorder;
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, TaskRecord, TaskStatus, ThreadId, decode_record,
+    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, TaskRecord, TaskRecords, TaskStatus, ThreadId,
+    decode_record,
 };
 use crate::graph::error::RunError;
 
 /// The records of a checkpoint's tasks, by their keys.
-pub(crate) type Tasks = BTreeMap<u32, TaskRecord>;
+pub(crate) type Tasks = TaskRecords;
 
 /// A subgraph's newest checkpoint: by task and call.
 pub(crate) type ChildPointer = (u32, u32, CheckpointId);

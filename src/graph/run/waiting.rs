@@ -310,7 +310,7 @@ fn wake(task: &mut Task, journal: Option<&Journal>, left: &mut Vec<&PendingSigna
     for awaited in &task.record.receives {
         if journal.is_some_and(|journal| journal.has(&awaited.entry)) {
             arrived = true;
-        } else if let Some(at) = left.iter().position(|pending| pending.is_awaited(awaited)) {
+        } else if let Some(at) = left.iter().position(|pending| awaited.takes(&pending.record)) {
             left.remove(at);
             arrived = true;
         }

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::checkpoint::listing::status_kind::StatusKind;
+use crate::checkpoint::{CheckpointId, Progress, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{InterruptId, Question};
 use crate::graph::json::time_text;
-use crate::graph::thread::{Progress, Status, StatusKind, ThreadInfo};
+use crate::graph::thread::{Status, ThreadInfo};
 
 /// A question asked in a turn of the runner.
 #[derive(Clone, Debug, Serialize)]

@@ -13,12 +13,13 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::report::{RunnerQuestion, RunnerReport, RunnerStop, ThreadLedger, ThreadMark};
+use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::host::{AnyGraph, AnyThread, Graphs};
 use crate::graph::records::{Clock, Host};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::thread::{Status, StatusKind, ThreadFilter, ThreadInfo};
+use crate::graph::thread::{Status, ThreadFilter, ThreadInfo};
 
 /// Returns a runner of the threads of these graphs, each of which needs a checkpointer. Graphs may share one.
 ///
@@ -413,7 +414,7 @@ impl Runner {
                     round.wake = Some(round.wake.map_or(wake, |first| first.min(wake)));
                 }
                 let mark = ThreadMark::from(info);
-                if !info.can_resume() || ledger.is_left(&info.id, &mark) {
+                if !info.can_resume || ledger.is_left(&info.id, &mark) {
                     continue;
                 }
                 if ledger.has_given_up(&info.id, &mark, self.resumes) {

@@ -8,7 +8,7 @@ use superstep_base::time::system_time;
 use super::handle::{Thread, ThreadCore};
 use super::journal::{NestedState, answer_info};
 use super::migrate::{LostTask, inside, nested};
-use crate::checkpoint::{CheckpointId, CheckpointRecord, FailureRecord, Slot, TaskRecord, TaskStatus};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, FailureRecord, Slot};
 use crate::graph::build::{DrawOptions, Table, ascii, dot};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::AwaitedSignal;
@@ -277,10 +277,6 @@ pub(crate) fn with_results(table: &Table, state: &AnyState, done: &[&FinishedRes
     table.schema.end_step(&mut merged, &Mask::default(), &mut changed);
     table.schema.finish(&mut merged, &mut changed);
     merged
-}
-
-pub(crate) fn is_failed(record: &TaskRecord) -> bool {
-    record.status == TaskStatus::Failed
 }
 
 fn task_snapshot(

@@ -1,28 +1,20 @@
-//! The status of a thread, in full and in one word.
-//!
-//! Whether tasks still wait for a time or a signal is read from their records, without a graph, so a list of threads can
-//! read it too.
+//! The status of a thread, in full: with what only its graph knows.
 
-use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 
 use super::handle::{Thread, ThreadCore};
-use super::snapshot::is_failed;
-use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Key, LeaseOwner, Source, TaskRecord, TaskStatus, ThreadId,
-};
+use crate::checkpoint::listing::status_kind::StatusKind;
+use crate::checkpoint::{ArrivedSignals, CheckpointId, LeaseOwner, Source, is_failed, is_resting};
 use crate::graph::build::{StopOverrides, Stops, Table};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{AwaitedSignal, Question, SignalId};
+use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::json::{Object, time_text};
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
-use crate::graph::records::mailbox::pending_signals;
-use crate::graph::records::{PendingSignal, Reader, START_NODE, Tasks, clock};
+use crate::graph::records::{Reader, START_NODE, clock};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, Merge, State};
 use crate::graph::superstep::task::planned_tasks;
@@ -87,54 +79,6 @@ pub enum Status {
         /// The process that runs it.
         owner: Arc<LeaseOwner>,
     },
-}
-
-/// The status of a thread in one word: [`Status`] without its data.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray, Serialize,
-)]
-#[strum(serialize_all = "kebab-case")]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum StatusKind {
-    /// The thread has never run.
-    New,
-    /// Nothing is left to run.
-    Finished,
-    /// Tasks are left to run.
-    Pending,
-    /// Questions are pending.
-    Interrupted,
-    /// The thread stopped at a breakpoint.
-    Stopped,
-    /// All unfinished tasks wait for a time.
-    Waiting,
-    /// No task can run before a signal arrives.
-    AwaitingSignal,
-    /// A task failed, or its results cannot be applied.
-    Failed,
-    /// Another version of the graph stored the thread, and the present one cannot resume it.
-    NeedsMigration,
-    /// A run holds the thread.
-    Running,
-    /// One of the thread's records cannot be read.
-    Damaged,
-}
-
-impl StatusKind {
-    /// All values.
-    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// Returns the word: `finished`, `pending` and so on.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-impl fmt::Display for StatusKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl Serialize for Status {
@@ -316,7 +260,7 @@ impl ThreadCore {
             return Ok(None);
         }
         let records = reader.tasks(id).await?;
-        let arrived = ArrivedSignals::read(&*reader.store, &reader.thread, id, &records).await?;
+        let arrived = ArrivedSignals::read(&&*reader.store, &reader.thread, id, &records).await?;
         let resting = records.iter().filter(|(task, record)| is_resting((**task, *record), &arrived, now)).count();
         let until = waiting.clone().filter_map(|task| task.wake).filter(|&wake| clock::millis(wake) > now).min();
         let signals: Vec<AwaitedSignal> = waiting.flat_map(|task| task.awaits.clone()).collect();
@@ -326,67 +270,4 @@ impl ThreadCore {
             None => Status::AwaitingSignal { signals, until, next },
         }))
     }
-}
-
-/// Signals that have arrived for the tasks of a checkpoint.
-#[derive(Debug, Default)]
-pub(crate) struct ArrivedSignals {
-    pending_signals: Vec<PendingSignal>,
-    /// Journal entries that hold a signal which no task record mentions, because the process was killed.
-    received: HashSet<(u32, String)>,
-}
-
-impl ArrivedSignals {
-    /// Reads the mailbox and the journals, if a task waits for a signal.
-    pub(crate) async fn read(
-        store: &dyn Checkpointer,
-        thread: &ThreadId,
-        checkpoint: CheckpointId,
-        tasks: &Tasks,
-    ) -> Result<Self, CheckpointError> {
-        let waiting = tasks.iter().filter(|(_, task)| may_wait(task));
-        let entry = |task: u32, record: &TaskRecord| {
-            let entries: Vec<_> = record.receives.iter().map(|awaited| (task, awaited.entry.clone())).collect();
-            entries
-        };
-        let entries: Vec<(u32, String)> = waiting.flat_map(|(task, record)| entry(*task, record)).collect();
-        if entries.is_empty() {
-            return Ok(Self::default());
-        }
-        let key = |(task, key): &(u32, String)| Key::Effect { checkpoint, task: *task, key: key.clone() };
-        let found = store.get(thread, entries.iter().map(key).collect()).await?;
-        let received = entries.into_iter().zip(found).filter_map(|(entry, found)| found.map(|_| entry)).collect();
-        Ok(Self { pending_signals: pending_signals(store, thread).await?, received })
-    }
-
-    /// Returns true if a task can run: its time or one of its signals has come.
-    pub(crate) fn wakes(&self, task: u32, record: &TaskRecord, now: u64) -> bool {
-        let due = record.wake.is_some_and(|wake| wake <= now);
-        due || self.signals(task, record)
-    }
-
-    /// Returns true if one of the signals that a task waits for has arrived.
-    fn signals(&self, task: u32, record: &TaskRecord) -> bool {
-        record.receives.iter().any(|awaited| {
-            let sent = self.pending_signals.iter().any(|pending| pending.is_awaited(awaited));
-            sent || self.received.contains(&(task, awaited.entry.clone()))
-        })
-    }
-
-    /// Returns the first signal that a task waits for.
-    pub(crate) fn first<'a>(&self, mut records: impl Iterator<Item = &'a TaskRecord>) -> Option<SignalId> {
-        let first = |awaited| self.pending_signals.iter().find(|pending| pending.is_awaited(awaited));
-        records.find_map(|record| record.receives.iter().find_map(first)).map(|pending| pending.id)
-    }
-}
-
-/// Returns true if a task may wait for a time or a signal.
-pub(crate) fn may_wait(record: &TaskRecord) -> bool {
-    matches!(record.status, TaskStatus::Waiting | TaskStatus::Interrupted)
-}
-
-/// Returns true if a task waits for a time or a signal, and for no answer, and neither has come.
-pub(crate) fn is_resting((task, record): (u32, &TaskRecord), arrived: &ArrivedSignals, now: u64) -> bool {
-    let waits = record.wake.is_some() || !record.receives.is_empty();
-    record.status == TaskStatus::Waiting && waits && !arrived.wakes(task, record, now)
 }

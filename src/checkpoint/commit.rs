@@ -1,0 +1,149 @@
+//! Values that pass between the engine and a store: records, the head of a thread, commits and their receipts. Knows no
+//! store.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::error::CheckpointError;
+use super::key::{CheckpointId, Key, ThreadId};
+
+/// Key and the bytes stored under it.
+pub type Record = (Key, Vec<u8>);
+
+/// Position of a thread. Stored with the thread and compared at every commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadHead {
+    /// Newest checkpoint of the root graph; `None` before the first.
+    pub checkpoint: Option<CheckpointId>,
+    /// First checkpoint number that this thread has not used.
+    pub next: u64,
+    /// Random id drawn when the thread is first written; distinguishes threads that reuse a name.
+    pub birth: u64,
+}
+
+/// Records that become durable together or not at all.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// Thread that all records belong to.
+    pub thread: ThreadId,
+    /// Epoch of the lease under which the records were made.
+    pub epoch: u64,
+    /// Checkpoint of the head as the writer knows it; the commit is refused if the store has another one.
+    pub expected: Option<CheckpointId>,
+    /// Head after this commit.
+    pub head: ThreadHead,
+    /// Records to write; a later one with an equal key wins. The head is not among them.
+    pub puts: Vec<(Key, Vec<u8>)>,
+    /// Records to remove before the puts are written.
+    pub deletes: Vec<Key>,
+}
+
+impl Commit {
+    /// Largest record that a store accepts, in bytes (64 MiB).
+    pub const MAX_RECORD: usize = 64 << 20;
+    /// Longest name of a thread, a channel or an effect, in bytes (4 KiB).
+    pub const MAX_NAME: usize = 4 << 10;
+
+    /// Checks everything that needs no store: sizes, and that no record has the key of the head.
+    ///
+    /// # Errors
+    /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
+    /// [`CheckpointError::Codec`] for a record under [`Key::Head`].
+    pub fn check_records(&self) -> Result<(), CheckpointError> {
+        Self::check_posted(&self.thread, &self.puts)?;
+        self.deletes.iter().try_for_each(check_key)
+    }
+
+    /// Checks records for [`Checkpointer::post`] in the same way.
+    ///
+    /// # Errors
+    /// As [`check_records`](Self::check_records).
+    pub fn check_posted(thread: &ThreadId, records: &[Record]) -> Result<(), CheckpointError> {
+        check_size("the thread's name", thread.as_str().len(), Self::MAX_NAME)?;
+        records.iter().try_for_each(|(key, value)| check_put(key, value))
+    }
+
+    /// Checks that the head the store has `found` is the one this commit expects.
+    ///
+    /// # Errors
+    /// [`CheckpointError::HeadMoved`] if it is not.
+    pub fn check_head(&self, found: Option<CheckpointId>) -> Result<(), CheckpointError> {
+        if self.expected == found {
+            return Ok(());
+        }
+        Err(CheckpointError::HeadMoved { thread: self.thread.clone(), expected: self.expected, found })
+    }
+}
+
+fn check_put(key: &Key, value: &[u8]) -> Result<(), CheckpointError> {
+    check_key(key)?;
+    check_size(key, value.len(), Commit::MAX_RECORD)
+}
+
+fn check_key(key: &Key) -> Result<(), CheckpointError> {
+    match key {
+        Key::Head => Err(CheckpointError::Codec {
+            what: "commit".into(),
+            reason: "the head is set by `Commit::head`, not by a record".into(),
+        }),
+        Key::Log { channel: name, .. } | Key::Effect { key: name, .. } | Key::Tag(name) => {
+            check_size("the name in a key", name.len(), Commit::MAX_NAME)
+        }
+        Key::About | Key::Shape(_) | Key::Checkpoint(_) | Key::Nested(_) => Ok(()),
+        Key::Task { .. } | Key::Child { .. } | Key::Row(_) | Key::Event { .. } | Key::Signal { .. } => Ok(()),
+    }
+}
+
+fn check_size(what: impl Display, bytes: usize, limit: usize) -> Result<(), CheckpointError> {
+    if bytes <= limit { Ok(()) } else { Err(CheckpointError::TooLarge { what: what.to_string(), bytes, limit }) }
+}
+
+/// Acknowledgement of a commit: resolves when the records are durable.
+#[derive(Debug)]
+#[must_use = "a commit is durable only when its receipt resolves"]
+pub struct Receipt(State);
+
+#[derive(Debug)]
+enum State {
+    Ready(Option<Result<(), CheckpointError>>),
+    Waiting(oneshot::Receiver<Result<(), CheckpointError>>),
+}
+
+impl Receipt {
+    /// Returns a receipt that is already resolved.
+    pub fn ready(result: Result<(), CheckpointError>) -> Self {
+        Self(State::Ready(Some(result)))
+    }
+
+    /// Returns a receipt that resolves when `receiver` does.
+    pub fn waiting(receiver: oneshot::Receiver<Result<(), CheckpointError>>) -> Self {
+        Self(State::Waiting(receiver))
+    }
+}
+
+impl Future for Receipt {
+    type Output = Result<(), CheckpointError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Ready(result) => Poll::Ready(result.take().unwrap_or(Ok(()))),
+            State::Waiting(receiver) => Pin::new(receiver).poll(cx).map(|sent| {
+                sent.unwrap_or_else(|_| Err(CheckpointError::Poisoned { reason: "the committer is gone".into() }))
+            }),
+        }
+    }
+}
+
+/// Direction of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest key first.
+    Ascending,
+    /// Greatest key first.
+    Descending,
+}

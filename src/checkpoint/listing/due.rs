@@ -1,0 +1,63 @@
+//! Threads that can go on by themselves: the question of a host of graphs, and the answer of a store.
+
+use std::time::SystemTime;
+
+use superstep_base::time::{millis, now, system_time};
+
+use super::query::ThreadQuery;
+use super::status_kind::StatusKind;
+use super::summary::ListedThread;
+use crate::checkpoint::key::ThreadId;
+use crate::checkpoint::lease::Lease;
+
+/// A request for threads that can go on now: a run was stored but not run or its owner is gone, an answer was recorded
+/// elsewhere, a signal came, the end of a wait has passed.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct DueQuery {
+    /// The names of the graphs whose threads are asked for.
+    pub graphs: Vec<String>,
+    /// The maximum number of threads.
+    pub limit: usize,
+    /// The time that decides whether a thread still waits; the store's clock unless set.
+    pub at: Option<SystemTime>,
+}
+
+/// Threads that can go on now.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct DueThreads {
+    /// The threads, those that have been due for the longest time first, each with the lease under which it can be run.
+    pub threads: Vec<(Lease, ListedThread)>,
+    /// The first later time at which another thread of these graphs can go on.
+    pub next: Option<SystemTime>,
+}
+
+impl DueQuery {
+    /// Returns a request for threads of these graphs.
+    pub fn new(graphs: impl IntoIterator<Item = impl Into<String>>, limit: usize) -> Self {
+        Self { graphs: graphs.into_iter().map(Into::into).collect(), limit, at: None }
+    }
+
+    /// Returns the time that decides whether a thread still waits, in milliseconds since 1970.
+    pub(crate) fn time(&self) -> u64 {
+        self.at.map_or_else(now, millis)
+    }
+
+    /// Returns the list in which all threads are that may be due, now or later.
+    pub(crate) fn candidates(&self) -> ThreadQuery {
+        let statuses =
+            vec![StatusKind::Pending, StatusKind::Interrupted, StatusKind::Waiting, StatusKind::AwaitingSignal];
+        ThreadQuery { statuses, at: self.at, ..ThreadQuery::default() }
+    }
+
+    /// Chooses from a list the names of the threads that are due, those due for the longest time first, and the first
+    /// later time at which another one is.
+    pub(crate) fn choose(&self, listed: Vec<ListedThread>) -> (Vec<ThreadId>, Option<SystemTime>) {
+        let listed = listed.into_iter().filter(|thread| self.graphs.contains(&thread.graph));
+        let (mut due, later): (Vec<_>, Vec<_>) = listed.partition(ListedThread::can_resume);
+        due.sort_by_key(|thread| thread.due);
+        let next = later.into_iter().filter_map(|thread| thread.due).min();
+        (due.into_iter().map(|thread| thread.id).collect(), next.map(system_time))
+    }
+}
