@@ -1,6 +1,6 @@
 //! [`Local`]: the thread service of a store that this process holds.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -29,8 +29,8 @@ const CANCEL_POLL: Duration = Duration::from_millis(10);
 pub(crate) struct Local {
     pub graphs: Arc<AppGraphs>,
     pub store: Arc<dyn Checkpointer>,
-    /// The folder of the store.
-    pub path: PathBuf,
+    /// The folder of the store, if it is in one.
+    pub folder: Option<PathBuf>,
 }
 
 /// The result of opening a store.
@@ -44,6 +44,8 @@ pub(crate) enum OpenedStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Write,
+    /// Writes, and creates the store if there is none.
+    Create,
     /// Removes records: may use the reserve that the store has for a full disk.
     Remove,
     /// Reads; falls back to a read-only store if it cannot be written.
@@ -52,27 +54,40 @@ pub(crate) enum Access {
     ReadOnly,
 }
 
-fn open_for_reading(store: &StoreLocation) -> Result<Arc<dyn Checkpointer>, CheckpointError> {
-    match store.open() {
-        Err(error) if error.is_unwritable() => store.open_read_only().map_err(|_| error),
+async fn open_for_reading(store: &StoreLocation) -> Result<Arc<dyn Checkpointer>, CheckpointError> {
+    match store.open().await {
+        Err(error) if error.is_unwritable() => store.open_read_only().await.map_err(|_| error),
         opened => opened,
     }
 }
 
 impl Local {
-    /// Opens an existing store.
-    pub(crate) fn open(graphs: &Arc<AppGraphs>, store: &StoreLocation, access: Access) -> Result<OpenedStore, Failure> {
-        Self::find(store)?;
-        match access {
-            Access::Write => Self::create(graphs, store),
-            Access::Remove => Self::opening(graphs, store, store.open_to_remove()),
-            Access::ReadOnly => Self::opening(graphs, store, store.open_read_only()),
-            Access::Look => Self::opening(graphs, store, open_for_reading(store)),
+    /// Opens a store; except to [create](Access::Create) it, it has to exist.
+    pub(crate) async fn open(
+        graphs: &Arc<AppGraphs>,
+        store: &StoreLocation,
+        access: Access,
+    ) -> Result<OpenedStore, Failure> {
+        if access != Access::Create {
+            Self::find(store)?;
+        }
+        let opened = match access {
+            Access::Write | Access::Create => store.open().await,
+            Access::Remove => store.open_to_remove().await,
+            Access::ReadOnly => store.open_read_only().await,
+            Access::Look => open_for_reading(store).await,
+        };
+        let folder = store.folder().map(Path::to_path_buf);
+        match opened {
+            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store, folder })),
+            Err(error @ CheckpointError::Locked { .. }) => Ok(OpenedStore::Locked(error.into())),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Fails if there is no store.
-    fn find(StoreLocation { path, .. }: &StoreLocation) -> Result<(), Failure> {
+    /// Fails if there is no store in its directory.
+    fn find(store: &StoreLocation) -> Result<(), Failure> {
+        let Some(path) = store.folder() else { return Ok(()) };
         let is_there = StoreKind::is_at(path).map_err(|error| {
             Failure::new(format!("cannot access the store at {}: {error}", path.display()))
                 .help("run as its owner, or use another store with `--store PATH` or SUPERSTEP_STORE")
@@ -84,29 +99,12 @@ impl Local {
         Ok(())
     }
 
-    /// Opens a store, or creates one.
-    pub(crate) fn create(graphs: &Arc<AppGraphs>, store: &StoreLocation) -> Result<OpenedStore, Failure> {
-        Self::opening(graphs, store, store.open())
-    }
-
-    fn opening(
-        graphs: &Arc<AppGraphs>,
-        location: &StoreLocation,
-        opened: Result<Arc<dyn Checkpointer>, CheckpointError>,
-    ) -> Result<OpenedStore, Failure> {
-        match opened {
-            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store, path: location.path.clone() })),
-            Err(error @ CheckpointError::Locked { .. }) => Ok(OpenedStore::Locked(error.into())),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Returns an existing thread. Its repository is found if it was moved.
     pub(crate) async fn thread(&self, name: &str) -> Result<AppThread, Failure> {
         let info = self.info(name).await?;
         let graph = self.graphs.of_thread(name, &info.graph)?;
         let thread = graph.thread(Arc::clone(&self.store), info.id);
-        locate(&thread, name, &self.path).await?;
+        locate(&thread, name, self.folder.as_deref()).await?;
         Ok(thread)
     }
 

@@ -248,6 +248,9 @@ impl App {
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
         let view = View::for_options(globals.json, globals.log.is_some());
+        if caller.store.is_some() && globals.store.has_password() {
+            terminal::note(VISIBLE_PASSWORD);
+        }
         let control = Control::default();
         let session = Session {
             graphs,
@@ -261,6 +264,9 @@ impl App {
         perform(&session, invocation, &globals).map_err(|failure| failure.with_commands(&caller, thread.as_deref()))
     }
 }
+
+const VISIBLE_PASSWORD: &str = "warning: while this command runs, `ps` shows the password in `--store`; give the address without \
+                                it, and the password in PGPASSWORD or ~/.pgpass, or the whole address in SUPERSTEP_STORE\n";
 
 fn name_taken(name: &str) -> Failure {
     Failure::new(format!("two commands are named `{name}`")).help("rename one of them")

@@ -18,7 +18,7 @@ use superstep::workspace::{RecordedRun, RepositoryLocation, WorkspaceError, mend
 /// # Errors
 /// If it cannot be known which repository it is, or its work trees cannot be mended.
 #[cfg(feature = "agents")]
-pub(crate) async fn locate(thread: &AppThread, name: &str, store: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate(thread: &AppThread, name: &str, store: Option<&Path>) -> Result<(), Failure> {
     find(thread, name, store).await.map(drop)
 }
 
@@ -27,7 +27,7 @@ pub(crate) async fn locate(thread: &AppThread, name: &str, store: &Path) -> Resu
 /// # Errors
 /// As [`locate`], and if the repository is gone.
 #[cfg(feature = "agents")]
-pub(crate) async fn locate_to_run(thread: &AppThread, name: &str, store: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate_to_run(thread: &AppThread, name: &str, store: Option<&Path>) -> Result<(), Failure> {
     match find(thread, name, store).await? {
         Some(gone) => Err(gone),
         None => Ok(()),
@@ -36,10 +36,13 @@ pub(crate) async fn locate_to_run(thread: &AppThread, name: &str, store: &Path) 
 
 /// Returns the error of a repository that is gone.
 #[cfg(feature = "agents")]
-async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Failure>, Failure> {
+async fn find(thread: &AppThread, name: &str, store: Option<&Path>) -> Result<Option<Failure>, Failure> {
     let Some(WorkRepository { folder, commit, origin }) = thread.repository().await else { return Ok(None) };
-    let (store, place, is_begun) = (std::path::absolute(store).unwrap_or_default(), folder.clone(), commit.is_some());
-    let current = std::env::current_dir().unwrap_or_else(|_| store.clone());
+    let store = store.map(|store| std::path::absolute(store).unwrap_or_default());
+    let current = std::env::current_dir().ok().or_else(|| store.clone()).unwrap_or_default();
+    // Of a store that is in no folder, the repository may be where the command is called.
+    let store = store.unwrap_or_else(|| current.clone());
+    let (place, is_begun) = (folder.clone(), commit.is_some());
     let recorded = RecordedRun { folder, commit, origin, thread: name.to_owned(), store, current };
     let found = tokio::task::spawn_blocking(move || find_and_mend(&recorded)).await;
     let unmended = |error: &dyn std::error::Error| {
@@ -113,11 +116,11 @@ fn unclear(name: &str, place: &str, places: &[std::path::PathBuf]) -> Failure {
 }
 
 #[cfg(not(feature = "agents"))]
-pub(crate) async fn locate(_: &AppThread, _: &str, _: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate(_: &AppThread, _: &str, _: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
 #[cfg(not(feature = "agents"))]
-pub(crate) async fn locate_to_run(_: &AppThread, _: &str, _: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate_to_run(_: &AppThread, _: &str, _: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }

@@ -1,20 +1,30 @@
-//! [`StoreLocation`]: which store a command line names, such as `fjall:PATH`, and how to open it.
+//! [`StoreLocation`]: which store a command line names, such as `fjall:PATH` or the address of a database, and how to open it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use superstep::checkpoint::{CheckpointError, Checkpointer, CompactionReport, RepairReport, StoreKind};
+use superstep::checkpoint::{CheckpointError, Checkpointer, StoreKind};
+
+use super::database::DatabaseAddress;
 
 type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 
 /// Kind of a store that is named by its path alone.
 const PLAIN: StoreKind = StoreKind::Sled;
 
+/// Where a store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoreLocation {
+    Directory(StoreDirectory),
+    /// A database that several processes share.
+    Database(DatabaseAddress),
+}
+
 /// A directory, and the kind of the store in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StoreLocation {
+pub(crate) struct StoreDirectory {
     pub kind: StoreKind,
     pub path: PathBuf,
 }
@@ -25,7 +35,8 @@ impl StoreLocation {
         let others = StoreKind::ALL.iter().filter(|kind| **kind != PLAIN).map(|kind| format!("`{kind}:`"));
         let others: Vec<String> = others.collect();
         format!(
-            "The store of the threads: a directory of {PLAIN}, or of another kind with the prefix {}",
+            "The store of the threads: a directory of {PLAIN}, or of another kind with the prefix {}; or a database, \
+             `postgres://USER@HOST/NAME`",
             others.join(" or ")
         )
     }
@@ -33,7 +44,7 @@ impl StoreLocation {
     /// Returns the help of an argument that names a store to copy.
     pub(crate) fn help_to_copy() -> String {
         let named: Vec<String> = StoreKind::ALL.iter().map(|kind| format!("`{kind}:PATH`")).collect();
-        format!("The store to copy: {}, or the path of a {PLAIN} store", named.join(", "))
+        format!("The store to copy: {}, the path of a {PLAIN} store, or `postgres://USER@HOST/NAME`", named.join(", "))
     }
 
     /// Returns how to name a store whose kind is `found`.
@@ -44,10 +55,71 @@ impl StoreLocation {
         format!("put `{found}:` before its path: `--store {found}:PATH`")
     }
 
-    /// Returns the words that name it on a command line.
+    /// Returns the words that name it on a command line, without a password.
     pub(crate) fn argument(&self) -> PathBuf {
-        let plain = Self::from(self.path.clone().into_os_string());
-        if plain == *self {
+        match self {
+            Self::Directory(directory) => directory.argument(),
+            Self::Database(address) => address.to_string().into(),
+        }
+    }
+
+    /// Returns whether its address has a password in it.
+    pub(crate) fn has_password(&self) -> bool {
+        matches!(self, Self::Database(address) if address.has_password())
+    }
+
+    /// Returns the folder of a store in a directory.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.directory().map(|directory| &*directory.path)
+    }
+
+    /// Returns the directory of a store in one.
+    pub(crate) fn directory(&self) -> Option<&StoreDirectory> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            Self::Database(_) => None,
+        }
+    }
+
+    /// Opens the store, or creates it.
+    pub(crate) async fn open(&self) -> OpenResult {
+        match self {
+            Self::Directory(directory) => directory.open(),
+            Self::Database(address) => address.open(false).await,
+        }
+    }
+
+    /// Opens the store in order to remove records from it, on a full disk too.
+    pub(crate) async fn open_to_remove(&self) -> OpenResult {
+        match self {
+            Self::Directory(StoreDirectory { kind, path }) => kind.open_to_remove(path),
+            Self::Database(address) => address.open(false).await,
+        }
+    }
+
+    /// Opens the store read-only.
+    pub(crate) async fn open_read_only(&self) -> OpenResult {
+        match self {
+            Self::Directory(StoreDirectory { kind, path }) => kind.open_read_only(path),
+            Self::Database(address) => address.open(true).await,
+        }
+    }
+
+    /// Returns whether both name the same store.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self.folder(), other.folder()) {
+            (Some(one), Some(other)) => {
+                one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+            }
+            _ => self == other,
+        }
+    }
+}
+
+impl StoreDirectory {
+    pub(crate) fn argument(&self) -> PathBuf {
+        let plain = StoreLocation::from(self.path.clone().into_os_string());
+        if plain == StoreLocation::Directory(self.clone()) {
             return self.path.clone();
         }
         let mut text = OsString::from(format!("{}:", self.kind));
@@ -55,8 +127,7 @@ impl StoreLocation {
         text.into()
     }
 
-    /// Opens the store, or creates it.
-    pub(crate) fn open(&self) -> OpenResult {
+    fn open(&self) -> OpenResult {
         self.hide();
         self.kind.open(&self.path)
     }
@@ -66,33 +137,17 @@ impl StoreLocation {
         let around = self.path.parent().filter(|around| around.file_name().is_some_and(|name| name == ".superstep"));
         _ = around.map(superstep_base::files::hide_from_git);
     }
-
-    /// Opens the store in order to remove records from it, on a full disk too.
-    pub(crate) fn open_to_remove(&self) -> OpenResult {
-        self.kind.open_to_remove(&self.path)
-    }
-
-    /// Opens the store read-only.
-    pub(crate) fn open_read_only(&self) -> OpenResult {
-        self.kind.open_read_only(&self.path)
-    }
-
-    pub(crate) fn compact(&self) -> Result<CompactionReport, CheckpointError> {
-        self.kind.compact(&self.path)
-    }
-
-    /// Saves what is intact of the store into a new one of the same kind.
-    pub(crate) async fn repair(&self, to: &Path) -> Result<RepairReport, CheckpointError> {
-        self.kind.repair(&self.path, to).await
-    }
 }
 
 /// Reads an argument. A path without a kind is that of a [`PLAIN`] store.
 impl From<OsString> for StoreLocation {
     fn from(text: OsString) -> Self {
+        if let Some(address) = text.to_str().and_then(DatabaseAddress::parse) {
+            return Self::Database(address);
+        }
         let found = StoreKind::ALL.iter().find_map(|kind| Some((*kind, after_kind(&text, *kind)?)));
         let (kind, path) = found.unwrap_or((PLAIN, text.into()));
-        Self { kind, path }
+        Self::Directory(StoreDirectory { kind, path })
     }
 }
 
@@ -124,6 +179,17 @@ mod tests {
     use super::*;
 
     #[rstest::rstest]
+    #[case("postgres://ada:secret@host/db?schema=a", "postgres://ada@host/db?schema=a")]
+    #[case("postgresql://ada:s@cret@host", "postgresql://ada@host")]
+    #[case("postgres://host:5433/db", "postgres://host:5433/db")]
+    #[case("postgres:///db?password=secret&host=/run", "postgres:///db?host=/run")]
+    fn a_database_is_named_without_its_password(#[case] text: &str, #[case] argument: &str) {
+        let location = StoreLocation::from(OsString::from(text));
+        assert_eq!(location.argument(), Path::new(argument));
+        assert!(!format!("{location:?}").contains("cret"));
+    }
+
+    #[rstest::rstest]
     #[case("runs", StoreKind::Sled, "runs", "runs")]
     #[case("sled:runs", StoreKind::Sled, "runs", "runs")]
     #[case("fjall:runs", StoreKind::Fjall, "runs", "fjall:runs")]
@@ -136,7 +202,7 @@ mod tests {
         #[case] argument: &str,
     ) {
         let location = StoreLocation::from(OsString::from(text));
-        assert_eq!(location, StoreLocation { kind, path: path.into() });
+        assert_eq!(location, StoreLocation::Directory(StoreDirectory { kind, path: path.into() }));
         assert_eq!(location.argument(), Path::new(argument));
     }
 }

@@ -46,7 +46,7 @@ impl Session {
             let report: ThreadReport = self.call(ThreadRequest::Answer(request)).await?;
             return self.output_with_note(report, 0, "the answer is stored");
         }
-        let local = self.store_to_answer()?;
+        let local = self.store_to_answer().await?;
         let found = local.thread(&thread).await?;
         let answer = answer(&found, request).await?;
         self.run_interactive(&found, &thread, RunRequest::Answer(Box::new(answer)), interaction).await

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::local::Local;
 use crate::repository::{clear_repository, keep_repository, repository_of, sweep_repository};
 use crate::settings::{ForkWrites, merge_values};
+use crate::store_location::StoreDirectory;
 use crate::text::clean;
 use crate::threads::{AnyInput, AppThread};
 
@@ -17,7 +18,7 @@ impl Session {
     pub(super) async fn update(&self, args: Update) -> Result<CommandOutput, Failure> {
         let Update { thread: name, values, as_node, at } = args;
         let values = json_argument("--values", &values)?;
-        let local = self.local()?;
+        let local = self.local().await?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
         drop(graph.input(&values)?); // before anything is done outside of the store
         let thread = local.thread(&name).await?;
@@ -37,7 +38,7 @@ impl Session {
     pub(super) async fn fork(&self, args: ForkArgs) -> Result<CommandOutput, Failure> {
         let ForkArgs { thread: name, at, to, values } = args;
         let values = values.map(|text| json_argument("--values", &text)).transpose()?;
-        let local = self.local()?;
+        let local = self.local().await?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
         values.as_ref().map(|values| graph.input(values)).transpose()?;
         let thread = local.thread(&name).await?;
@@ -91,7 +92,7 @@ impl Session {
     }
 
     pub(super) async fn delete(&self, args: DeleteArgs) -> Result<CommandOutput, Failure> {
-        let local = self.store_to_clean()?;
+        let local = self.store_to_clean().await?;
         let id = ThreadId::from(args.thread.as_str());
         if !local.store.threads(None, usize::MAX).await?.contains(&id) {
             local.info(&args.thread).await?; // says which names are near
@@ -103,7 +104,7 @@ impl Session {
     }
 
     pub(super) async fn gc(&self, args: GcArgs) -> Result<CommandOutput, Failure> {
-        let local = self.store_to_clean()?;
+        let local = self.store_to_clean().await?;
         let policy = policy(&args);
         let mut changed = vec![];
         let (mut text, mut json) = match &args.thread {
@@ -125,8 +126,9 @@ impl Session {
             text.extend(note.map(|note| format!("\n{}", note.trim_end())));
         }
         if args.compact {
+            let StoreDirectory { kind, path } = self.store_directory("gc --compact")?;
             self.close_store(local).await; // compaction wants the store for itself
-            let compacted = self.store.compact()?;
+            let compacted = kind.compact(path)?;
             text.push_str(&format!("\ncompacted: {compacted}"));
             json["compacted"] = crate::failure::json(&compacted)?;
         }
@@ -135,7 +137,7 @@ impl Session {
 
     pub(super) async fn tag(&self, args: Tag) -> Result<CommandOutput, Failure> {
         let Tag { thread, name, at, remove } = args;
-        let local = self.local()?;
+        let local = self.local().await?;
         let info = local.info(&thread).await?;
         match (name, remove) {
             (Some(name), true) => {

@@ -89,7 +89,7 @@ impl Session {
         let drawing = match thread {
             None => graph.draw(format, depth),
             Some(thread) => {
-                let local = self.store_to_read()?;
+                let local = self.store_to_read().await?;
                 let info = local.info(&thread).await?;
                 if info.graph != name {
                     let error = format!("thread `{thread}` belongs to the graph `{}`, not to `{name}`", info.graph);

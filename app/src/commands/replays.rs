@@ -15,14 +15,14 @@ use superstep::graph::VerifyVerdict;
 
 impl Session {
     pub(super) async fn diff(&self, args: &DiffArgs) -> Result<CommandOutput, Failure> {
-        let local = self.store_to_read()?;
+        let local = self.store_to_read().await?;
         let thread = local.thread(&args.thread).await?;
         let (json, text) = thread.diff(CheckpointId(args.from), CheckpointId(args.to)).await?;
         CommandOutput::new(text, &json)
     }
 
     pub(super) async fn replay(&self, args: &Replay) -> Result<CommandOutput, Failure> {
-        let local = self.store_to_read()?;
+        let local = self.store_to_read().await?;
         let thread = local.thread(&args.thread).await?;
         if !args.override_policy.is_empty() {
             return policy_what_if(&thread, args).await;
@@ -77,7 +77,7 @@ impl Session {
             && let Some(own) = thread.fork_writes(from, None).await?
         {
             let fork = async {
-                let local = self.local()?;
+                let local = self.local().await?;
                 let graph = self.graphs.of_thread(&args.thread, &local.info(&args.thread).await?.graph)?;
                 thread.fork(from, Some(graph.input(&own.values)?)).await
             };

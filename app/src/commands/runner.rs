@@ -31,7 +31,7 @@ impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {
         let asked = args.on_question.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let stopped = args.on_stop.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
-        let local = self.store_or_new()?;
+        let local = self.store_or_new().await?;
         let host = Arc::new(TurnHost {
             graphs: Arc::clone(&self.graphs),
             local: local.clone(),
@@ -85,7 +85,7 @@ impl TurnHost {
         let own = cancel.child_token();
         let running = self.control.runs(id.as_str(), own.clone());
         let thread = graph.thread_of(thread, Arc::clone(&self.local.store), id.clone());
-        locate_to_run(&thread, id.as_str(), &self.local.path).await.map_err(invalid)?;
+        locate_to_run(&thread, id.as_str(), self.local.folder.as_deref()).await.map_err(invalid)?;
         let mut run = thread.run(RunRequest::Proceed, own.clone());
         let labels = thread.labels();
         let emit = |event: &Event| timed_event_json(event, &labels).iter().for_each(|json| running.record(json));

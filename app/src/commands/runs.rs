@@ -40,7 +40,7 @@ impl Session {
         if args.thread.is_some_and(str::is_empty) {
             return Err(Failure::usage("a thread needs a name, and \"\" is empty"));
         }
-        let local = self.store_or_new()?;
+        let local = self.store_or_new().await?;
         let name = match args.thread {
             Some(name) => name.to_owned(),
             None => new_name(&local, args.graph).await?,
@@ -95,13 +95,13 @@ impl Session {
         stops: &StopArgs,
         interaction: InteractiveArg,
     ) -> Result<CommandOutput, Failure> {
-        let local = self.local()?;
+        let local = self.local().await?;
         let thread = local.thread(name).await?.with_stops(stops)?;
         self.run_interactive(&thread, name, RunRequest::Proceed, interaction).await
     }
 
     pub(super) async fn retry(&self, name: &str, interaction: InteractiveArg) -> Result<CommandOutput, Failure> {
-        let local = self.local()?;
+        let local = self.local().await?;
         let thread = local.thread(name).await?;
         if thread.report().await?.status == "finished" {
             let error = format!("thread `{name}` has finished: it has no unfinished superstep to restart");
@@ -136,7 +136,7 @@ impl Session {
         let cancel = terminal::cancel_on_signal();
         // From here on, other processes can follow and cancel the run.
         let running = self.control.runs(name, cancel.token.clone());
-        locate_to_run(thread, name, &self.store.path).await?;
+        locate_to_run(thread, name, self.store.folder()).await?;
         let mut run = thread.run(go, cancel.token.clone());
         let mut watch = watch::Watch::new(self.view, name, thread.cost().await);
         let mut buffer = EventBuffer::default();
@@ -206,11 +206,11 @@ impl Session {
                 if done.next == Next::Rest {
                     command_output(done)
                 } else {
-                    self.run_next(&self.local()?, thread, done.next).await
+                    self.run_next(&self.local().await?, thread, done.next).await
                 }
             }
             Performer::Stored(perform) => {
-                let local = self.local()?;
+                let local = self.local().await?;
                 let done = perform(matches, self.stored_thread(&local, thread).await?).await?;
                 if done.next == Next::Rest {
                     command_output(done)

@@ -10,6 +10,7 @@ use crate::control::{HolderConnection, reach};
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
 use crate::service::{EventSink, ThreadRequest, ThreadService};
+use crate::store_location::StoreDirectory;
 
 /// The time that a command which needs the store waits for one that only reads: those end soon.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,18 +30,18 @@ const SILENT: &str =
 
 impl Session {
     /// Opens an existing store; from then on, other processes can send requests to this one.
-    pub(super) fn local(&self) -> Result<Local, Failure> {
-        self.open_store(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Write)))
+    pub(super) async fn local(&self) -> Result<Local, Failure> {
+        self.open_store(NEEDED, self.access(Access::Write)).await
     }
 
     /// Opens the store to read it.
-    pub(super) fn store_to_read(&self) -> Result<Local, Failure> {
-        self.open_store(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Look)))
+    pub(super) async fn store_to_read(&self) -> Result<Local, Failure> {
+        self.open_store(NEEDED, self.access(Access::Look)).await
     }
 
     /// Opens the store to remove something.
-    pub(super) fn store_to_clean(&self) -> Result<Local, Failure> {
-        self.open_store(NEEDED, || Local::open(&self.graphs, &self.store, self.access(Access::Remove)))
+    pub(super) async fn store_to_clean(&self) -> Result<Local, Failure> {
+        self.open_store(NEEDED, self.access(Access::Remove)).await
     }
 
     fn access(&self, wanted: Access) -> Access {
@@ -48,16 +49,21 @@ impl Session {
     }
 
     /// Opens the store to answer a question and resume.
-    pub(super) fn store_to_answer(&self) -> Result<Local, Failure> {
-        self.open_store(ANSWERS, || Local::open(&self.graphs, &self.store, self.access(Access::Write)))
+    pub(super) async fn store_to_answer(&self) -> Result<Local, Failure> {
+        self.open_store(ANSWERS, self.access(Access::Write)).await
     }
 
     /// Opens the store, or creates it.
-    pub(super) fn store_or_new(&self) -> Result<Local, Failure> {
-        if self.read_only {
-            return self.local();
-        }
-        self.open_store(NEEDED, || Local::create(&self.graphs, &self.store))
+    pub(super) async fn store_or_new(&self) -> Result<Local, Failure> {
+        self.open_store(NEEDED, self.access(Access::Create)).await
+    }
+
+    /// Returns the directory of the store; `command` needs one.
+    pub(super) fn store_directory(&self, command: &str) -> Result<&StoreDirectory, Failure> {
+        self.store.directory().ok_or_else(|| {
+            let error = format!("`{command}` is for a store in a directory, and this one is a database");
+            Failure::usage(error).help("use the tools of the database")
+        })
     }
 
     /// Closes the store before the command ends.
@@ -71,20 +77,20 @@ impl Session {
         if self.read_only { GLANCE } else { usual }
     }
 
-    fn open_store(&self, help: &str, open: impl Fn() -> Result<OpenedStore, Failure>) -> Result<Local, Failure> {
+    async fn open_store(&self, help: &str, access: Access) -> Result<Local, Failure> {
         let began = Instant::now();
         loop {
-            match open()? {
+            match Local::open(&self.graphs, &self.store, access).await? {
                 OpenedStore::Open(local) => {
-                    if !self.read_only {
-                        self.control.serve(&local, &self.store.path);
+                    if let Some(folder) = self.store.folder().filter(|_| !self.read_only) {
+                        self.control.serve(&local, folder);
                     }
                     return Ok(local);
                 }
                 OpenedStore::Locked(failure) if began.elapsed() >= self.patience(PATIENCE) => {
                     return Err(failure.help(help));
                 }
-                OpenedStore::Locked(_) => std::thread::sleep(PAUSE), // nothing else runs here yet
+                OpenedStore::Locked(_) => sleep(PAUSE).await,
             }
         }
     }
@@ -92,11 +98,11 @@ impl Session {
     /// Returns the service of this process, or of the process that holds the store.
     async fn service(&self, began: Instant) -> Result<Box<dyn ThreadService>, Failure> {
         loop {
-            let locked = match Local::open(&self.graphs, &self.store, self.access(Access::Look))? {
+            let locked = match Local::open(&self.graphs, &self.store, self.access(Access::Look)).await? {
                 OpenedStore::Open(local) => return Ok(Box::new(local)),
                 OpenedStore::Locked(failure) => failure,
             };
-            match reach(&self.store.path).await {
+            match reach(self.store.folder()).await {
                 Ok(HolderConnection::ThreadService(service)) => return Ok(Box::new(service)),
                 Ok(HolderConnection::Nobody) if began.elapsed() < self.patience(QUEUE) => sleep(PAUSE).await,
                 Ok(HolderConnection::Nobody) => {

@@ -17,7 +17,7 @@ use super::session::{CommandOutput, Session, lines};
 use crate::args::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, TrustArgs};
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
-use crate::store_location::StoreLocation;
+use crate::store_location::{StoreDirectory, StoreLocation};
 use crate::text::clean;
 
 const NEEDED: &str = "copying needs exclusive access to both stores: wait for that process, or end it";
@@ -33,7 +33,7 @@ impl Session {
                 Failure::usage("there is no file to write to").help("name a file, or redirect the output to one")
             );
         }
-        let local = self.store_to_read()?;
+        let local = self.store_to_read().await?;
         let id = local.info(&thread).await?.id;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let Some(file) = file else {
@@ -57,7 +57,7 @@ impl Session {
             let failure = Failure::from(error);
             Failure { error: format!("{}: {}", file.display(), failure.error), ..failure }
         })?;
-        let local = self.store_or_new()?; // not before: what cannot be imported makes no store
+        let local = self.store_or_new().await?; // not before: what cannot be imported makes no store
         let imported = unpacked.store_in(&*local.store).await?;
         if trusted {
             trust(&*local.store, &imported.thread).await?;
@@ -83,7 +83,7 @@ impl Session {
     }
 
     pub(super) async fn trust(&self, args: TrustArgs) -> Result<CommandOutput, Failure> {
-        let local = self.local()?;
+        let local = self.local().await?;
         let Some(name) = args.thread else { return self.trust_store(&local) };
         let is_foreign = local.store.is_foreign();
         let id = local.info(&name).await?.id;
@@ -107,9 +107,10 @@ impl Session {
     }
 
     pub(super) async fn repair(&self, args: RepairArgs) -> Result<CommandOutput, Failure> {
-        let repaired = self.store.repair(&args.to).await?;
+        let StoreDirectory { kind, path } = self.store_directory("repair")?;
+        let repaired = kind.repair(path, &args.to).await?;
         let mut json = crate::failure::json(&repaired)?;
-        let new = StoreLocation { kind: self.store.kind, path: args.to }.argument();
+        let new = StoreDirectory { kind: *kind, path: args.to }.argument();
         json["store"] = new.display().to_string().into();
         CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", new.display())), &json)
     }
@@ -117,8 +118,8 @@ impl Session {
     pub(super) async fn copy_store(&self, args: &CopyStoreArgs) -> Result<CommandOutput, Failure> {
         self.check_stores(args)?;
         let access = if self.read_only { Access::ReadOnly } else { Access::Look };
-        let from = require_open(Local::open(&self.graphs, &args.from, access)?)?;
-        let to = require_open(Local::create(&self.graphs, &args.to)?)?;
+        let from = require_open(Local::open(&self.graphs, &args.from, access).await?)?;
+        let to = require_open(Local::open(&self.graphs, &args.to, Access::Create).await?)?;
         let copied =
             copy_threads(&*from.store, &*to.store).await.map_err(|error| with_store(error.into(), &args.to))?;
         let mut json = crate::failure::json(&copied)?;
@@ -133,8 +134,7 @@ impl Session {
             let help = "leave out `--store`: the first store is copied into the second";
             return Err(Failure::usage("`copy-store` takes both stores as arguments").help(help));
         }
-        let is_same = from.path.canonicalize().is_ok_and(|from| to.path.canonicalize().is_ok_and(|to| from == to));
-        if is_same {
+        if from.is_same(to) {
             return Err(Failure::usage("both are the same store").help("choose another store to copy into"));
         }
         Ok(())
@@ -147,7 +147,7 @@ impl Session {
         file: &Path,
         with_secrets: bool,
     ) -> Result<CommandOutput, Failure> {
-        let local = self.store_to_read()?;
+        let local = self.store_to_read().await?;
         let info = local.info(thread).await?;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let exported = to_file(&local, &info.id, &options, file).await?;

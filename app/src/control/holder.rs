@@ -58,6 +58,8 @@ pub(crate) enum HolderConnection {
     Nobody,
 }
 
-pub(crate) async fn reach(store: &Path) -> Result<HolderConnection, Failure> {
+/// Connects to the process that holds the store in a folder.
+pub(crate) async fn reach(store: Option<&Path>) -> Result<HolderConnection, Failure> {
+    let Some(store) = store else { return Ok(HolderConnection::Nobody) };
     Ok(Remote::connect(store).await?.map_or(HolderConnection::Nobody, HolderConnection::ThreadService))
 }
