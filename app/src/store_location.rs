@@ -14,7 +14,7 @@ type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 /// Kind of a store that is named by its path alone.
 const PLAIN: StoreKind = StoreKind::Sled;
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreLocation {
     Directory(StoreDirectory),

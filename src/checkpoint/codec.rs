@@ -17,10 +17,10 @@ use super::error::CheckpointError;
 use super::key::ThreadId;
 
 /// Newest format of engine records; written by this release.
-pub const FORMAT: u8 = 5;
+pub const FORMAT: u8 = 6;
 
-/// Number of lists that records of formats 1 to 4 may lack at their end.
-const MISSING_LISTS: [usize; 4] = [5, 4, 3, 1];
+/// Number of lists and optional values that records of formats 1 to 5 may lack at their end.
+const MISSING_LISTS: [usize; 5] = [7, 6, 5, 3, 2];
 
 /// Maximum nesting of arrays and maps in a user's value when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn record_of_a_newer_release_is_named() {
         let error = decode_record::<u64>(&thread(), "checkpoint #4", &[FORMAT + 1, 7]).unwrap_err();
-        assert_eq!(error.to_string(), "checkpoint #4 has format 6; this release reads up to 5");
+        assert_eq!(error.to_string(), "checkpoint #4 has format 7; this release reads up to 6");
     }
 
     #[rstest::rstest]

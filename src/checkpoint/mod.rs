@@ -13,6 +13,7 @@
 //! | `error` | errors of stores and of everything that reads or writes them |
 //! | `commit`, `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
 //! | `listing` | threads as lists show them: summaries, and queries for them |
+//! | `place` | the machine and the folder that a thread is bound to |
 //! | `boxed` | boxed futures of object-safe methods |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
@@ -48,6 +49,7 @@ pub(crate) mod no_sled;
 #[cfg(feature = "_embedded")]
 mod open_kind;
 mod owner;
+mod place;
 #[cfg(feature = "_embedded")]
 mod repair;
 mod retention;
@@ -94,6 +96,7 @@ pub(crate) use listing::waits::{ArrivedSignals, TaskRecords, is_failed, is_resti
 pub use listing::watch::StoreWatch;
 pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
+pub use place::ThreadPlace;
 #[cfg(feature = "_embedded")]
 pub use repair::{LostCheckpoint, RepairReport, RepairedThread};
 pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all};
@@ -104,8 +107,8 @@ pub use task_record::{
     HandledRecord, QuestionRecord, ReceiveRecord, TaskRecord, TaskStatus, TermsRecord, VoteRecord,
 };
 pub use thread_record::{AboutRecord, ChannelShape, ForeignRecord, Shape, SignalRecord, StopRecord, TagRecord};
-pub(crate) use threads::marks::effective_origin;
 pub use threads::marks::{about_thread, foreign, tag, tags, trust, untag};
+pub(crate) use threads::marks::{effective_origin, request_run};
 #[cfg(feature = "agents")]
 pub(crate) use threads::pages::hex_ids;
 pub(crate) use threads::thread_records::log_name;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
 
 use super::key::CheckpointId;
+use super::place::ThreadPlace;
 
 /// Names behind the indexes of records, for one version of a graph. Stored once per thread, under its fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +76,10 @@ pub struct AboutRecord {
     pub foreign: Option<ForeignRecord>,
     /// Breakpoints of its runs, unless the caller sets others. Since format 4.
     pub stops: Vec<StopRecord>,
+    /// Place that its work is bound to. Since format 6.
+    pub place: Option<ThreadPlace>,
+    /// Time of a request that a runner resumes it, in milliseconds since 1970; the next run removes it. Since format 6.
+    pub requested_at: Option<u64>,
 }
 
 /// A breakpoint of a thread.

@@ -52,6 +52,7 @@ mod questions;
 mod recorded;
 mod repair;
 mod replay;
+mod requests;
 mod retention;
 mod scheduled;
 mod secrets;

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use superstep_base::time::{millis, now, system_time};
 
 use super::query::ThreadQuery;
-use super::status_kind::StatusKind;
 use super::summary::ListedThread;
 use crate::checkpoint::key::ThreadId;
 use crate::checkpoint::lease::Lease;
+use crate::checkpoint::place::ThreadPlace;
 
 /// A request for threads that can go on now: a run was stored but not run or its owner is gone, an answer was recorded
 /// elsewhere, a signal came, the end of a wait has passed.
@@ -17,6 +17,8 @@ use crate::checkpoint::lease::Lease;
 pub struct DueQuery {
     /// The names of the graphs whose threads are asked for.
     pub graphs: Vec<String>,
+    /// The machine whose threads are asked for, besides those without a place; `None`: those of every machine.
+    pub machine: Option<String>,
     /// The maximum number of threads.
     pub limit: usize,
     /// The time that decides whether a thread still waits; the store's clock unless set.
@@ -34,9 +36,14 @@ pub struct DueThreads {
 }
 
 impl DueQuery {
-    /// Returns a request for threads of these graphs.
+    /// Returns a request for threads of these graphs, on this machine or without a place.
     pub fn new(graphs: impl IntoIterator<Item = impl Into<String>>, limit: usize) -> Self {
-        Self { graphs: graphs.into_iter().map(Into::into).collect(), limit, at: None }
+        Self {
+            graphs: graphs.into_iter().map(Into::into).collect(),
+            machine: Some(ThreadPlace::machine_id()),
+            limit,
+            at: None,
+        }
     }
 
     /// Returns the time that decides whether a thread still waits, in milliseconds since 1970.
@@ -44,17 +51,21 @@ impl DueQuery {
         self.at.map_or_else(now, millis)
     }
 
+    /// Returns whether the place of a thread is asked for.
+    fn is_here(&self, thread: &ListedThread) -> bool {
+        let machines = self.machine.as_ref().zip(thread.place.as_ref());
+        machines.is_none_or(|(machine, place)| *machine == place.machine)
+    }
+
     /// Returns the list in which all threads are that may be due, now or later.
     pub(crate) fn candidates(&self) -> ThreadQuery {
-        let statuses =
-            vec![StatusKind::Pending, StatusKind::Interrupted, StatusKind::Waiting, StatusKind::AwaitingSignal];
-        ThreadQuery { statuses, at: self.at, ..ThreadQuery::default() }
+        ThreadQuery { at: self.at, ..ThreadQuery::default() }
     }
 
     /// Chooses from a list the names of the threads that are due, those due for the longest time first, and the first
     /// later time at which another one is.
     pub(crate) fn choose(&self, listed: Vec<ListedThread>) -> (Vec<ThreadId>, Option<SystemTime>) {
-        let listed = listed.into_iter().filter(|thread| self.graphs.contains(&thread.graph));
+        let listed = listed.into_iter().filter(|thread| self.graphs.contains(&thread.graph) && self.is_here(thread));
         let (mut due, later): (Vec<_>, Vec<_>) = listed.partition(ListedThread::can_resume);
         due.sort_by_key(|thread| thread.due);
         let next = later.into_iter().filter_map(|thread| thread.due).min();

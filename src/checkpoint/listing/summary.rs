@@ -9,6 +9,7 @@ use super::waits::SignalPosition;
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::{CheckpointId, ThreadId};
 use crate::checkpoint::owner::LeaseOwner;
+use crate::checkpoint::place::ThreadPlace;
 use crate::checkpoint::task_record::ReceiveRecord;
 use crate::checkpoint::thread_record::ForeignRecord;
 
@@ -47,6 +48,10 @@ pub struct ListedThread {
     pub reason: Option<String>,
     /// True if breakpoints are stored with it.
     pub has_stops: bool,
+    /// The machine and the folder that its work is bound to.
+    pub place: Option<ThreadPlace>,
+    /// The time of a request that a runner resumes it, whatever its status is.
+    pub requested_at: Option<u64>,
     /// The time since when or from when it can go on by itself; `None` if it waits for a person or for a signal without an
     /// end, has finished or failed, is running, damaged or not trusted.
     pub due: Option<u64>,
@@ -87,6 +92,8 @@ impl ListedThread {
             awaits: vec![],
             reason: None,
             has_stops: false,
+            place: None,
+            requested_at: None,
             due: None,
             ready: false,
             wakes: vec![],

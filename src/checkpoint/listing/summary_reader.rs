@@ -67,10 +67,13 @@ impl<'a> SummaryReader<'a> {
         let is_commanded = found.pop().flatten().is_some();
         let about: Option<AboutRecord> = decode_optional(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
-        let position = match is_free {
+        let mut position = match is_free {
             true => self.position(id, head, record.as_ref(), is_commanded).await?,
             false => ListedThread::new(id, StatusKind::Running),
         };
+        if let Some(at) = about.requested_at.filter(|_| is_free) {
+            (position.due, position.ready) = (Some(at), true);
+        }
         let updated_at = record.as_ref().map_or(about.created_at, |record| record.created_at);
         Ok(Some(ListedThread {
             graph: about.graph,
@@ -82,6 +85,8 @@ impl<'a> SummaryReader<'a> {
             foreign: about.foreign,
             metadata: record.map(|record| record.metadata).unwrap_or_default(),
             has_stops: !about.stops.is_empty(),
+            place: about.place,
+            requested_at: about.requested_at,
             due: position.due.map(|due| if position.ready { due.max(updated_at) } else { due }),
             ..position
         }))

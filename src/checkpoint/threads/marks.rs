@@ -88,6 +88,20 @@ pub(super) async fn change(
     Ok(found.into_iter().next().flatten())
 }
 
+/// Stores the request that a runner resumes a thread, whatever its status is. `at` is in milliseconds since 1970.
+///
+/// # Errors
+/// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadBusy`]; if the store fails.
+pub(crate) async fn request_run(store: &dyn Checkpointer, thread: &ThreadId, at: u64) -> Result<(), CheckpointError> {
+    change(store, thread, vec![Key::About], |found| {
+        let about = decode_about(thread, found.first().and_then(Option::as_deref))?.unwrap_or_default();
+        let about = encode_record(&AboutRecord { requested_at: Some(at), ..about })?;
+        Ok((vec![(Key::About, about)], vec![]))
+    })
+    .await
+    .map(drop)
+}
+
 /// Trusts an imported thread, so that it may be run, answered, updated and forked. Returns whether it was untrusted
 /// before. In a store that comes from elsewhere, this trusts all threads.
 ///

@@ -114,7 +114,8 @@ pub(crate) fn checkpoint(
     }
     if let Some(graph) = recorder.take_introduction() {
         let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());
-        let about = AboutRecord { graph, created_at: pos.meta.created_at, foreign: None, stops };
+        let (created_at, place) = (pos.meta.created_at, recorder.place().cloned());
+        let about = AboutRecord { graph, created_at, stops, place, ..AboutRecord::default() };
         puts.push((Key::About, encode_record(&about)?));
     }
     puts.push((checkpoint_key(path, pos.meta.id), encode_record(&record)?));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Commit, Key, Lease, Receipt, StopRecord, ThreadHead, ThreadId,
+    CheckpointError, CheckpointId, Checkpointer, Commit, Key, Lease, Receipt, Record, StopRecord, ThreadHead, ThreadId,
+    ThreadPlace,
 };
 use crate::graph::interrupt::SignalId;
 
@@ -55,6 +56,8 @@ pub(crate) struct Recorder {
     pub(super) first: CheckpointId,
     /// The breakpoints stored with the thread, which apply unless a handle has its own.
     stops: OnceLock<Vec<StopRecord>>,
+    /// The place that the first record of a new thread names.
+    place: Option<ThreadPlace>,
     inner: Mutex<Inner>,
 }
 
@@ -158,8 +161,22 @@ impl Recorder {
             graph,
             first: CheckpointId(head.next),
             stops: OnceLock::new(),
+            place: None,
             inner: Mutex::new(inner),
         }
+    }
+
+    pub(crate) fn with_place(self, place: Option<ThreadPlace>) -> Self {
+        Self { place, ..self }
+    }
+
+    pub(crate) fn place(&self) -> Option<&ThreadPlace> {
+        self.place.as_ref()
+    }
+
+    /// Adds a record to whatever is committed next.
+    pub(crate) fn add_rider(&self, record: Record) {
+        self.lock().riders.push(record);
     }
 
     /// Returns where the runs of the thread stop.

@@ -414,7 +414,10 @@ impl Runner {
                     round.wake = Some(round.wake.map_or(wake, |first| first.min(wake)));
                 }
                 let mark = ThreadMark::from(info);
-                if !info.can_resume || ledger.is_left(&info.id, &mark) {
+                if info.place.as_ref().is_some_and(|place| !place.is_here())
+                    || !info.can_resume
+                    || ledger.is_left(&info.id, &mark)
+                {
                     continue;
                 }
                 if ledger.has_given_up(&info.id, &mark, self.resumes) {
@@ -434,6 +437,9 @@ impl Runner {
 
 /// True if its graph resumes the thread: only the graph knows its breakpoints and compatibility.
 async fn wants(graph: &AnyGraph, info: &ThreadInfo) -> Result<bool, RunError> {
+    if info.requested_at.is_some() {
+        return Ok(true);
+    }
     let status = match graph.thread(info.id.clone()).status().await {
         Err(RunError::Panic { .. }) => return Ok(false), // of this thread; others are not affected
         status => status?,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outcome::Outcome;
 use super::request::Request;
-use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::checkpoint::{CheckpointId, ThreadId, ThreadPlace};
 use crate::graph::build::{CompiledGraph, GraphCore, StopOverrides, Stops};
 use crate::graph::context::{AnyContext, Cancellation, DefaultContext, Limits, Stage};
 use crate::graph::error::RunError;
@@ -80,6 +80,8 @@ pub(crate) struct RunSettings {
     /// Set if custom events are stored.
     pub records_events: bool,
     pub metadata: Vec<(String, String)>,
+    /// The place to which the thread is bound.
+    pub place: Option<ThreadPlace>,
 }
 
 /// The world outside a thread.

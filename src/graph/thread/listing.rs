@@ -11,7 +11,7 @@ use crate::checkpoint::listing::query::ListedFields;
 use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, ForeignRecord, Key, LeaseOwner, ListedThread, Order, Progress,
-    QuestionRecord, SummaryReader, TaskRecord, TaskStatus, ThreadId, ThreadQuery, decode_record,
+    QuestionRecord, SummaryReader, TaskRecord, TaskStatus, ThreadId, ThreadPlace, ThreadQuery, decode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, Terms};
@@ -58,6 +58,10 @@ pub struct ThreadInfo {
     pub(crate) progress: Progress,
     /// True if breakpoints are stored with it: [`Thread::remember_stops`](crate::graph::Thread::remember_stops).
     pub has_stops: bool,
+    /// The machine and the folder that it is bound to: [`Thread::place`](crate::graph::Thread::place).
+    pub place: Option<ThreadPlace>,
+    /// The time of a request that a runner resumes it: [`Thread::request_run`](crate::graph::Thread::request_run).
+    pub requested_at: Option<u64>,
 }
 
 impl Serialize for ThreadInfo {
@@ -78,6 +82,8 @@ impl Serialize for ThreadInfo {
             .put_some("until", self.wake.map(time_text))?
             .put_list("signals", &self.awaits)?
             .put_some("reason", self.reason.as_ref())?
+            .put_some("place", self.place.as_ref())?
+            .put_some("requested_at", self.requested_at.map(rfc3339))?
             .put("questions", &self.questions)?
             .end()
     }
@@ -104,6 +110,8 @@ impl From<ListedThread> for ThreadInfo {
             reason: summary.reason,
             progress: summary.progress,
             has_stops: summary.has_stops,
+            place: summary.place,
+            requested_at: summary.requested_at,
         }
     }
 }

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    AboutRecord, Checkpointer, Claim, Key, StopRecord, ThreadHead, ThreadId, about_thread, effective_origin,
-    encode_record, similar_threads,
+    AboutRecord, Checkpointer, Claim, Key, StopRecord, ThreadHead, ThreadId, ThreadPlace, about_thread,
+    effective_origin, encode_record, request_run, similar_threads,
 };
 use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::context::permits::semaphore;
@@ -19,7 +19,7 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Clock, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
 use crate::graph::run::{Run, StoppedStep, trace};
-use crate::graph::state::{State, Storage};
+use crate::graph::state::{Boxed, State, Storage};
 use crate::graph::superstep::{Position, StoredChannels};
 use crate::graph::view::Sink;
 
@@ -77,7 +77,35 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Binds the thread to a machine and a folder, when it next runs or is updated: runners elsewhere leave it alone. For
+    /// work in files that other machines do not have.
+    pub fn place(mut self, place: ThreadPlace) -> Self {
+        self.core.settings.place = Some(place);
+        self
+    }
+
+    /// Asks the [runners](crate::graph::runner()) of the store to resume the thread, whatever its status is, and returns at
+    /// once: with an answer stored before, after a failure, or past a breakpoint. The next run ends the request.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`], [`RunError::NoCheckpointer`], [`RunError::Foreign`];
+    /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError::ThreadBusy) while it runs; if the store fails.
+    pub async fn request_run(&self) -> Result<(), RunError> {
+        self.core.request_run().await
+    }
+}
+
 impl ThreadCore {
+    pub(crate) fn request_run(&self) -> Boxed<'_, Result<(), RunError>> {
+        Box::pin(async move {
+            self.check_whole("a request")?;
+            let (reader, _) = self.known("a request").await?;
+            self.check_trusted().await?;
+            Ok(request_run(&*reader.store, &reader.thread, self.environment.host.now()).await?)
+        })
+    }
+
     pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<RunShared> {
         let mut shared = self.own_shared();
         shared.limits.may_ask = recorder.is_some() || self.graph.table.questions.unresumable;
@@ -140,8 +168,9 @@ impl ThreadCore {
         let born = || ThreadHead { checkpoint: None, next: 1, birth: self.environment.host.random() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
-        let recorder = Recorder::new(Arc::clone(store), lease, head, self.settings.durability, name);
-        self.open_stops(&recorder, about).await?;
+        let recorder = Recorder::new(Arc::clone(store), lease, head, self.settings.durability, name)
+            .with_place(self.settings.place.clone());
+        self.open_about(&recorder, about).await?;
         Ok(Some(Arc::new(recorder)))
     }
 
@@ -188,20 +217,24 @@ impl ThreadCore {
         self
     }
 
-    /// Passes the breakpoints of an opened thread to the recorder; stores those of the handle if it remembers them.
-    async fn open_stops(&self, recorder: &Recorder, about: Option<AboutRecord>) -> Result<(), RunError> {
+    /// Passes the breakpoints of an opened thread to the recorder. Stores those of the handle if it remembers them, and its
+    /// place; a request that the thread is run ends with the first commit.
+    async fn open_about(&self, recorder: &Recorder, about: Option<AboutRecord>) -> Result<(), RunError> {
         let stored = about.as_ref().map(|about| about.stops.clone()).unwrap_or_default();
-        if !self.settings.remembers {
-            recorder.stops_at(stored);
+        let stops = if self.settings.remembers { self.own_stops() } else { stored };
+        recorder.stops_at(stops.clone());
+        let Some(about) = about else { return Ok(()) };
+        let place = self.settings.place.clone().or_else(|| about.place.clone());
+        let next = AboutRecord { stops, place, requested_at: None, ..about.clone() };
+        if next == about {
             return Ok(());
         }
-        let stops = self.own_stops();
-        recorder.stops_at(stops.clone());
-        if let Some(about) = about.filter(|_| stops != stored) {
-            let about = encode_record(&AboutRecord { stops, ..about })?;
-            recorder.commit_apart(vec![(Key::About, about)]).await?;
+        let record = (Key::About, encode_record(&next)?);
+        if (&next.stops, &next.place) == (&about.stops, &about.place) {
+            recorder.add_rider(record);
+            return Ok(());
         }
-        Ok(())
+        Ok(recorder.commit_apart(vec![record]).await?)
     }
 
     fn own_stops(&self) -> Vec<StopRecord> {
