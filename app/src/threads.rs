@@ -14,7 +14,7 @@ use super::shapes::{
     ThreadReport,
 };
 use super::stops::StopArgs;
-use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, about_thread, foreign};
+use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, ThreadPlace, about_thread, foreign};
 use superstep::graph::interrupt::{SignalId, SignalRequest};
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
@@ -82,6 +82,35 @@ impl AppRun {
             Outcome::Cancelled(_) => Exit::Cancelled,
             _ => Exit::Halted,
         })
+    }
+}
+
+impl AppThread {
+    /// Returns the exit of a thread with this status.
+    pub(crate) async fn exit_of(&self, status: &Status) -> Result<Exit, Failure> {
+        Ok(match status {
+            Status::Finished => match self.thread.state().await? {
+                Some(snapshot) => self.settings.finished_exit(&snapshot.values),
+                None => Exit::Finished,
+            },
+            Status::Interrupted { questions } => exit_code(&self.graph, questions),
+            Status::Waiting { .. } | Status::AwaitingSignal { .. } => Exit::Waiting,
+            Status::Pending { .. } => Exit::Cancelled,
+            _ => Exit::Halted,
+        })
+    }
+
+    /// Returns true if its graph works in the files of a machine.
+    pub(crate) fn works_in_files(&self) -> bool {
+        self.settings.presentation.repository.is_some()
+    }
+
+    /// Binds the thread to a place.
+    pub(crate) fn with_place(mut self, place: Option<ThreadPlace>) -> Self {
+        if let Some(place) = place {
+            self.thread = self.thread.place(place);
+        }
+        self
     }
 }
 

@@ -333,3 +333,25 @@ fn the_command_takes_answers_while_it_runs() {
 fn interrupt(child: &Child) {
     assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }
+
+#[test]
+fn requests_are_stored_for_a_runner() {
+    let place = Place::new();
+    let queued = place.call(&["run", "release", "1.2.0", "--thread", "q", "--queue"]);
+    assert_eq!((queued.code(), queued.out().lines().last()), (0, Some("q")), "{}", queued.err());
+    assert_eq!(place.json(0, &["status", "q"])["status"], "pending");
+    assert_eq!(place.call(&["runner", "--until-idle"]).out().lines().next(), Some("q: interrupted"));
+
+    let refused = place.call(&["resume", "q", "--answer", "7", "--queue"]);
+    assert_ne!(refused.code(), 0, "{}", refused.out());
+    let queued = place.call(&["revise", "q", "--feedback", "less code", "--queue"]);
+    assert_eq!((queued.code(), queued.out().lines().last()), (0, Some("q")), "{}", queued.err());
+    assert_eq!(place.call(&["runner", "--until-idle"]).out().lines().next(), Some("q: interrupted"));
+
+    place.json(0, &["approve", "q", "--queue"]);
+    assert_eq!(place.call(&["runner", "--until-idle"]).out().lines().next(), Some("q: finished"));
+    assert_eq!(place.json(0, &["threads"])[0].get("requested_at"), None);
+    place.json(0, &["proceed", "q", "--queue"]); // as without it: there is nothing to run
+    assert_eq!(place.json(0, &["runner", "--until-idle"])["turns"], 0);
+    assert_eq!(place.call(&["proceed", "q", "--wait"]).code(), 2);
+}

@@ -5,7 +5,7 @@ use clap::Args;
 use superstep::graph::Reply;
 use superstep::graph::interrupt::ReplyKind;
 
-use super::runs::InteractiveArg;
+use super::runs::RunModeArgs;
 
 /// The question that an answer is for, and the person who gives it.
 #[derive(Args, Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct AnswerTo {
     pub record_only: bool,
 
     #[command(flatten)]
-    pub interaction: InteractiveArg,
+    pub mode: RunModeArgs,
 }
 
 /// Answer a question with JSON and resume the thread

@@ -20,5 +20,5 @@ pub(crate) use command::{
     AnswerVerb, DebugVerb, Globals, Invocation, KeepVerb, LookVerb, RunVerb, Verb, command, invocation, is_taken,
 };
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
-pub(crate) use runs::{InteractiveArg, RunArgs};
+pub(crate) use runs::{RunArgs, RunModeArgs};
 pub(crate) use stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, TrustArgs};

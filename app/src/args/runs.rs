@@ -9,9 +9,14 @@ use crate::stops::StopArgs;
 const INPUT: &str = "superstep-input";
 const THREAD: &str = "superstep-thread";
 const INTERACTIVE: &str = "superstep-interactive";
+const QUEUE: &str = "superstep-queue";
+const WAIT: &str = "superstep-wait";
 const MAX_SUPERSTEPS: &str = "superstep-max-supersteps";
 const MAX_HELP: &str = "Stop after this many supersteps, including those of subgraphs; `proceed` resumes the thread";
 const ASKS: &str = "Ask pending questions at the prompt and read the answers from standard input";
+
+const QUEUES: &str = "Only store the request, and print the thread's name: a runner of the store takes it from there";
+const WAITS: &str = "With --queue: wait until the runner is done with it, and exit as if it had run here";
 
 const NAME: &str = "The thread's name: a new one, or that of a finished thread, which continues from its state with the input \
                     [default: the graph's name and the time]";
@@ -64,6 +69,8 @@ fn of_graph(graph: &AppGraph, name: &str, call: &str) -> Command {
         .args(StopArgs::of_run())
         .arg(max_supersteps())
         .arg(Arg::new(INTERACTIVE).long("interactive").action(ArgAction::SetTrue).help(ASKS))
+        .arg(Arg::new(QUEUE).long("queue").action(ArgAction::SetTrue).help(QUEUES).conflicts_with(INTERACTIVE))
+        .arg(Arg::new(WAIT).long("wait").action(ArgAction::SetTrue).help(WAITS).requires(QUEUE))
         .after_help(after)
 }
 
@@ -95,7 +102,7 @@ pub(crate) struct RunArgs<'a> {
     pub graph: &'a str,
     pub input: Option<&'a str>,
     pub thread: Option<&'a str>,
-    pub interaction: InteractiveArg,
+    pub mode: RunModeArgs,
     pub stops: StopArgs,
     pub max_supersteps: Option<u64>,
     /// The source of the graph's own arguments.
@@ -112,17 +119,27 @@ impl<'a> RunArgs<'a> {
     /// Reads the arguments of a graph's command.
     pub(super) fn from_matches(graph: &'a str, own: &'a ArgMatches) -> Self {
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
-        let interaction = InteractiveArg { interactive: own.get_flag(INTERACTIVE) };
+        let mode = RunModeArgs {
+            interactive: own.get_flag(INTERACTIVE),
+            queue: own.get_flag(QUEUE),
+            wait: own.get_flag(WAIT),
+        };
         let (stops, max_supersteps) = (StopArgs::from_matches(own), own.get_one(MAX_SUPERSTEPS).copied());
-        Self { graph, input: text(INPUT), thread: text(THREAD), interaction, stops, max_supersteps, own }
+        Self { graph, input: text(INPUT), thread: text(THREAD), mode, stops, max_supersteps, own }
     }
 }
 
-/// The presence of a person at the terminal.
+/// The way in which a command runs a thread.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct InteractiveArg {
+pub(crate) struct RunModeArgs {
     #[arg(long, help = ASKS)]
     pub interactive: bool,
+
+    #[arg(long, help = QUEUES, conflicts_with = "interactive")]
+    pub queue: bool,
+
+    #[arg(long, help = WAITS, requires = "queue")]
+    pub wait: bool,
 }
 
 /// A command that takes nothing but a thread.
@@ -147,7 +164,7 @@ pub(crate) struct ProceedArgs {
     pub stops: StopArgs,
 
     #[command(flatten)]
-    pub interaction: InteractiveArg,
+    pub mode: RunModeArgs,
 }
 
 /// Restart the unfinished superstep of a thread
@@ -161,7 +178,7 @@ pub(crate) struct Retry {
     pub on: ThreadArg,
 
     #[command(flatten)]
-    pub interaction: InteractiveArg,
+    pub mode: RunModeArgs,
 }
 
 /// Cancel the run of a thread in another process

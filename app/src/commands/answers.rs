@@ -23,7 +23,7 @@ impl Session {
             return if to.record_only || to.interrupt.is_some() {
                 Err(Failure::usage("there is no answer to store").help("add `--answer JSON`"))
             } else {
-                self.proceed(&thread, &StopArgs::default(), to.interaction).await
+                self.proceed(&thread, &StopArgs::default(), to.mode).await
             };
         };
         self.answer_question(thread, AnswerInput::Json(json_argument("--answer", &text)?), to).await
@@ -40,7 +40,7 @@ impl Session {
         says: AnswerInput,
         to: AnswerTo,
     ) -> Result<CommandOutput, Failure> {
-        let AnswerTo { interrupt, by, note, record_only, interaction } = to;
+        let AnswerTo { interrupt, by, note, record_only, mode } = to;
         let request = AnswerRequest { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
             let report: ThreadReport = self.call(ThreadRequest::Answer(request)).await?;
@@ -49,7 +49,7 @@ impl Session {
         let local = self.store_to_answer().await?;
         let found = local.thread(&thread).await?;
         let answer = answer(&found, request).await?;
-        self.run_interactive(&found, &thread, RunRequest::Answer(Box::new(answer)), interaction).await
+        self.run_interactive(&found, &thread, RunRequest::Answer(Box::new(answer)), mode).await
     }
 
     pub(super) async fn signal(&self, args: Signal) -> Result<CommandOutput, Failure> {

@@ -7,7 +7,7 @@ use superstep::graph::{Answer, Reply};
 
 use super::answers::{EditedText, edit_text};
 use super::session::{CommandOutput, Session};
-use crate::args::InteractiveArg;
+use crate::args::RunModeArgs;
 use crate::failure::Failure;
 use crate::service::{AnswerInput, AnswerRequest};
 use crate::shapes::OpenQuestion;
@@ -23,10 +23,13 @@ impl Session {
         thread: &AppThread,
         name: &str,
         go: RunRequest,
-        interaction: InteractiveArg,
+        mode: RunModeArgs,
     ) -> Result<CommandOutput, Failure> {
+        if mode.queue || self.place_elsewhere(thread).await?.is_some() {
+            return self.queue(thread, name, go, mode.wait).await;
+        }
         let mut output = self.follow(thread, name, go).await?;
-        if !interaction.interactive {
+        if !mode.interactive {
             self.note_unread(&output);
             return Ok(output);
         }

@@ -3,7 +3,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `session`, `store` | one call of the program; its store, here or in the process that holds it |
-//! | `runs`, `interactive`, `answers` | the commands that run a thread; questions asked on the terminal; answers, signals |
+//! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
 //! | `transfer`, `runner` | the commands about stores |
 //!
@@ -12,6 +12,7 @@
 mod answers;
 mod edits;
 mod interactive;
+mod queue;
 mod reads;
 mod replays;
 mod runner;

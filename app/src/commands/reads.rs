@@ -125,7 +125,7 @@ impl Session {
         self.status_of(thread).await
     }
 
-    async fn show_live(&self, thread: &str) -> Result<(), Failure> {
+    pub(super) async fn show_live(&self, thread: &str) -> Result<(), Failure> {
         let watch = Mutex::new(watch::Watch::new(self.view, thread, 0));
         let shown = || watch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sink = |event: Value| {

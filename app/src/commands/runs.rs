@@ -8,7 +8,7 @@ use superstep::graph::{Event, EventKind, RunError, ThreadInfo};
 
 use super::session::{CommandOutput, Session, json_argument, lines};
 use crate::advice::next_steps;
-use crate::args::{InteractiveArg, RunArgs};
+use crate::args::{RunArgs, RunModeArgs};
 use crate::custom::{CustomCommand, Performer};
 use crate::custom_output::{CustomOutput, Next};
 use crate::events::{EventBuffer, timed_event_json};
@@ -52,7 +52,7 @@ impl Session {
             Some(info) => self.next_input(graph, &thread, &info, input).await?,
         };
         let thread = thread.with_stops(&args.stops)?.with_max_supersteps(args.max_supersteps);
-        let mut output = self.run_interactive(&thread, &name, request, args.interaction).await?;
+        let mut output = self.run_interactive(&thread, &name, request, args.mode).await?;
         if !replaced.is_empty() {
             output.json["replaced"] = crate::failure::json(&replaced)?;
         }
@@ -93,14 +93,14 @@ impl Session {
         &self,
         name: &str,
         stops: &StopArgs,
-        interaction: InteractiveArg,
+        mode: RunModeArgs,
     ) -> Result<CommandOutput, Failure> {
         let local = self.local().await?;
         let thread = local.thread(name).await?.with_stops(stops)?;
-        self.run_interactive(&thread, name, RunRequest::Proceed, interaction).await
+        self.run_interactive(&thread, name, RunRequest::Proceed, mode).await
     }
 
-    pub(super) async fn retry(&self, name: &str, interaction: InteractiveArg) -> Result<CommandOutput, Failure> {
+    pub(super) async fn retry(&self, name: &str, mode: RunModeArgs) -> Result<CommandOutput, Failure> {
         let local = self.local().await?;
         let thread = local.thread(name).await?;
         if thread.report().await?.status == "finished" {
@@ -112,7 +112,7 @@ impl Session {
                 "`{{replay --mode live --from {before}}}` runs its last superstep again; `{{history}}` lists the checkpoints"
             )));
         }
-        self.run_interactive(&thread, name, RunRequest::Retry, interaction).await
+        self.run_interactive(&thread, name, RunRequest::Retry, mode).await
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<CommandOutput, Failure> {
@@ -137,7 +137,8 @@ impl Session {
         // From here on, other processes can follow and cancel the run.
         let running = self.control.runs(name, cancel.token.clone());
         locate_to_run(thread, name, self.store.folder()).await?;
-        let mut run = thread.run(go, cancel.token.clone());
+        let bound = thread.clone().with_place(self.new_place(thread).await?);
+        let mut run = bound.run(go, cancel.token.clone());
         let mut watch = watch::Watch::new(self.view, name, thread.cost().await);
         let mut buffer = EventBuffer::default();
         let mut ticks = tokio::time::interval(watch::TICK);

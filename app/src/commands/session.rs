@@ -56,8 +56,8 @@ impl Session {
 
     async fn run_verb(&self, verb: RunVerb) -> Result<CommandOutput, Failure> {
         match verb {
-            RunVerb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.interaction).await,
-            RunVerb::Retry(args) => self.retry(&args.on.thread, args.interaction).await,
+            RunVerb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.mode).await,
+            RunVerb::Retry(args) => self.retry(&args.on.thread, args.mode).await,
             RunVerb::Cancel(args) => self.cancel(args.on.thread).await,
             RunVerb::Runner(args) => self.runner(args).await,
         }
