@@ -19,7 +19,7 @@
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
 //! | `embedded`, `sled`, `fjall` | these stores |
 //! | `threads` | threads as sets of records: references, reachability |
-//! | `retention`, `transport`, `repair` | removal, copies and files, recovery from damage |
+//! | `retention`, `expiry`, `transport`, `repair` | removal, copies and files, recovery from damage |
 //! | `kit` | conformance checks for stores |
 
 mod boxed;
@@ -33,6 +33,7 @@ mod depth;
 mod embedded;
 mod envelope;
 pub(crate) mod error;
+mod expiry;
 #[cfg(feature = "test-util")]
 mod failing;
 #[cfg(feature = "fjall")]
@@ -81,6 +82,7 @@ pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
 pub use commit::{Commit, Order, Receipt, Record, ThreadHead};
 pub use error::CheckpointError;
+pub use expiry::{Expiry, ExpiryReport, expire_threads};
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;
 pub use key::{CheckpointId, Key, RowId, ThreadId};

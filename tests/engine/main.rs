@@ -19,6 +19,7 @@ mod durability;
 mod edges;
 mod effect_scopes;
 mod effects;
+mod expiry;
 mod failures;
 mod fixture;
 mod foremost;

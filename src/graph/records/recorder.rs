@@ -37,9 +37,12 @@ impl Drop for ThreadGuard {
 }
 
 impl ThreadGuard {
-    /// Frees the thread at the end of a run. If the store cannot be written, the lease ends with its time.
+    /// Frees the thread at the end of a run; what somebody cancelled is not due again by itself. If the store cannot be
+    /// written, the lease ends with its time.
     pub(crate) async fn release(self) {
-        if let Err(error) = self.0.lease.release().await {
+        let lease = &self.0.lease;
+        let freed = if lease.cancel().is_cancelled() { lease.leave().await } else { lease.release().await };
+        if let Err(error) = freed {
             tracing::warn!(thread = self.0.lease.thread().as_str(), %error, "the lease was not released");
         }
     }
