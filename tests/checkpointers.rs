@@ -24,6 +24,9 @@ mod fjall;
 #[path = "checkpointers/filled.rs"]
 mod filled;
 
+#[path = "checkpointers/index.rs"]
+mod index;
+
 #[path = "checkpointers/planted.rs"]
 mod planted;
 

@@ -10,6 +10,7 @@ mod depth;
 mod heavy;
 mod inside;
 mod joins;
+mod listed;
 mod log;
 mod open;
 mod reduced;
@@ -41,7 +42,7 @@ use harness::Bench;
 
 type Path = (&'static str, fn(&Bench));
 
-const PATHS: [Path; 12] = [
+const PATHS: [Path; 13] = [
     ("answers", answers::run),
     ("log", log::run),
     ("beside", beside::run),
@@ -52,6 +53,7 @@ const PATHS: [Path; 12] = [
     ("heavy", heavy::run),
     ("inside", inside::run),
     ("joins", joins::run),
+    ("listed", listed::run),
     ("reduced", reduced::run),
     ("waiting", waiting::run),
 ];

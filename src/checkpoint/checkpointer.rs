@@ -17,8 +17,8 @@ use super::listing::query::{ThreadQuery, list_by_reading};
 use super::listing::reads::{ReadFuture, ThreadReads};
 use super::listing::summary::ListedThread;
 use super::listing::summary_reader::SummaryReader;
-use super::listing::watch::StoreWatch;
 use super::owner::LeaseOwner;
+use super::watch::StoreWatch;
 
 /// A store of checkpoints: bytes under names. Knows nothing of states, nodes or graphs.
 ///

@@ -14,8 +14,8 @@ use super::lease::{Claim, Lease, OwnerRequest};
 use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::ThreadQuery;
 use super::listing::summary::ListedThread;
-use super::listing::watch::StoreWatch;
 use super::owner::LeaseOwner;
+use super::watch::StoreWatch;
 
 /// Forwards to another checkpointer up to a chosen commit, which fails, as do all later ones.
 ///

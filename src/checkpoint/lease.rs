@@ -1,17 +1,19 @@
 //! One writer per thread: the guard that a run holds, what a store does with it, and the table of leases that stores of one
 //! process keep.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::boxed::BoxFuture;
 use super::error::CheckpointError;
 use super::key::ThreadId;
 use super::owner::LeaseOwner;
+use super::watch::StoreWatch;
 
 /// Mode of claiming a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,6 +248,7 @@ pub struct Leases(Arc<LeaseTable>);
 struct LeaseTable {
     owner: Arc<LeaseOwner>,
     inner: Mutex<Inner>,
+    hints: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -254,12 +257,16 @@ struct Inner {
     live: HashMap<ThreadId, LiveLease>,
     /// The epochs of leases whose holders marked their end, of threads that nobody has claimed since.
     ended: HashMap<ThreadId, u64>,
+    /// The threads that are not due until somebody writes them.
+    left: HashSet<ThreadId>,
 }
 
 #[derive(Debug)]
 struct LiveLease {
     epoch: u64,
     handle: LeaseHandle,
+    /// True if records were posted to the thread meanwhile.
+    has_mail: bool,
 }
 
 /// The maximum number of marked ends; beyond it they are forgotten.
@@ -275,7 +282,8 @@ impl Leases {
     /// Returns a table whose epochs start above `floor`.
     pub fn above(floor: u64) -> Self {
         let inner = Mutex::new(Inner { newest: floor, ..Inner::default() });
-        Self(Arc::new(LeaseTable { owner: Arc::new(LeaseOwner::this_process()), inner }))
+        let (owner, hints) = (Arc::new(LeaseOwner::this_process()), watch::Sender::default());
+        Self(Arc::new(LeaseTable { owner, inner, hints }))
     }
 
     /// Claims a thread.
@@ -291,7 +299,7 @@ impl Leases {
         let epoch = inner.newest;
         let follows = inner.ended.remove(thread);
         let lease = Lease::new(thread.clone(), epoch, Arc::clone(&self.0.owner), follows, Arc::clone(&self.0) as _);
-        let earlier = inner.live.insert(thread.clone(), LiveLease { epoch, handle: lease.handle() });
+        let earlier = inner.live.insert(thread.clone(), LiveLease { epoch, handle: lease.handle(), has_mail: false });
         drop(inner);
         if let Some(earlier) = earlier {
             earlier.handle.report_loss(self.0.stale(thread, earlier.epoch, Some(epoch)));
@@ -304,10 +312,41 @@ impl Leases {
     /// # Errors
     /// [`CheckpointError::StaleLease`] if it is not.
     pub fn check(&self, thread: &ThreadId, epoch: u64) -> Result<(), CheckpointError> {
-        match self.0.live_epoch(thread) {
-            Some(current) if current == epoch => Ok(()),
+        let mut inner = self.0.lock();
+        match inner.live.get(thread).map(|live| live.epoch) {
+            Some(current) if current == epoch => {
+                inner.left.remove(thread);
+                Ok(())
+            }
             current => Err(self.0.stale(thread, epoch, current)),
         }
+    }
+
+    /// Notes that records were [posted](super::Checkpointer::post) to a thread.
+    pub fn note_post(&self, thread: &ThreadId) {
+        let mut inner = self.0.lock();
+        inner.left.remove(thread);
+        if let Some(live) = inner.live.get_mut(thread) {
+            live.has_mail = true;
+        }
+        drop(inner);
+        self.0.hints.send_replace(());
+    }
+
+    /// Returns hints that a thread was freed or got records.
+    pub fn watch(&self) -> StoreWatch {
+        StoreWatch::new(self.0.hints.subscribe())
+    }
+
+    /// Returns the threads that are held.
+    pub(super) fn held(&self) -> Vec<ThreadId> {
+        self.0.lock().live.keys().cloned().collect()
+    }
+
+    /// Returns true if a thread is not held, and nobody has left it.
+    pub(super) fn is_available(&self, thread: &ThreadId) -> bool {
+        let inner = self.0.lock();
+        !inner.live.contains_key(thread) && !inner.left.contains(thread)
     }
 
     /// Checks that no claim later than `epoch` is alive: commits queued under a lease that has ended since remain
@@ -339,11 +378,17 @@ impl LeaseTable {
         self.lock().live.get(thread).map(|live| live.epoch)
     }
 
-    fn free(&self, thread: &ThreadId, epoch: u64) {
+    /// Frees a thread, if `epoch` is still its lease. One that is left is not due until somebody writes it.
+    fn free(&self, thread: &ThreadId, epoch: u64, is_left: bool) {
         let mut inner = self.lock();
-        if inner.live.get(thread).is_some_and(|live| live.epoch == epoch) {
-            inner.live.remove(thread);
+        let Some(live) = inner.live.get(thread).filter(|live| live.epoch == epoch) else { return };
+        // Records that came meanwhile are of somebody else.
+        if is_left && !live.has_mail {
+            inner.left.insert(thread.clone());
         }
+        inner.live.remove(thread);
+        drop(inner);
+        self.hints.send_replace(());
     }
 
     fn stale(&self, thread: &ThreadId, held: u64, current: Option<u64>) -> CheckpointError {
@@ -358,12 +403,17 @@ impl LeaseTable {
 
 impl LeaseKeeper for LeaseTable {
     fn release<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>> {
-        self.free(thread, epoch);
+        self.free(thread, epoch, false);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn leave<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        self.free(thread, epoch, true);
         Box::pin(ready(Ok(())))
     }
 
     fn release_dropped(&self, thread: &ThreadId, epoch: u64) {
-        self.free(thread, epoch);
+        self.free(thread, epoch, false);
     }
 
     fn mark_end(&self, thread: &ThreadId, epoch: u64) {

@@ -9,9 +9,16 @@ use super::boxed::BoxFuture;
 use super::checkpointer::Checkpointer;
 use super::commit::{Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
+use super::index::changes::ChangedThreads;
+use super::index::keys::{IndexReads, decode_summary, index_change, summary_key};
+use super::index::upkeep::{self, IndexEntry, IndexWrite, IndexedStore};
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, Leases, OwnerRequest};
+use super::listing::due::{DueQuery, DueThreads};
+use super::listing::query::ThreadQuery;
+use super::listing::summary::ListedThread;
 use super::owner::LeaseOwner;
+use super::watch::StoreWatch;
 
 /// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that
 /// need not outlive their process. LangGraph: `InMemorySaver`.
@@ -24,7 +31,13 @@ pub struct MemoryCheckpointer {
 #[derive(Debug, Default)]
 struct Store {
     threads: RwLock<Threads>,
+    index: Mutex<MemoryIndex>,
+    changes: ChangedThreads,
 }
+
+/// The rows of an index, in order.
+#[derive(Debug, Default)]
+struct MemoryIndex(BTreeMap<Vec<u8>, Vec<u8>>);
 
 #[derive(Debug, Default)]
 struct Threads {
@@ -48,6 +61,13 @@ impl MemoryCheckpointer {
     fn apply(&self, commit: Commit) -> Result<(), CheckpointError> {
         self.leases.check(&commit.thread, commit.epoch)?;
         commit.check_records()?;
+        let thread = commit.thread.clone();
+        self.write(commit)?;
+        self.store.changes.note(&thread);
+        Ok(())
+    }
+
+    fn write(&self, commit: Commit) -> Result<(), CheckpointError> {
         if let Some(thread) = self.store.lock_read().by_name.get(&commit.thread) {
             return lock(thread).apply(commit);
         }
@@ -59,6 +79,9 @@ impl MemoryCheckpointer {
         let threads = self.store.lock_read();
         let found = threads.by_name.get(thread).ok_or_else(|| CheckpointError::unknown_thread(thread))?;
         lock(found).records.extend(records);
+        drop(threads);
+        self.store.changes.note(thread);
+        self.leases.note_post(thread);
         Ok(())
     }
 }
@@ -66,6 +89,19 @@ impl MemoryCheckpointer {
 impl Store {
     fn lock_read(&self) -> RwLockReadGuard<'_, Threads> {
         self.threads.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove_from_index(&self, thread: &ThreadId) {
+        let mut index = self.lock_index();
+        let change = self.changes.note(thread);
+        let gone = IndexEntry { thread: thread.clone(), change, summary: None };
+        if index.replace(gone).is_ok() {
+            self.changes.settle_removed(thread, change);
+        }
+    }
+
+    fn lock_index(&self) -> MutexGuard<'_, MemoryIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_write(&self) -> RwLockWriteGuard<'_, Threads> {
@@ -172,8 +208,21 @@ impl Checkpointer for MemoryCheckpointer {
         let checked = self.leases.check(lease.thread(), lease.epoch());
         if checked.is_ok() {
             self.store.lock_write().remove(lease.thread());
+            self.store.remove_from_index(lease.thread());
         }
         Box::pin(ready(checked))
+    }
+
+    fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {
+        Box::pin(async move { upkeep::list(self, &self, query).await })
+    }
+
+    fn due<'a>(&'a self, query: &'a DueQuery) -> BoxFuture<'a, Result<DueThreads, CheckpointError>> {
+        Box::pin(async move { upkeep::due(self, &self, query).await })
+    }
+
+    fn watch(&self) -> StoreWatch {
+        self.leases.watch()
     }
 
     fn owner(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
@@ -186,6 +235,68 @@ impl Checkpointer for MemoryCheckpointer {
         request: OwnerRequest,
     ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         Box::pin(ready(Ok(self.leases.send(thread, request))))
+    }
+}
+
+impl MemoryIndex {
+    fn write(&mut self, write: IndexWrite, changes: &ChangedThreads) -> Result<(), CheckpointError> {
+        match write {
+            IndexWrite::Start => self.0.clear(),
+            IndexWrite::Entries(entries) => {
+                for entry in entries.into_iter().filter(|entry| changes.settle(&entry.thread, entry.change)) {
+                    self.replace(entry)?;
+                }
+            }
+            IndexWrite::Complete => {}
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, entry: IndexEntry) -> Result<(), CheckpointError> {
+        let before = self.0.get(&summary_key(&entry.thread)).map(|row| decode_summary(row)).transpose()?;
+        for (key, row) in index_change(&entry.thread, before.as_ref(), entry.summary.as_ref())? {
+            match row {
+                Some(row) => _ = self.0.insert(key, row),
+                None => _ = self.0.remove(&key),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl IndexReads for MemoryIndex {
+    fn keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, CheckpointError> {
+        let found = self.0.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        Ok(found.take(limit).map(|(key, _)| key.clone()).collect())
+    }
+
+    fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>, CheckpointError> {
+        Ok(self.0.get(key).cloned())
+    }
+}
+
+impl IndexedStore for MemoryCheckpointer {
+    fn changes(&self) -> &ChangedThreads {
+        &self.store.changes
+    }
+
+    fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    fn claim_free<'a>(&'a self, thread: &'a ThreadId) -> BoxFuture<'a, Result<Lease, CheckpointError>> {
+        self.claim(thread, Claim::IfFree)
+    }
+
+    fn read_index(
+        &self,
+        read: &mut dyn FnMut(&dyn IndexReads) -> Result<(), CheckpointError>,
+    ) -> Result<(), CheckpointError> {
+        read(&*self.store.lock_index())
+    }
+
+    fn write_index(&self, write: IndexWrite) -> Receipt {
+        Receipt::ready(self.store.lock_index().write(write, &self.store.changes))
     }
 }
 

@@ -12,8 +12,9 @@
 //! | `envelope` | rows that name themselves and carry a checksum |
 //! | `error` | errors of stores and of everything that reads or writes them |
 //! | `commit`, `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
-//! | `listing` | threads as lists show them: summaries, and queries for them |
 //! | `place` | the machine and the folder that a thread is bound to |
+//! | `watch` | hints that a store has changed |
+//! | `listing`, `index` | threads as lists show them, and queries for them; an index that answers those |
 //! | `boxed` | boxed futures of object-safe methods |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
@@ -38,6 +39,7 @@ mod expiry;
 mod failing;
 #[cfg(feature = "fjall")]
 mod fjall;
+mod index;
 mod key;
 mod key_bytes;
 #[cfg(feature = "test-util")]
@@ -62,6 +64,7 @@ mod task_record;
 mod thread_record;
 mod threads;
 mod transport;
+mod watch;
 
 #[cfg(feature = "_embedded")]
 pub use self::embedded::CompactionReport;
@@ -95,7 +98,6 @@ pub use listing::summary::ListedThread;
 pub(crate) use listing::summary::Progress;
 pub(crate) use listing::summary_reader::SummaryReader;
 pub(crate) use listing::waits::{ArrivedSignals, TaskRecords, is_failed, is_resting, sent_signals};
-pub use listing::watch::StoreWatch;
 pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
 pub use place::ThreadPlace;
@@ -117,3 +119,4 @@ pub(crate) use threads::thread_records::log_name;
 pub use transport::copy::{BackupReport, CopyReport, backup, copy_threads};
 pub use transport::export::{ExportOptions, ExportReport, export_thread};
 pub use transport::import::{ImportOptions, ImportReport, ThreadArchive, import_thread};
+pub use watch::StoreWatch;

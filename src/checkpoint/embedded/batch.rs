@@ -1,12 +1,15 @@
 //! Combines several commits into one change of the tree. Knows which commit may follow which, and which records cannot
 //! exist yet, so that they are not looked up; must not know when the change is written.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::engine::{Engine, Rows, Tree};
+use super::index::{complete_row, entry_rows, mark_key};
 use super::rows::{deletion_rows, prefix_end, row_key, split_record, thread_name};
 use super::view::RowsBefore;
 use crate::checkpoint::envelope::{Envelope, name_of};
+use crate::checkpoint::index::changes::ChangedThreads;
+use crate::checkpoint::index::upkeep::IndexEntry;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Commit, Key, Leases, Order, Record, ThreadHead, ThreadId, decode_record,
     encode_record,
@@ -18,11 +21,23 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 pub(super) struct Batch<'a, E: Engine> {
     tree: E::Snapshot<'a>,
     leases: &'a Leases,
+    changes: &'a ChangedThreads,
     recent: &'a mut RecentRecords,
     heads: HashMap<ThreadId, ThreadHead>,
     before: RowsBefore<E::Bytes>,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     newest: Option<RowOfCommit>,
+    indexing: Indexing,
+}
+
+/// Changes of the index in a batch.
+#[derive(Default)]
+pub(super) struct Indexing {
+    /// Threads that commits of the batch change.
+    pub(super) changed: HashSet<ThreadId>,
+    /// Threads that the batch writes to the index, with the change as of which it has them.
+    pub(super) settled: HashMap<ThreadId, Option<u64>>,
+    pub(super) posted: Vec<ThreadId>,
 }
 
 /// Number of a commit, and the key of a row that it wrote.
@@ -32,15 +47,22 @@ type RowOfCommit = (u64, Vec<u8>);
 pub(super) struct Change<B> {
     pub(super) before: RowsBefore<B>,
     pub(super) rows: Rows,
-    /// The last commit.
-    pub(super) newest: RowOfCommit,
+    /// The last commit; none if only the index changes.
+    pub(super) newest: Option<RowOfCommit>,
+    pub(super) indexing: Indexing,
 }
 
 impl<'a, E: Engine> Batch<'a, E> {
     /// Returns an empty batch; everything in the tree must be acknowledged.
-    pub(super) fn new(engine: &'a E, leases: &'a Leases, recent: &'a mut RecentRecords) -> Self {
+    pub(super) fn new(
+        engine: &'a E,
+        leases: &'a Leases,
+        changes: &'a ChangedThreads,
+        recent: &'a mut RecentRecords,
+    ) -> Self {
         let (tree, heads, before) = (engine.snapshot(), HashMap::new(), RowsBefore::new());
-        Self { tree, leases, recent, heads, before, after: BTreeMap::new(), newest: None }
+        let indexing = Indexing::default();
+        Self { tree, leases, changes, recent, heads, before, after: BTreeMap::new(), newest: None, indexing }
     }
 
     /// Adds a commit, or refuses it and leaves the batch unchanged.
@@ -64,8 +86,39 @@ impl<'a, E: Engine> Batch<'a, E> {
         }
         // Every commit writes the head, so the commit marker names the row of the head.
         self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
+        self.mark_changed(&thread);
         self.heads.insert(thread, head);
         Ok(())
+    }
+
+    /// Marks a thread as changed since the index was brought up to date, with the first change: the mark outlives a crash.
+    fn mark_changed(&mut self, thread: &ThreadId) {
+        if !self.changes.is_tracked() || !self.indexing.changed.insert(thread.clone()) {
+            return;
+        }
+        if self.changes.number(thread).is_none() || self.indexing.settled.contains_key(thread) {
+            self.after.insert(mark_key(&thread_name(thread)), Some(vec![]));
+        }
+    }
+
+    /// Adds threads to the index, without those that have changed since they were read.
+    pub(super) fn index(&mut self, entries: Vec<IndexEntry>) -> Result<()> {
+        for entry in entries {
+            let IndexEntry { thread, change, .. } = &entry;
+            let is_new = self.indexing.changed.contains(thread) || self.indexing.settled.contains_key(thread);
+            if is_new || self.changes.number(thread) != *change {
+                continue;
+            }
+            self.after.extend(entry_rows(&self.tree, &thread_name(thread), &entry)?);
+            self.indexing.settled.insert(entry.thread, entry.change);
+        }
+        Ok(())
+    }
+
+    /// Notes that the index is complete.
+    pub(super) fn complete_index(&mut self, epoch: u64) {
+        let (key, row) = complete_row(epoch);
+        self.after.insert(key, Some(row));
     }
 
     /// Notes that a thread is deleted.
@@ -92,14 +145,19 @@ impl<'a, E: Engine> Batch<'a, E> {
         }
         self.newest = Some((number, newest));
         self.after.extend(rows);
+        self.mark_changed(thread);
+        self.indexing.posted.push(thread.clone());
         Ok(())
     }
 
     /// Returns the change to write; `None` if there is none.
     pub(super) fn finish(self) -> Option<Change<E::Bytes>> {
-        let newest = self.newest?;
+        if self.newest.is_none() && self.after.is_empty() {
+            return None;
+        }
+        let Self { newest, indexing, .. } = self;
         let before = if E::SHOWS_UNSYNCED { self.before } else { RowsBefore::new() };
-        Some(Change { before, rows: self.after.into_iter().collect(), newest })
+        Some(Change { before, rows: self.after.into_iter().collect(), newest, indexing })
     }
 
     fn head(&mut self, thread: &ThreadId) -> Result<Option<ThreadHead>> {

@@ -108,7 +108,7 @@ pub(in crate::checkpoint) fn compact<E: EmbeddedStore>(path: &Path) -> Result<Co
     if !path.join(FORMAT_FILE).exists() {
         return Err(no_store("compact the store", path));
     }
-    let OpenedStore { engine, marker_file, lock, epoch } = E::open_store(path, &E::options_to_remove())?;
+    let OpenedStore { engine, marker_file, lock, epoch, .. } = E::open_store(path, &E::options_to_remove())?;
     let before = size(path);
     drop(marker_file);
     let rows = engine.rewrite(path, epoch)?;

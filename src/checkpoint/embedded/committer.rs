@@ -8,17 +8,21 @@
 //! batches, then the mark. After a crash in between, the next opening continues. Only the prefix of row keys is looked
 //! at, so that damaged rows can be deleted too.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::batch::{Batch, RecentRecords};
+use super::batch::{Batch, Change, Indexing, RecentRecords};
 use super::commit_marker::MarkerFile;
 use super::engine::{Engine, Rows, Tree};
+use super::index::removed_rows;
 use super::queue::{Operation, Queue, ReplySender, Request};
 use super::rows::{
-    DELETING, DELETIONS, EPOCH_SHIFT, RECORDS, STORE, deletion_rows, in_space, prefix_end, store_row, thread_name,
+    CHANGED, DELETING, DELETIONS, EPOCH_SHIFT, INDEX, RECORDS, STORE, deletion_rows, in_space, prefix_end, store_row,
+    thread_name,
 };
 use super::view::View;
+use crate::checkpoint::index::changes::ChangedThreads;
+use crate::checkpoint::index::upkeep::IndexWrite;
 use crate::checkpoint::{CheckpointError, Commit, Leases, Order, ThreadId};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -31,22 +35,30 @@ pub(super) struct CommitterState<E: Engine> {
     pub(super) view: View<E>,
     pub(super) queue: Queue,
     pub(super) leases: Leases,
+    pub(super) changes: ChangedThreads,
     pub(super) marker_file: MarkerFile,
     /// Number of times the store was opened.
     pub(super) epoch: u64,
     /// Number of the last commit; grows across openings.
     pub(super) commits: AtomicU64,
     pub(super) poison: OnceLock<Arc<str>>,
+    /// Number of bytes of the index that were written since the last sync.
+    unsynced: AtomicUsize,
 }
 
+/// Number of bytes of the index that may be written without a sync: if power fails, few segments of a log are torn.
+const UNSYNCED: usize = 64 << 10;
+
 impl<E: Engine> CommitterState<E> {
-    pub(super) fn new(engine: E, marker_file: MarkerFile, epoch: u64) -> Self {
+    pub(super) fn new(engine: E, marker_file: MarkerFile, epoch: u64, changes: ChangedThreads) -> Self {
         let engine = Arc::new(engine);
         Self {
             view: View::new(engine.clone()),
             engine,
             marker_file,
             epoch,
+            changes,
+            unsynced: AtomicUsize::new(0),
             queue: Queue::default(),
             leases: Leases::above(epoch << EPOCH_SHIFT),
             commits: AtomicU64::new(epoch << EPOCH_SHIFT),
@@ -82,7 +94,7 @@ impl<E: Engine> CommitterState<E> {
 
     fn execute(&self, requests: Vec<Request>, recent: &mut RecentRecords) -> Vec<Outcome> {
         // A refused request fails alone; all accepted ones share one write and one sync.
-        let mut batch = Batch::new(&*self.engine, &self.leases, recent);
+        let mut batch = Batch::new(&*self.engine, &self.leases, &self.changes, recent);
         let mut answers: Vec<_> = requests.into_iter().map(|request| self.apply_request(request, &mut batch)).collect();
         if let Err(error) = self.write_batch(batch) {
             // The batch is atomic: if its write fails, every accepted request fails with it.
@@ -103,25 +115,70 @@ impl<E: Engine> CommitterState<E> {
                 batch.forget(&thread);
                 self.check_poison().and_then(|()| self.delete_thread(&thread, epoch))
             }
+            Operation::Index(write) => self.check_poison().and_then(|()| self.apply_index(write, batch)),
             Operation::Barrier => Ok(()),
         };
         (thread, answer, result)
     }
 
+    fn apply_index(&self, write: IndexWrite, batch: &mut Batch<'_, E>) -> Result<()> {
+        match write {
+            // Takes effect at once: the queue returns it alone.
+            IndexWrite::Start => self.clear_index().map_err(|error| self.poison(&error)),
+            IndexWrite::Entries(entries) => batch.index(entries),
+            IndexWrite::Complete => {
+                batch.complete_index(self.epoch);
+                Ok(())
+            }
+        }
+    }
+
+    fn clear_index(&self) -> Result<()> {
+        for space in [INDEX, CHANGED] {
+            remove_all(&*self.engine, &[space])?;
+        }
+        Ok(())
+    }
+
     fn write_batch(&self, batch: Batch<'_, E>) -> Result<()> {
         let Some(change) = batch.finish() else { return Ok(()) };
+        let Some((number, key)) = change.newest else { return self.write_to_index(change) };
         if E::SHOWS_UNSYNCED {
             // Readers see the rows as they were until the batch is on disk.
             self.view.hold(change.before);
         }
         self.engine.write(change.rows).map_err(|error| self.poison(&error))?;
         // After the sync and before the replies: the commit that the marker names is on disk.
-        let (number, key) = change.newest;
+        self.unsynced.store(0, Ordering::Relaxed);
         self.marker_file.write(number, &key).map_err(|error| self.poison(&error))?;
         if E::SHOWS_UNSYNCED {
             self.view.release();
         }
+        self.note_changes(change.indexing);
         Ok(())
+    }
+
+    /// Writes a change of the index alone, which need not be on disk: it is made again from the records.
+    fn write_to_index(&self, change: Change<E::Bytes>) -> Result<()> {
+        let bytes: usize = change.rows.iter().map(|(key, row)| key.len() + row.as_ref().map_or(0, Vec::len)).sum();
+        let written = if self.unsynced.fetch_add(bytes, Ordering::Relaxed) + bytes < UNSYNCED {
+            self.engine.write_soon(change.rows)
+        } else {
+            self.unsynced.store(0, Ordering::Relaxed);
+            self.engine.write(change.rows)
+        };
+        written.map_err(|error| self.poison(&error))?;
+        self.note_changes(change.indexing);
+        Ok(())
+    }
+
+    /// Notes changes once readers see them.
+    fn note_changes(&self, indexing: Indexing) {
+        for (thread, change) in &indexing.settled {
+            self.changes.settle(thread, *change);
+        }
+        indexing.changed.iter().for_each(|thread| _ = self.changes.note(thread));
+        indexing.posted.iter().for_each(|thread| self.leases.note_post(thread));
     }
 
     fn delete_thread(&self, thread: &ThreadId, epoch: u64) -> Result<()> {
@@ -132,8 +189,10 @@ impl<E: Engine> CommitterState<E> {
         self.marker_file.write(number, STORE).map_err(|error| self.poison(&error))?;
         // The deletion is final now: after a crash the next opening finds its mark and finishes it.
         self.view.hide_thread(deletion.name.clone());
+        let change = self.changes.note(thread);
         deletion.finish(&*self.engine).map_err(|error| self.poison(&error))?;
         self.view.show_thread(&deletion.name);
+        self.changes.settle_removed(thread, change);
         Ok(())
     }
 
@@ -177,18 +236,23 @@ impl Deletion {
     }
 
     fn finish(&self, engine: &impl Engine) -> Result<()> {
-        loop {
-            // In pieces of bounded size, so that a thread of any size is removed in little memory.
-            let piece = removals(engine, &in_space(RECORDS, &self.name), PIECE)?;
-            if piece.is_empty() {
-                break;
-            }
-            engine.write(piece)?;
-        }
+        remove_all(engine, &in_space(RECORDS, &self.name))?;
         // The mark is removed last: until then, the next opening continues the deletion.
         let mut rows = vec![(in_space(DELETING, &self.name), None)];
         rows.extend(removals(engine, &in_space(DELETIONS, &self.name), usize::MAX)?);
+        rows.extend(removed_rows(&engine.snapshot(), &self.name)?);
         engine.write(rows)
+    }
+}
+
+/// Removes all rows whose keys start with `prefix`, in pieces of bounded size, so that any number is removed in little memory.
+fn remove_all(engine: &impl Engine, prefix: &[u8]) -> Result<()> {
+    loop {
+        let piece = removals(engine, prefix, PIECE)?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        engine.write(piece)?;
     }
 }
 

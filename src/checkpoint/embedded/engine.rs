@@ -61,6 +61,9 @@ pub(in crate::checkpoint) trait Engine: RowSource {
     /// Changes rows atomically, and returns when the change is on disk. After an error it is not called again.
     fn write(&self, rows: Rows) -> Result<(), CheckpointError>;
 
+    /// Changes rows atomically and in order with other writes, without waiting for the disk.
+    fn write_soon(&self, rows: Rows) -> Result<(), CheckpointError>;
+
     /// Does work that can wait; called between two writes.
     fn maintain(&self);
 

@@ -12,6 +12,7 @@
 //! | `tracked` | stores that came with a clone, and trust in them |
 //! | `queue`, `batch`, `committer` | requests, one change made of many, the thread that writes |
 //! | `view` | what readers see meanwhile |
+//! | `index` | rows of the index of threads |
 //! | `store` | the contract, over all of these, and what each store's own folder adds |
 //! | `build` | rewritten stores: backups, repairs, compactions |
 //! | `public_methods` | methods that all stores show |
@@ -24,6 +25,7 @@ mod committer;
 pub(super) mod directory;
 pub(super) mod engine;
 pub(super) mod files;
+mod index;
 pub(super) mod kind;
 pub(super) mod lock;
 pub(super) mod opening;

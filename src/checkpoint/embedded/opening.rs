@@ -10,10 +10,12 @@ use super::committer::{finish_deletions, unfinished_deletions};
 use super::directory::{keep_private, restrict, sync_directories, writable};
 use super::engine::{Engine, RowSource, Tree};
 use super::files::{self, Access, damaged_store, io_at};
+use super::index::{changed_threads, complete_row, is_complete};
 use super::kind::{FORMAT_FILE, write_format};
 use super::lock::{self, Lock};
 use super::rows::{EPOCH_SHIFT, STORE, decode_epoch, store_row};
 use super::view::View;
+use crate::checkpoint::index::changes::ChangedThreads;
 use crate::checkpoint::{CheckpointError, StoreKind};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -26,6 +28,8 @@ pub(in crate::checkpoint) struct OpenedStore<E> {
     pub(in crate::checkpoint) lock: Lock,
     /// Number of openings, this one included.
     pub(in crate::checkpoint) epoch: u64,
+    /// Threads that have changed since the index was brought up to date.
+    pub(in crate::checkpoint) changes: ChangedThreads,
 }
 
 /// A locked store whose database is not open yet.
@@ -71,15 +75,18 @@ impl LockedStore<'_> {
     /// Finishes interrupted work of the open database. `files` are those that the database created and did not sync.
     pub(in crate::checkpoint) fn with<E: Engine>(self, engine: E, files: &[&str]) -> Result<OpenedStore<E>> {
         match self.prepare(&engine, files) {
-            Ok(epoch) => Ok(OpenedStore { engine, marker_file: self.marker_file, lock: self.lock, epoch }),
+            Ok((epoch, changes)) => {
+                Ok(OpenedStore { engine, marker_file: self.marker_file, lock: self.lock, epoch, changes })
+            }
             Err(error) => Err(engine.discard(error)),
         }
     }
 
-    /// Returns the number of openings, this one included.
-    fn prepare(&self, engine: &impl Engine, files: &[&str]) -> Result<u64> {
+    /// Returns the number of openings, this one included, and the threads that have changed since the index was brought up to
+    /// date.
+    fn prepare(&self, engine: &impl Engine, files: &[&str]) -> Result<(u64, ChangedThreads)> {
         self.marker.as_ref().map_or(Ok(()), |marker| marker.check(&engine.snapshot(), self.path))?;
-        let epoch = raise_epoch(engine, self.path, self.is_old)?;
+        let (epoch, has_index) = raise_epoch(engine, self.path, self.is_old)?;
         self.marker_file.write(epoch << EPOCH_SHIFT, STORE)?;
         finish_deletions(engine)?;
         if !self.is_old {
@@ -88,20 +95,23 @@ impl LockedStore<'_> {
         }
         restrict(self.path)?;
         sync_directories(self.path, files)?;
-        Ok(epoch)
+        Ok((epoch, changed_threads(&engine.snapshot(), has_index)?))
     }
 }
 
-/// Increments the number of openings and returns it.
-fn raise_epoch(engine: &impl Engine, path: &Path, is_old: bool) -> Result<u64> {
+/// Increments the number of openings and returns it, and whether the index is complete.
+fn raise_epoch(engine: &impl Engine, path: &Path, is_old: bool) -> Result<(u64, bool)> {
     let epoch = match engine.snapshot().get(STORE)? {
         Some(row) => decode_epoch(path, row.as_ref())?,
         None if is_old => return Err(damaged_store(path, "its records are gone")),
         None => 0,
     };
+    let has_index = is_complete(&engine.snapshot(), epoch)?;
     let epoch = epoch + 1;
-    engine.write(vec![(STORE.to_vec(), Some(store_row(epoch, epoch << EPOCH_SHIFT)?))])?;
-    Ok(epoch)
+    let mut rows = vec![(STORE.to_vec(), Some(store_row(epoch, epoch << EPOCH_SHIFT)?))];
+    rows.extend(Some(complete_row(epoch)).filter(|_| has_index).map(|(key, row)| (key, Some(row))));
+    engine.write(rows)?;
+    Ok((epoch, has_index))
 }
 
 /// Creates the directory of a store, or checks the one that exists.

@@ -15,8 +15,9 @@ macro_rules! public_methods {
             use $crate::checkpoint::embedded::build::back_up;
             use $crate::checkpoint::embedded::store::Store;
             use $crate::checkpoint::{
-                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order,
-                OwnerRequest, Receipt, Record, ThreadHead, ThreadId,
+                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key,
+                Lease, LeaseOwner, ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, ThreadHead,
+                ThreadId, ThreadQuery,
             };
 
             type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
@@ -118,6 +119,18 @@ macro_rules! public_methods {
                     request: OwnerRequest,
                 ) -> Answer<'_, Option<std::sync::Arc<LeaseOwner>>> {
                     self.0.send(thread, request)
+                }
+
+                fn list<'a>(&'a self, query: &'a ThreadQuery) -> Answer<'a, Vec<ListedThread>> {
+                    self.0.list(query)
+                }
+
+                fn due<'a>(&'a self, query: &'a DueQuery) -> Answer<'a, DueThreads> {
+                    self.0.due(query)
+                }
+
+                fn watch(&self) -> StoreWatch {
+                    self.0.watch()
                 }
 
                 fn is_foreign(&self) -> bool {

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::checkpoint::index::upkeep::IndexWrite;
 use crate::checkpoint::{CheckpointError, Commit, Record, ThreadId};
 
 /// Sender of the reply to one request.
@@ -15,6 +16,8 @@ pub(super) type ReplyReceiver = oneshot::Receiver<Result<(), CheckpointError>>;
 
 /// Maximum size of a batch in bytes, unless a single commit is larger.
 const BATCH_BYTES: usize = 8 << 20;
+/// Size of a thread's rows in the index, roughly, in bytes.
+const ENTRY_BYTES: usize = 1024;
 /// Maximum number of requests in one batch.
 const BATCH_REQUESTS: usize = 1024;
 
@@ -34,6 +37,8 @@ pub(super) enum Operation {
     Post(Vec<Record>),
     /// Delete the thread, under the lease of this epoch.
     Delete(u64),
+    /// Change the index of threads.
+    Index(IndexWrite),
     /// Only reply, after everything before it.
     Barrier,
 }
@@ -63,6 +68,11 @@ impl Queue {
             self.arrived.notify_one();
         }
         answered
+    }
+
+    /// Adds a request that concerns no thread.
+    pub(super) fn push_index(&self, write: IndexWrite) -> ReplyReceiver {
+        self.push(ThreadId::from(""), Operation::Index(write))
     }
 
     /// Returns the receiver of a barrier behind all requests of the thread so far; `None` if there are none.
@@ -127,17 +137,17 @@ impl Inner {
         }
     }
 
-    /// Takes the requests of one batch; a deletion is a batch of its own.
+    /// Takes the requests of one batch; some are a batch of their own.
     fn take_batch(&mut self) -> Vec<Request> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while let Some(next) = self.waiting.front() {
             bytes += next.operation.bytes();
             let full = bytes > BATCH_BYTES || batch.len() >= BATCH_REQUESTS;
-            if !batch.is_empty() && (full || next.operation.is_delete()) {
+            if !batch.is_empty() && (full || next.operation.is_alone()) {
                 break;
             }
-            let alone = next.operation.is_delete();
+            let alone = next.operation.is_alone();
             batch.extend(self.waiting.pop_front());
             if alone {
                 break;
@@ -148,15 +158,17 @@ impl Inner {
 }
 
 impl Operation {
-    fn is_delete(&self) -> bool {
-        matches!(self, Self::Delete(_))
+    /// Returns whether the operation is a batch of its own.
+    fn is_alone(&self) -> bool {
+        matches!(self, Self::Delete(_) | Self::Index(IndexWrite::Start))
     }
 
     fn bytes(&self) -> usize {
         match self {
             Self::Commit(commit) => bytes(&commit.puts),
             Self::Post(records) => bytes(records),
-            Self::Delete(_) | Self::Barrier => 0,
+            Self::Index(IndexWrite::Entries(entries)) => entries.len() * ENTRY_BYTES,
+            Self::Index(IndexWrite::Start | IndexWrite::Complete) | Self::Delete(_) | Self::Barrier => 0,
         }
     }
 }

@@ -25,6 +25,10 @@ pub(in crate::checkpoint) const RECORDS: u8 = 2;
 pub(in crate::checkpoint) const DELETING: u8 = 3;
 /// First byte of the keys of rows that record recent deletions, for the repair of a damaged store.
 pub(in crate::checkpoint) const DELETIONS: u8 = 4;
+/// First byte of the keys of the index of threads.
+pub(in crate::checkpoint) const INDEX: u8 = 5;
+/// First byte of the keys that mark threads which have changed since the index was brought up to date.
+pub(in crate::checkpoint) const CHANGED: u8 = 6;
 /// A key after all others.
 #[allow(dead_code, reason = "for databases without an open bound")]
 pub(in crate::checkpoint) const LAST: &[u8] = &[0xff];
@@ -65,6 +69,11 @@ pub(in crate::checkpoint) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
     key.push(space);
     key.extend_from_slice(name);
     key
+}
+
+/// Returns whether a row can be made again from others: a rewritten store does without it.
+pub(in crate::checkpoint) fn is_derived(key: &[u8]) -> bool {
+    matches!(key.first(), Some(&(INDEX | CHANGED)))
 }
 
 /// Returns a bound after all keys with this prefix: no key contains the byte 0xFF.

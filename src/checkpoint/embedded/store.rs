@@ -15,9 +15,13 @@ use super::opening::{OpenedStore, ReadOnlyStore};
 use super::queue::Operation;
 use super::tracked::TrackedFiles;
 use super::view::View;
+use crate::checkpoint::index::changes::ChangedThreads;
+use crate::checkpoint::index::keys::IndexReads;
+use crate::checkpoint::index::upkeep::{self, IndexWrite, IndexedStore};
+use crate::checkpoint::listing::query::list_by_reading;
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, OwnerRequest, Receipt,
-    Record, ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key, Lease, LeaseOwner, Leases,
+    ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, ThreadHead, ThreadId, ThreadQuery,
 };
 
 /// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
@@ -29,6 +33,9 @@ pub(in crate::checkpoint) trait EmbeddedStore: Engine + Sized {
 
     /// Returns the options of an opening that releases the reserve of disk space.
     fn options_to_remove() -> Self::Options;
+
+    /// Returns whether an opening has these options.
+    fn is_to_remove(options: &Self::Options) -> bool;
 
     /// Opens the store in the directory `path`, or creates it: checks files before, and finishes interrupted work.
     fn open_store(path: &Path, options: &Self::Options) -> Result<OpenedStore<Self>, CheckpointError>;
@@ -48,6 +55,8 @@ pub(in crate::checkpoint) struct Store<E: EmbeddedStore> {
     /// Path and view of a store that was opened read-only.
     reads: Option<(PathBuf, View<E::Reader>)>,
     committer: Option<JoinHandle<()>>,
+    /// Unset if lists read every thread: nothing is written for them.
+    keeps_index: bool,
     /// Files of the store that git tracks, until they are trusted.
     untrusted: Mutex<Option<TrackedFiles>>,
     // Dropped last, so that the directory is unlocked only when nothing uses it any more.
@@ -57,16 +66,17 @@ pub(in crate::checkpoint) struct Store<E: EmbeddedStore> {
 impl<E: EmbeddedStore> Store<E> {
     /// Opens the store in the directory `path`, or creates it, and starts its committer.
     pub(in crate::checkpoint) fn open(path: &Path, options: &E::Options) -> Result<Self, CheckpointError> {
-        let OpenedStore { engine, marker_file, lock, epoch } = E::open_store(path, options)?;
+        let OpenedStore { engine, marker_file, lock, epoch, changes } = E::open_store(path, options)?;
         let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
-        let shared = Arc::new(CommitterState::new(engine, marker_file, epoch));
+        let shared = Arc::new(CommitterState::new(engine, marker_file, epoch, changes));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
         });
         let committer = io_at(path, "start a thread for the store", committer)?;
         let untrusted = Mutex::new(untrusted);
-        Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, reads: None, _lock: Some(lock) })
+        let (shared, committer, keeps_index) = (Some(shared), Some(committer), !E::is_to_remove(options));
+        Ok(Self { shared, committer, keeps_index, untrusted, reads: None, _lock: Some(lock) })
     }
 
     /// Opens the store in the directory `path` read-only: it refuses writes.
@@ -74,7 +84,8 @@ impl<E: EmbeddedStore> Store<E> {
         let ReadOnlyStore { view, lock } = E::read_store(path)?;
         let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
         let reads = Some((path.into(), view));
-        Ok(Self { shared: None, reads, committer: None, untrusted: Mutex::new(untrusted), _lock: lock })
+        let untrusted = Mutex::new(untrusted);
+        Ok(Self { shared: None, reads, committer: None, keeps_index: false, untrusted, _lock: lock })
     }
 
     /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
@@ -114,6 +125,52 @@ impl<E: EmbeddedStore> Store<E> {
         match &self.reads {
             Some((_, view)) => Ok(view),
             None => Ok(&self.shared_state()?.view),
+        }
+    }
+}
+
+impl<E: EmbeddedStore> IndexedStore for CommitterState<E> {
+    fn changes(&self) -> &ChangedThreads {
+        &self.changes
+    }
+
+    fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
+    fn claim_free<'a>(&'a self, thread: &'a ThreadId) -> BoxFuture<'a, Result<Lease, CheckpointError>> {
+        Box::pin(self.claim(thread, Claim::IfFree))
+    }
+
+    fn read_index(
+        &self,
+        read: &mut dyn FnMut(&dyn IndexReads) -> Result<(), CheckpointError>,
+    ) -> Result<(), CheckpointError> {
+        read(&self.view.snapshot())
+    }
+
+    fn write_index(&self, write: IndexWrite) -> Receipt {
+        match self.check_poison() {
+            Ok(()) => Receipt::waiting(self.queue.push_index(write)),
+            Err(error) => Receipt::ready(Err(error)),
+        }
+    }
+}
+
+impl<E: EmbeddedStore> CommitterState<E> {
+    fn claim(
+        &self,
+        thread: &ThreadId,
+        claim: Claim,
+    ) -> impl Future<Output = Result<Lease, CheckpointError>> + Send + use<E> {
+        let claimed = self.leases.claim(thread, claim).map(|lease| (lease, self.queue.barrier(thread)));
+        async move {
+            let (lease, barrier) = claimed?;
+            // Requests queued under an earlier lease are refused or acknowledged before the new one reads.
+            if let Some(barrier) = barrier {
+                Receipt::waiting(barrier).await?;
+            }
+            Ok(lease)
         }
     }
 }
@@ -167,18 +224,10 @@ impl<E: EmbeddedStore> Drop for Store<E> {
 
 impl<E: EmbeddedStore> Checkpointer for Store<E> {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
-        let claimed = self.shared_state().and_then(|shared| {
-            let lease = shared.leases.claim(thread, claim)?;
-            Ok((lease, shared.queue.barrier(thread)))
-        });
-        Box::pin(async move {
-            let (lease, barrier) = claimed?;
-            // Requests queued under an earlier lease are refused or acknowledged before the new one reads.
-            if let Some(barrier) = barrier {
-                Receipt::waiting(barrier).await?;
-            }
-            Ok(lease)
-        })
+        match self.shared_state() {
+            Ok(shared) => Box::pin(shared.claim(thread, claim)),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
@@ -242,6 +291,23 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
         request: OwnerRequest,
     ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         Box::pin(ready(Ok(self.shared.as_ref().and_then(|shared| shared.leases.send(thread, request)))))
+    }
+
+    fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {
+        Box::pin(async move {
+            match self.keeps_index {
+                true => upkeep::list(self.shared_state()?, &self, query).await,
+                false => list_by_reading(&self, query).await,
+            }
+        })
+    }
+
+    fn due<'a>(&'a self, query: &'a DueQuery) -> BoxFuture<'a, Result<DueThreads, CheckpointError>> {
+        Box::pin(async move { upkeep::due(self.shared_state()?, &self, query).await })
+    }
+
+    fn watch(&self) -> StoreWatch {
+        self.shared.as_ref().map_or_else(StoreWatch::default, |shared| shared.leases.watch())
     }
 
     fn is_foreign(&self) -> bool {

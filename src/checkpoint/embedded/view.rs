@@ -76,6 +76,13 @@ pub(super) struct Snapshot<'a, S: RowSource + 'a> {
     hidden: RwLockReadGuard<'a, Overlay<S::Bytes>>,
 }
 
+impl<'a, S: RowSource> Snapshot<'a, S> {
+    /// Returns the rows as they are, those that readers must not see yet included.
+    pub(super) fn tree(&self) -> &S::Snapshot<'a> {
+        &self.tree
+    }
+}
+
 impl<S: RowSource> Snapshot<'_, S> {
     pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<ThreadHead>> {
         if self.is_deleted(thread) {

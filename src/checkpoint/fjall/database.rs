@@ -209,17 +209,11 @@ impl Engine for Database {
 
     fn write(&self, rows: Rows) -> Result<()> {
         io_at(&self.path, "sync the store", self.faults.before_sync())?;
-        call_fjall(&self.path, || {
-            let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
-            for (key, row) in rows {
-                match row {
-                    Some(row) => batch.insert(&self.rows, key, row),
-                    None => batch.remove(&self.rows, key),
-                }
-            }
-            batch.commit()?;
-            self.work()
-        })
+        self.write_with(rows, Some(PersistMode::SyncData))
+    }
+
+    fn write_soon(&self, rows: Rows) -> Result<()> {
+        self.write_with(rows, None)
     }
 
     fn maintain(&self) {
@@ -237,6 +231,22 @@ impl Engine for Database {
 
     fn faults(&self) -> &Faults {
         &self.faults
+    }
+}
+
+impl Database {
+    fn write_with(&self, rows: Rows, durability: Option<PersistMode>) -> Result<()> {
+        call_fjall(&self.path, || {
+            let mut batch = self.db.batch().durability(durability);
+            for (key, row) in rows {
+                match row {
+                    Some(row) => batch.insert(&self.rows, key, row),
+                    None => batch.remove(&self.rows, key),
+                }
+            }
+            batch.commit()?;
+            self.work()
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::checkpoint::embedded::engine::{RowSource, Tree};
 use crate::checkpoint::embedded::files::{self, io_at};
 use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore};
 use crate::checkpoint::embedded::public_methods::public_methods;
-use crate::checkpoint::embedded::rows::LAST;
+use crate::checkpoint::embedded::rows::{LAST, is_derived};
 use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::repair::new_store::repair;
 use crate::checkpoint::{CheckpointError, Order, RepairReport};
@@ -99,6 +99,10 @@ impl EmbeddedStore for Database {
         FjallOptions::default().spend_reserve()
     }
 
+    fn is_to_remove(options: &FjallOptions) -> bool {
+        options.spend_reserve
+    }
+
     fn open_store(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Database>, CheckpointError> {
         open::open(path, options)
     }
@@ -125,7 +129,7 @@ fn verify_all(database: &Database) -> Result<u64, CheckpointError> {
     for row in tree.range(&[], LAST, Order::Ascending) {
         let (key, row) = row?;
         verify_row(&key, &row)?;
-        rows += 1;
+        rows += u64::from(!is_derived(&key));
     }
     Ok(rows)
 }

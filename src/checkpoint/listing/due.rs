@@ -51,10 +51,10 @@ impl DueQuery {
         self.at.map_or_else(now, millis)
     }
 
-    /// Returns whether the place of a thread is asked for.
-    fn is_here(&self, thread: &ListedThread) -> bool {
+    /// Returns true if a thread is one of those that are asked for, whether or not it is due.
+    pub(crate) fn fits(&self, thread: &ListedThread) -> bool {
         let machines = self.machine.as_ref().zip(thread.place.as_ref());
-        machines.is_none_or(|(machine, place)| *machine == place.machine)
+        self.graphs.contains(&thread.graph) && machines.is_none_or(|(machine, place)| *machine == place.machine)
     }
 
     /// Returns the list in which all threads are that may be due, now or later.
@@ -65,7 +65,7 @@ impl DueQuery {
     /// Chooses from a list the names of the threads that are due, those due for the longest time first, and the first
     /// later time at which another one is.
     pub(crate) fn choose(&self, listed: Vec<ListedThread>) -> (Vec<ThreadId>, Option<SystemTime>) {
-        let listed = listed.into_iter().filter(|thread| self.graphs.contains(&thread.graph) && self.is_here(thread));
+        let listed = listed.into_iter().filter(|thread| self.fits(thread));
         let (mut due, later): (Vec<_>, Vec<_>) = listed.partition(ListedThread::can_resume);
         due.sort_by_key(|thread| thread.due);
         let next = later.into_iter().filter_map(|thread| thread.due).min();

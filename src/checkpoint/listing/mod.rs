@@ -10,7 +10,7 @@
 //! | `waits` | tasks that wait, and signals that have come for them |
 //! | `summary_reader` | the summary of a thread, from its records |
 //! | `query` | conditions of a list, and a list made by reading every thread |
-//! | `due`, `watch` | threads that can go on; hints that there may be some |
+//! | `due` | threads that can go on |
 //!
 //! Small because it only lists the folder.
 
@@ -21,4 +21,3 @@ pub(crate) mod status_kind;
 pub(super) mod summary;
 pub(super) mod summary_reader;
 pub(super) mod waits;
-pub(super) mod watch;

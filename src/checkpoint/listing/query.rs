@@ -1,5 +1,6 @@
 //! Conditions of a list of threads, and the list that is made by reading every thread: for stores without an index.
 
+use std::cmp::Ordering;
 use std::time::SystemTime;
 
 use superstep_base::time::{millis, now};
@@ -60,6 +61,12 @@ impl ThreadQuery {
             && self.updated_before.is_none_or(|before| thread.updated_at < before)
     }
 
+    /// Returns true if a name has the prefix and is on the page.
+    pub(crate) fn fits_name(&self, name: &ThreadId) -> bool {
+        let is_after = self.after.as_ref().is_none_or(|after| list_order(after, name) == Ordering::Less);
+        is_after && name.as_str().starts_with(&self.prefix)
+    }
+
     /// Returns the maximum number of threads.
     pub(crate) fn page(&self) -> usize {
         self.limit.unwrap_or(usize::MAX)
@@ -69,6 +76,12 @@ impl ThreadQuery {
     pub(crate) fn time(&self) -> u64 {
         self.at.map_or_else(now, millis)
     }
+}
+
+/// Compares names in the order of a list: by length, then by bytes.
+pub(crate) fn list_order(a: &ThreadId, b: &ThreadId) -> Ordering {
+    let key = |name: &ThreadId| name.as_str().len();
+    key(a).cmp(&key(b)).then_with(|| a.cmp(b))
 }
 
 /// The number of names that are read first.

@@ -106,6 +106,14 @@ impl ListedThread {
         Self { reason: Some(error.to_string()), ..Self::new(id, StatusKind::Damaged) }
     }
 
+    /// Returns the thread with a request that a runner resumes it: it no longer waits.
+    pub(super) fn requested(mut self, at: u64) -> Self {
+        if matches!(self.status, StatusKind::Waiting | StatusKind::AwaitingSignal) {
+            self.status = StatusKind::Pending;
+        }
+        Self { due: Some(at), ready: true, ..self }
+    }
+
     /// Adjusts a summary that was made of records to a time in milliseconds since 1970, and to the trust in its store.
     pub(crate) fn at(mut self, now: u64, is_store_foreign: bool) -> Self {
         self.ready |= self.due.is_some_and(|due| due <= now);
@@ -126,5 +134,24 @@ impl ListedThread {
     /// Returns true unless it was made elsewhere and nobody has trusted it.
     pub(crate) fn is_trusted(&self) -> bool {
         self.foreign.as_ref().is_none_or(|foreign| foreign.trusted)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn summary(id: &str, status: StatusKind) -> ListedThread {
+        ListedThread { graph: "g".into(), ..ListedThread::new(&id.into(), status) }
+    }
+
+    #[test]
+    fn a_wait_is_over_at_its_time() {
+        let wait = ListedThread { due: Some(5), wakes: vec![5, 9], ..summary("t", StatusKind::Waiting) };
+        let at = |now| wait.clone().at(now, false);
+        assert_eq!((at(4).status, at(4).wake, at(4).can_resume()), (StatusKind::Waiting, Some(5), false));
+        assert_eq!((at(5).status, at(5).wake, at(5).can_resume()), (StatusKind::Pending, Some(9), true));
+        let foreign = wait.clone().at(5, true);
+        assert_eq!((foreign.status, foreign.due, foreign.can_resume()), (StatusKind::Pending, None, false));
     }
 }

@@ -72,7 +72,7 @@ impl<'a> SummaryReader<'a> {
             false => ListedThread::new(id, StatusKind::Running),
         };
         if let Some(at) = about.requested_at.filter(|_| is_free) {
-            (position.due, position.ready) = (Some(at), true);
+            position = position.requested(at);
         }
         let updated_at = record.as_ref().map_or(about.created_at, |record| record.created_at);
         Ok(Some(ListedThread {

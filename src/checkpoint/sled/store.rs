@@ -19,7 +19,7 @@ use crate::checkpoint::embedded::engine::Engine;
 use crate::checkpoint::embedded::files::{self, io_at};
 use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore};
 use crate::checkpoint::embedded::public_methods::public_methods;
-use crate::checkpoint::embedded::rows::{DELETIONS, EPOCH_SHIFT, STORE};
+use crate::checkpoint::embedded::rows::{DELETIONS, EPOCH_SHIFT, STORE, is_derived};
 use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::repair::new_store::repair;
 use crate::checkpoint::{CheckpointError, RepairReport};
@@ -113,6 +113,10 @@ impl EmbeddedStore for Disk {
         SledOptions::default().spend_reserve()
     }
 
+    fn is_to_remove(options: &SledOptions) -> bool {
+        options.spend_reserve
+    }
+
     fn open_store(path: &Path, options: &SledOptions) -> Result<OpenedStore<Disk>, CheckpointError> {
         open::open(path, options)
     }
@@ -157,8 +161,8 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64, CheckpointError> {
     let (mut batch, mut bytes, mut rows) = (Batch::default(), 0, 0);
     for row in old.rows(&[], Bound::Unbounded) {
         let (key, value) = row?;
-        if key.first() == Some(&DELETIONS) {
-            continue; // the new database contains nothing deleted
+        if key.first() == Some(&DELETIONS) || is_derived(&key) {
+            continue; // the new database contains nothing deleted, and its index is made anew
         }
         verify_row(&key, &value)?;
         bytes += key.len() + value.len();
