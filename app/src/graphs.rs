@@ -139,6 +139,16 @@ impl AppGraphs {
         graphs.with_shared_checkpointer(Arc::clone(store))
     }
 
+    /// Returns the graphs of these names as a host takes them, or all if none is named.
+    pub(crate) fn named_over(&self, names: &[String], store: &Arc<dyn Checkpointer>) -> Result<Graphs, Failure> {
+        if names.is_empty() {
+            return Ok(self.with_store(store));
+        }
+        let found = names.iter().map(|name| Ok(self.get(name)?.graph.clone()));
+        let graphs: Graphs = found.collect::<Result<Vec<_>, Failure>>()?.into_iter().collect();
+        Ok(graphs.with_shared_checkpointer(Arc::clone(store)))
+    }
+
     pub(crate) fn names(&self) -> Vec<&str> {
         self.0.iter().map(AppGraph::name).collect()
     }

@@ -31,6 +31,7 @@ mod local;
 mod program;
 mod relocation;
 mod repository;
+mod retention;
 mod service;
 mod settings;
 mod shapes;

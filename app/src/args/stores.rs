@@ -124,9 +124,30 @@ pub(crate) struct Runner {
     #[arg(id = "lasting", long = "for", value_name = "TIME", value_parser = span)]
     pub lasting: Option<Duration>,
 
+    /// The name of this runner in `workers`; on a store of several machines no other may have it [default: its program]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Only threads of these graphs, separated by commas [default: every graph of this program]
+    #[arg(long, value_name = "GRAPHS", value_delimiter = ',')]
+    pub graphs: Vec<String>,
+
     /// Maximum number of threads that run at once
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    pub max_threads: usize,
+    #[arg(long, alias = "max-threads", value_name = "N", default_value_t = 16)]
+    pub jobs: usize,
+
+    /// On a store of several machines: the time after which another runner takes over the threads of one that died
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub lease: Option<Duration>,
+
+    /// Remove, at this interval, what no kept checkpoint needs, and threads that have expired: see `[retention]` in the
+    /// manual
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub gc_every: Option<Duration>,
+
+    /// The file with the section `[retention]` [default: `superstep.toml` beside the store]
+    #[arg(long, value_name = "FILE", requires = "gc_every")]
+    pub config: Option<PathBuf>,
 
     /// Maximum number of resumes of a thread that makes no progress
     #[arg(long, value_name = "N", default_value_t = 3)]

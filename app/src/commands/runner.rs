@@ -16,6 +16,7 @@ use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::local::Local;
 use crate::relocation::locate_to_run;
+use crate::retention::RetentionRules;
 use crate::shapes::ThreadReport;
 #[cfg(all(feature = "agents", unix))]
 use crate::shapes::with_present_paths;
@@ -31,15 +32,17 @@ impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {
         let asked = args.on_question.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let stopped = args.on_stop.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
+        let rules = RetentionRules::read(args.config.as_deref(), self.store.folder())?;
         let local = self.store_or_new().await?;
+        let graphs = self.graphs.named_over(&args.graphs, &local.store)?;
         let host = Arc::new(TurnHost {
             graphs: Arc::clone(&self.graphs),
             local: local.clone(),
             control: self.control.clone(),
         });
-        let mut runner = graph::runner(self.graphs.with_store(&local.store))
+        let mut runner = graph::runner(graphs)
             .drive_with(move |turn| Arc::clone(&host).drive(turn))
-            .max_threads(args.max_threads)
+            .max_threads(args.jobs)
             .max_resumes(args.max_resumes);
         self.control.wakes(runner.waker());
         if let Some(hook) = asked {
@@ -62,8 +65,23 @@ impl Session {
             None => Until::Cancelled(cancel.token.clone()),
         };
         let runner = runner.stop_with(cancel.token.clone());
-        let report = runner.run(until).await?;
+        let cleaning = args.gc_every.map(|every| tokio::spawn(clean_up(rules, Arc::clone(&local.store), every)));
+        let report = runner.run(until).await;
+        cleaning.iter().for_each(tokio::task::JoinHandle::abort);
+        let report = report?;
         CommandOutput::new(text(&report), &report)
+    }
+}
+
+/// Applies the rules of retention at an interval.
+async fn clean_up(rules: RetentionRules, store: Arc<dyn Checkpointer>, every: Duration) {
+    let mut ticks = tokio::time::interval(every.max(Duration::from_secs(1)));
+    loop {
+        ticks.tick().await;
+        match rules.apply(&*store).await {
+            Ok(done) => tracing::info!(%done, "removed what is not kept"),
+            Err(failure) => print_failure(&failure, false),
+        }
     }
 }
 

@@ -59,6 +59,7 @@ impl Profile {
                 table.wrong(at, &key, problem);
             }
         }
+        _ = table.table("retention"); // of the runner that has this file too
         table.end();
     }
 
