@@ -25,6 +25,9 @@ pub mod shell;
 pub mod text;
 #[doc(hidden)]
 pub mod time;
+#[cfg(feature = "tls")]
+#[doc(hidden)]
+pub mod tls;
 
 #[doc(hidden)]
 pub use fnv::Fnv;

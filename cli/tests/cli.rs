@@ -406,8 +406,7 @@ fn the_whole_help() {
 
     Options:
           --store <PATH>   The store of the threads: a directory of sled, or of another kind with the
-                           prefix `fjall:`; or a database, `postgres://USER@HOST/NAME` [env:
-                           SUPERSTEP_STORE] [default: .superstep/store]
+                           prefix `fjall:` [env: SUPERSTEP_STORE] [default: .superstep/store]
           --read-only      Only read the store; write nothing to it
           --json           Print JSON, also for errors on standard error
           --log[=<LEVEL>]  Log to standard error; LEVEL: error, warn, info [env: SUPERSTEP_LOG]

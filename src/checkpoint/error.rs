@@ -198,6 +198,32 @@ pub enum CheckpointError {
         /// Error of the backend.
         source: Arc<dyn Error + Send + Sync>,
     },
+    /// The server of a shared store could not be reached, or was not able to answer, for as long as the store waits. What was
+    /// acknowledged is stored.
+    #[error("the store at {store} cannot be reached: {reason}", store = Printable(store), reason = Printable(reason))]
+    #[strum(serialize = "store_outage")]
+    Outage {
+        /// The store, without its password.
+        store: String,
+        /// The last failure.
+        reason: String,
+    },
+    /// The server of a shared store refuses to be one: its settings, the caller's rights.
+    #[error("the store at {store} cannot be used: {reason}", store = Printable(store), reason = Printable(reason))]
+    RefusedStore {
+        /// The store, without its password.
+        store: String,
+        /// Reason.
+        reason: String,
+        /// A hint for the user.
+        advice: &'static str,
+    },
+    /// The address of a shared store cannot be understood.
+    #[error("the store's address is not valid: {reason}", reason = Printable(reason))]
+    InvalidAddress {
+        /// Reason; never the password.
+        reason: String,
+    },
     /// A system call failed.
     #[error("cannot {what} at {}: {source}", Printable(path.display()), what = Printable(what), source = Printable(source))]
     Io {
@@ -313,6 +339,14 @@ impl CheckpointError {
             Self::InvalidName { .. } => "give it a name",
             Self::Backend { .. } => {
                 "check that the database or service behind the checkpointer is reachable, then continue the thread with `proceed`"
+            }
+            Self::Outage { .. } => {
+                "check that the server is running and can be reached, then continue the thread with `proceed`; \
+                 every acknowledged commit is stored"
+            }
+            Self::RefusedStore { advice, .. } => advice,
+            Self::InvalidAddress { .. } => {
+                "write `postgres://USER@HOST/DATABASE?schema=NAME`; the password belongs into PGPASSWORD or `~/.pgpass`"
             }
             Self::Io { .. } => "check the path, its permissions, and the free space on the disk",
         })

@@ -123,8 +123,7 @@ impl Lease {
 
     /// Waits until the lease is lost, and returns the error that says to whom.
     pub async fn lost(&self) -> CheckpointError {
-        self.handle.0.lost.cancelled().await;
-        self.handle.loss().unwrap_or_else(|| self.ended())
+        self.handle.reported().await.unwrap_or_else(|| self.ended())
     }
 
     fn ended(&self) -> CheckpointError {
@@ -228,6 +227,12 @@ impl LeaseHandle {
     /// Returns the error with which the lease was lost.
     pub fn loss(&self) -> Option<CheckpointError> {
         self.0.loss.get().cloned()
+    }
+
+    /// Waits until the loss is reported, and returns its error.
+    pub(super) async fn reported(&self) -> Option<CheckpointError> {
+        self.0.lost.cancelled().await;
+        self.loss()
     }
 
     /// Passes a request to the holder.

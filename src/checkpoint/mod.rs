@@ -1,7 +1,7 @@
 //! Checkpoints and their storage: names, keys, records, the [`Checkpointer`] contract, and its stores.
 //!
 //! This room handles bytes and names. It knows nothing of states, nodes or graphs, and imports nothing from the rooms
-//! above it. Only `sled` and `fjall` name their databases; what both stores share is in `embedded`.
+//! above it. Only `sled`, `fjall` and `postgres` name their databases; what the first two share is in `embedded`.
 //!
 //! | file | what it knows |
 //! |---|---|
@@ -18,7 +18,8 @@
 //! | `boxed` | boxed futures of object-safe methods |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
-//! | `embedded`, `sled`, `fjall` | these stores |
+//! | `embedded`, `sled`, `fjall` | stores in a directory, for one process |
+//! | `postgres` | a store in PostgreSQL, for any number of processes |
 //! | `threads` | threads as sets of records: references, reachability |
 //! | `retention`, `expiry`, `transport`, `repair` | removal, copies and files, recovery from damage |
 //! | `kit` | conformance checks for stores |
@@ -53,6 +54,8 @@ pub(crate) mod no_sled;
 mod open_kind;
 mod owner;
 mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "_embedded")]
 mod repair;
 mod retention;
@@ -72,6 +75,8 @@ pub use self::embedded::CompactionReport;
 pub use self::embedded::StoreFaults;
 #[cfg(feature = "fjall")]
 pub use self::fjall::{FjallCheckpointer, FjallOptions};
+#[cfg(feature = "postgres")]
+pub use self::postgres::{PostgresBuilder, PostgresCheckpointer};
 #[cfg(feature = "sled")]
 pub use self::sled::{SledCheckpointer, SledOptions};
 pub use boxed::BoxFuture;

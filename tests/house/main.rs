@@ -148,7 +148,11 @@ type Table = [(&'static str, &'static [&'static str])];
 const TABLES: [(&str, &str, &Table); 2] = [("graph", "the engine", &FOLDERS), ("nodes", "the nodes", &NODES)];
 
 /// Crates of databases, and the only folder that may name each.
-const DATABASES: [(&str, &str); 2] = [("sled", "src/checkpoint/sled/"), ("fjall", "src/checkpoint/fjall/")];
+const DATABASES: [(&str, &str); 3] = [
+    ("sled", "src/checkpoint/sled/"),
+    ("fjall", "src/checkpoint/fjall/"),
+    ("tokio_postgres", "src/checkpoint/postgres/"),
+];
 
 const MAX_LINES: usize = 500;
 

@@ -1,30 +1,17 @@
-//! Cipher suites of TLS 1.3 and 1.2, best first, and the configuration of clients with them. Knows no bytes.
-
-use std::sync::Arc;
+//! Cipher suites of TLS 1.3 and 1.2, best first. Knows no bytes.
 
 use ring::aead;
 use rustls::crypto::cipher::{Tls12AeadAlgorithm, Tls13AeadAlgorithm};
 use rustls::crypto::tls12::PrfUsingHmac;
 use rustls::crypto::tls13::HkdfUsingHmac;
 use rustls::crypto::{CipherSuiteCommon, CryptoProvider, KeyExchangeAlgorithm};
-use rustls::{
-    CipherSuite, ClientConfig, RootCertStore, SignatureScheme, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite,
-};
-use rustls_platform_verifier::BuilderVerifierExt;
+use rustls::{CipherSuite, SignatureScheme, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite};
 
 use super::aead::{Chacha12, Gcm12, Tls13};
 use super::primitives::{HMAC_SHA256, HMAC_SHA384, Hash, Hmac, P256, P384, Ring, SHA256, SHA384, SIGNATURES, X25519};
 
-/// Returns the configuration of a client. The system's root certificates are only loaded for https.
-pub(in crate::drivers::api) fn config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(provider())).with_safe_default_protocol_versions()?;
-    match is_https {
-        true => Ok(builder.with_platform_verifier()?.with_no_client_auth()),
-        false => Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()),
-    }
-}
-
-pub(super) fn provider() -> CryptoProvider {
+/// Returns the cryptography of a client.
+pub fn provider() -> CryptoProvider {
     CryptoProvider {
         cipher_suites: SUITES.to_vec(),
         kx_groups: vec![&X25519, &P256, &P384],
@@ -149,10 +136,11 @@ const fn tls12(
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::sync::Arc;
 
     use rustls::crypto::{SupportedKxGroup, ring as built_in};
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-    use rustls::{ClientConnection, NamedGroup, ServerConfig, ServerConnection};
+    use rustls::{ClientConfig, ClientConnection, NamedGroup, RootCertStore, ServerConfig, ServerConnection};
 
     use super::*;
 
@@ -256,7 +244,9 @@ mod tests {
     #[test]
     fn a_server_with_a_foreign_certificate_is_refused() {
         let (_, mut server) = connect(SUITES[0], provider().kx_groups[0]);
-        let config = super::config(false).unwrap();
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider()));
+        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        let config = builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
         let mut client = ClientConnection::new(Arc::new(config), "superstep.test".try_into().unwrap()).unwrap();
         let mut wire = vec![];
         client.write_tls(&mut wire).unwrap();

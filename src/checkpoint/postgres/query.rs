@@ -1,0 +1,154 @@
+//! The statements of a store. Each is prepared once on a connection, and is one round trip. Knows the tables.
+
+use super::address::Schema;
+
+/// A statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Query {
+    Commit,
+    /// More records of a commit, in its transaction.
+    Put,
+    Post,
+    Claim,
+    Renew,
+    /// The leases of some threads, by number.
+    Leases,
+    Release,
+    Delete,
+    /// The position of a thread as a commit compares it, by number.
+    Position,
+    Owner,
+    SendRequest,
+    /// The requests to holders of some threads, by number.
+    Requests,
+    Head,
+    Get,
+    ScanUp,
+    ScanDown,
+    /// A scan that sees keys longer than the index holds.
+    LongScanUp,
+    LongScanDown,
+    Threads,
+    LongThreads,
+    ForgetPosts,
+}
+
+impl Query {
+    pub(super) const COUNT: usize = Self::ALL.len();
+
+    pub(super) const ALL: [Self; 21] = [
+        Self::Commit,
+        Self::Put,
+        Self::Post,
+        Self::Claim,
+        Self::Renew,
+        Self::Leases,
+        Self::Release,
+        Self::Delete,
+        Self::Position,
+        Self::Owner,
+        Self::SendRequest,
+        Self::Requests,
+        Self::Head,
+        Self::Get,
+        Self::ScanUp,
+        Self::ScanDown,
+        Self::LongScanUp,
+        Self::LongScanDown,
+        Self::Threads,
+        Self::LongThreads,
+        Self::ForgetPosts,
+    ];
+
+    fn text(self) -> String {
+        match self {
+            Self::Commit => {
+                "SELECT {schema}.commit_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)".into()
+            }
+            Self::Put => "SELECT {schema}.put_records($1, $2, $3, $4, $5)".into(),
+            Self::Post => "SELECT {schema}.post_records($1, $2, $3, $4, $5, $6, $7, $8)".into(),
+            Self::Claim => "SELECT * FROM {schema}.claim_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)".into(),
+            Self::Renew => RENEW.into(),
+            Self::Leases => format!("SELECT id, {LEASE} FROM {{schema}}.threads WHERE id = ANY ($1)"),
+            Self::Release => "SELECT {schema}.release_thread($1, $2)".into(),
+            Self::Delete => "SELECT {schema}.delete_thread($1, $2)".into(),
+            Self::Position => {
+                format!("SELECT commit_number, head, {LEASE} FROM {{schema}}.threads WHERE id = $1")
+            }
+            Self::Owner => {
+                format!("SELECT {LEASE} FROM {{schema}}.threads WHERE {BY_NAME} AND lease_until > clock_timestamp()")
+            }
+            Self::SendRequest => "SELECT * FROM {schema}.send_request($1, $2, $3, $4, $5)".into(),
+            Self::Requests => "SELECT thread, epoch, request FROM {schema}.requests WHERE thread = ANY ($1)".into(),
+            Self::Head => {
+                format!("SELECT head, next, birth FROM {{schema}}.threads WHERE {BY_NAME} AND birth IS NOT NULL")
+            }
+            Self::Get => {
+                format!("SELECT key, key_rest, bytes FROM {{schema}}.records WHERE {IN_THREAD} AND key = ANY ($4)")
+            }
+            Self::ScanUp => scan("ORDER BY thread, key, key_hash"),
+            Self::ScanDown => scan("ORDER BY thread DESC, key DESC, key_hash DESC"),
+            Self::LongScanUp => long_scan("ORDER BY thread, key, key_rest"),
+            Self::LongScanDown => long_scan("ORDER BY thread DESC, key DESC, key_rest DESC"),
+            Self::Threads => format!(
+                "{NAMES} AND (name_length, name_start, name_hash) > ($1, $2, $3) \
+                 ORDER BY name_length, name_start, name_hash LIMIT $4"
+            ),
+            Self::LongThreads => format!(
+                "{NAMES} AND (name_length, name_start) >= ($1, $2) AND (name_length, name_start, name_rest) > ($1, $2, $3) \
+                 ORDER BY name_length, name_start, name_rest LIMIT $4"
+            ),
+            Self::ForgetPosts => {
+                "DELETE FROM {schema}.signals WHERE posted_at < clock_timestamp() - interval '1 hour'".into()
+            }
+        }
+    }
+}
+
+/// The columns of a lease: its epoch, its owner while it is alive, and its end in milliseconds.
+const LEASE: &str = "epoch, CASE WHEN lease_until > clock_timestamp() THEN owner END, owner_host, owner_pid, \
+    (extract(epoch FROM lease_until) * 1000)::bigint";
+const BY_NAME: &str = "name_length = $1 AND name_start = $2 AND name_hash = $3";
+const NAMES: &str = "SELECT name_start, name_rest FROM {schema}.threads WHERE birth IS NOT NULL";
+const IN_THREAD: &str =
+    "thread = (SELECT id FROM {schema}.threads WHERE name_length = $1 AND name_start = $2 AND name_hash = $3)";
+const RENEW: &str = "UPDATE {schema}.threads AS t SET lease_until = clock_timestamp() + $3 * interval '1 millisecond' \
+    FROM unnest($1::bigint[], $2::bigint[]) AS mine(id, epoch) WHERE t.id = mine.id AND t.epoch = mine.epoch AND t.handle = $4 \
+    RETURNING t.id";
+
+fn scan(order: &str) -> String {
+    format!(
+        "SELECT key, key_rest, bytes FROM {{schema}}.records WHERE {IN_THREAD} AND key >= $4 AND key <= $5 {order} LIMIT $6"
+    )
+}
+
+fn long_scan(order: &str) -> String {
+    format!(
+        "SELECT key, key_rest, bytes FROM {{schema}}.records WHERE {IN_THREAD} AND key >= $4 AND key <= $5 \
+         AND (key, key_rest) >= ($4, $7) AND (key, key_rest) <= ($5, $8) {order} LIMIT $6"
+    )
+}
+
+/// The texts of all statements for one schema.
+#[derive(Debug)]
+pub(super) struct QueryTexts([String; Query::COUNT]);
+
+impl QueryTexts {
+    pub(super) fn new(schema: &Schema) -> Self {
+        Self(Query::ALL.map(|query| schema.fill(&query.text())))
+    }
+
+    pub(super) fn text(&self, query: Query) -> &str {
+        &self.0[query as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_is_at_its_own_place() {
+        assert!(Query::ALL.iter().enumerate().all(|(nth, query)| *query as usize == nth));
+    }
+}

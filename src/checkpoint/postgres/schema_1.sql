@@ -1,0 +1,204 @@
+-- Version 1 of the schema of a store. A name is in `name` as text for people, with U+0000 as \0; its exact bytes are `name_start`
+-- (at most 2,000 of them) and `name_rest`. Keys of records are cut in the same way, as an index row holds at most 2,704 bytes; the
+-- hash is SHA-256 of all bytes, and empty if nothing was cut.
+
+CREATE SEQUENCE {schema}.epochs;
+
+CREATE TABLE {schema}.threads (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL,
+    graph text,
+    status text NOT NULL DEFAULT 'new',
+    head bigint,
+    epoch bigint NOT NULL DEFAULT 0,
+    owner text,
+    owner_host text,
+    owner_pid bigint,
+    lease_until timestamptz,
+    wake_at timestamptz,
+    due_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    metadata jsonb,
+    metadata_bytes bytea,
+    summary bytea,
+    -- The rest of the head; a thread without them has no records and is not listed.
+    next bigint,
+    birth bigint,
+    -- Number of the newest commit under this epoch.
+    commit_number bigint NOT NULL DEFAULT 0,
+    -- The epoch of the claim before.
+    epoch_before bigint NOT NULL DEFAULT 0,
+    -- The handle on the store that claimed the thread.
+    handle bigint NOT NULL DEFAULT 0,
+    name_length integer NOT NULL,
+    name_start bytea NOT NULL,
+    name_hash bytea NOT NULL DEFAULT '',
+    name_rest bytea NOT NULL DEFAULT '',
+    UNIQUE (name_length, name_start, name_hash)
+) WITH (fillfactor = 60);
+
+CREATE TABLE {schema}.records (
+    thread bigint NOT NULL,
+    key bytea NOT NULL,
+    bytes bytea NOT NULL,
+    key_hash bytea NOT NULL DEFAULT '',
+    key_rest bytea NOT NULL DEFAULT '',
+    PRIMARY KEY (thread, key, key_hash)
+);
+
+-- The posts of the last hour, so that one whose answer was lost is not stored a second time. The signals themselves are records.
+CREATE TABLE {schema}.signals (
+    id bytea PRIMARY KEY,
+    thread bigint NOT NULL,
+    posted_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- Requests to whoever holds a thread, for as long as the lease is alive.
+CREATE TABLE {schema}.requests (
+    thread bigint NOT NULL,
+    epoch bigint NOT NULL,
+    request text NOT NULL,
+    sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (thread, epoch, request)
+);
+
+CREATE TABLE {schema}.workers (
+    name text COLLATE "C" PRIMARY KEY,
+    handle bigint NOT NULL,
+    host text NOT NULL,
+    pid bigint NOT NULL,
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_seen timestamptz NOT NULL DEFAULT clock_timestamp(),
+    threads integer NOT NULL DEFAULT 0,
+    version text,
+    graphs text[]
+);
+
+-- Writes records of a thread whose row the caller has locked.
+CREATE FUNCTION {schema}.put_records(
+    p_thread bigint, p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[]
+) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO {schema}.records (thread, key, bytes, key_hash, key_rest)
+    SELECT p_thread, k, v, coalesce(h, ''), coalesce(r, '') FROM unnest(p_keys, p_values, p_hashes, p_rests) AS u(k, v, h, r)
+    ON CONFLICT (thread, key, key_hash) DO UPDATE SET bytes = excluded.bytes
+$$;
+
+-- A commit: nothing is written unless the epoch, the number of the commit before and the head fit.
+CREATE FUNCTION {schema}.commit_records(
+    p_thread bigint, p_epoch bigint, p_number bigint, p_expected bigint, p_head bigint, p_next bigint, p_birth bigint,
+    p_deletes bytea[], p_delete_hashes bytea[], p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[]
+) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE {schema}.threads
+    SET head = p_head, next = p_next, birth = p_birth, commit_number = p_number, status = 'running'
+    WHERE id = p_thread AND epoch = p_epoch AND commit_number = p_number - 1 AND head IS NOT DISTINCT FROM p_expected;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF cardinality(p_deletes) > 0 THEN
+        DELETE FROM {schema}.records WHERE thread = p_thread AND key = ANY (p_deletes) AND (key_hash = '' OR key_hash = ANY (p_delete_hashes));
+    END IF;
+    INSERT INTO {schema}.records (thread, key, bytes, key_hash, key_rest)
+    SELECT p_thread, k, v, coalesce(h, ''), coalesce(r, '') FROM unnest(p_keys, p_values, p_hashes, p_rests) AS u(k, v, h, r)
+    ON CONFLICT (thread, key, key_hash) DO UPDATE SET bytes = excluded.bytes;
+    RETURN true;
+END $$;
+
+-- Makes a handle the only writer of a thread, which may not exist yet. `r_is_claimed` is false if another lease is alive, and the
+-- rest is then about that lease.
+CREATE FUNCTION {schema}.claim_thread(
+    p_length integer, p_start bytea, p_hash bytea, p_rest bytea, p_name text,
+    p_handle bigint, p_owner text, p_host text, p_pid bigint, p_lease_ms bigint, p_takes_over boolean,
+    OUT r_is_claimed boolean, OUT r_id bigint, OUT r_epoch bigint, OUT r_epoch_before bigint,
+    OUT r_owner text, OUT r_host text, OUT r_pid bigint, OUT r_until_ms bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+    t record;
+BEGIN
+    LOOP
+        SELECT id, handle, lease_until, epoch, owner, owner_host, owner_pid INTO t FROM {schema}.threads
+        WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash FOR NO KEY UPDATE;
+        EXIT WHEN FOUND;
+        INSERT INTO {schema}.threads (name, name_length, name_start, name_hash, name_rest)
+        VALUES (p_name, p_length, p_start, p_hash, p_rest) ON CONFLICT DO NOTHING;
+    END LOOP;
+    r_is_claimed := t.lease_until IS NULL OR t.lease_until <= clock_timestamp() OR t.handle = p_handle OR p_takes_over;
+    r_id := t.id;
+    r_epoch_before := t.epoch;
+    IF NOT r_is_claimed THEN
+        r_epoch := t.epoch;
+        r_owner := t.owner;
+        r_host := t.owner_host;
+        r_pid := t.owner_pid;
+        r_until_ms := extract(epoch FROM t.lease_until) * 1000;
+        RETURN;
+    END IF;
+    UPDATE {schema}.threads
+    SET epoch = nextval('{schema}.epochs'), epoch_before = t.epoch, commit_number = 0, handle = p_handle, owner = p_owner,
+        owner_host = p_host, owner_pid = p_pid, lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    WHERE id = t.id
+    RETURNING epoch, extract(epoch FROM lease_until) * 1000 INTO r_epoch, r_until_ms;
+END $$;
+
+-- Frees a thread, if the epoch is still its lease; one without a head is forgotten.
+CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, handle = 0
+    WHERE id = p_thread AND epoch = p_epoch AND birth IS NOT NULL;
+    IF NOT FOUND THEN
+        DELETE FROM {schema}.threads WHERE id = p_thread AND epoch = p_epoch AND birth IS NULL;
+    END IF;
+    DELETE FROM {schema}.requests WHERE thread = p_thread AND epoch <= p_epoch;
+END $$;
+
+-- Stores a request to whoever holds a thread and wakes the holder's handle; without a holder, no row is returned. The notification
+-- takes a lock of the whole server, which is why no commit sends one.
+CREATE FUNCTION {schema}.send_request(p_length integer, p_start bytea, p_hash bytea, p_request text, p_channel text)
+RETURNS TABLE (r_owner text, r_host text, r_pid bigint, r_until_ms bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    t record;
+BEGIN
+    SELECT id, epoch, owner, owner_host, owner_pid, lease_until INTO t FROM {schema}.threads
+    WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash AND lease_until > clock_timestamp() FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    INSERT INTO {schema}.requests (thread, epoch, request) VALUES (t.id, t.epoch, p_request) ON CONFLICT DO NOTHING;
+    PERFORM pg_notify(p_channel, t.id::text);
+    RETURN QUERY SELECT t.owner::text, t.owner_host::text, t.owner_pid::bigint, (extract(epoch FROM t.lease_until) * 1000)::bigint;
+END $$;
+
+-- Deletes every record of a thread. Its row remains until the lease is released.
+CREATE FUNCTION {schema}.delete_thread(p_thread bigint, p_epoch bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM {schema}.threads WHERE id = p_thread AND epoch = p_epoch FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE {schema}.threads
+    SET head = NULL, next = NULL, birth = NULL, graph = NULL, status = 'new', wake_at = NULL, due_at = NULL, metadata = NULL,
+        metadata_bytes = NULL, summary = NULL, created_at = clock_timestamp()
+    WHERE id = p_thread;
+    DELETE FROM {schema}.records WHERE thread = p_thread;
+    RETURN true;
+END $$;
+
+-- Stores records without a lease, once for each id; false if there is no such thread.
+CREATE FUNCTION {schema}.post_records(
+    p_length integer, p_start bytea, p_hash bytea, p_id bytea, p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[]
+) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    t_id bigint;
+BEGIN
+    SELECT id INTO t_id FROM {schema}.threads
+    WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash AND birth IS NOT NULL FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO {schema}.signals (id, thread) VALUES (p_id, t_id) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        PERFORM {schema}.put_records(t_id, p_keys, p_values, p_hashes, p_rests);
+    END IF;
+    RETURN true;
+END $$;

@@ -1,0 +1,179 @@
+//! One connection to the server, with its settings and the statements that were prepared on it. Knows one server; must not know how
+//! many connections there are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::{Address, Host};
+use super::fault::{Fault, fault};
+use super::query::{Query, QueryTexts};
+use super::tls;
+use crate::checkpoint::CheckpointError;
+
+/// The longest time in which a connection is made.
+const CONNECT: Duration = Duration::from_secs(5);
+/// The time after which data that the server has not confirmed fails a connection.
+const UNCONFIRMED: Duration = Duration::from_secs(10);
+
+/// Settings of every session. Statements here look up rows by index: no plan is made twice, and none reads a whole table.
+const SETTINGS: &str = "SET default_transaction_isolation = 'read committed'; SET plan_cache_mode = force_generic_plan; \
+    SET enable_seqscan = off; SET jit = off; SET statement_timeout = 0; SET lock_timeout = 0; \
+    SET idle_in_transaction_session_timeout = 0; SET bytea_output = 'hex'; SET client_min_messages = warning";
+
+/// Parameters of a statement.
+pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// Makes sessions with one server.
+#[derive(Debug)]
+pub(super) struct Server {
+    /// The address without its password.
+    pub(super) shown: String,
+    config: Config,
+    tls: TlsMaker,
+    queries: Arc<QueryTexts>,
+    pub(super) channel: String,
+    is_read_only: bool,
+}
+
+struct TlsMaker(MakeRustlsConnect);
+
+impl std::fmt::Debug for TlsMaker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TlsMaker")
+    }
+}
+
+impl Server {
+    pub(super) fn new(address: &Address, is_read_only: bool) -> Result<Self, CheckpointError> {
+        let tls = TlsMaker(tls::maker(address)?);
+        let queries = Arc::new(QueryTexts::new(&address.schema));
+        let (shown, channel) = (address.to_string(), address.schema.channel());
+        Ok(Self { shown, config: config(address), tls, queries, channel, is_read_only })
+    }
+
+    /// Connects, and sets what every session needs.
+    pub(super) async fn connect(&self) -> Result<Session, Fault> {
+        self.connect_with(drop).await
+    }
+
+    /// Connects, and calls `wake` for each notification on the channel.
+    pub(super) async fn listen(&self, wake: impl Fn() + Send + 'static) -> Result<Session, Fault> {
+        let session = self.connect_with(move |message| {
+            if let AsyncMessage::Notification(_) = message {
+                wake();
+            }
+        });
+        let session = session.await?;
+        session.batch(&format!("LISTEN \"{}\"", self.channel)).await?;
+        Ok(session)
+    }
+
+    /// Connects; `listen` gets what the server sends unasked.
+    async fn connect_with(&self, listen: impl Fn(AsyncMessage) + Send + 'static) -> Result<Session, Fault> {
+        let connected = timeout(CONNECT, self.config.connect(self.tls.0.clone())).await;
+        let connected = connected.map_err(|_| Fault::Lost("the server does not answer".into()))?;
+        let (client, mut connection) = connected.map_err(|error| fault(&error, &self.shown))?;
+        let driver = tokio::spawn(async move {
+            while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+                listen(message);
+            }
+        });
+        let statements = Query::ALL.map(|_| OnceCell::new());
+        let queries = Arc::clone(&self.queries);
+        let session = Session { client, driver, statements, queries, shown: self.shown.clone() };
+        session.set_up(self.is_read_only).await?;
+        Ok(session)
+    }
+}
+
+/// Returns what the client needs to know of an address.
+fn config(address: &Address) -> Config {
+    let mut config = Config::new();
+    match &address.host {
+        Host::Name(name) => config.host(name),
+        #[cfg(unix)]
+        Host::Socket(path) => config.host_path(path),
+        #[cfg(not(unix))]
+        Host::Socket(path) => config.host(path.to_string_lossy()),
+    };
+    config.port(address.port).ssl_mode(tls::client_mode(address.tls)).application_name("superstep");
+    config.connect_timeout(CONNECT).tcp_user_timeout(UNCONFIRMED);
+    config.keepalives_idle(UNCONFIRMED).keepalives_interval(CONNECT).keepalives_retries(2);
+    address.user.iter().for_each(|user| _ = config.user(user));
+    address.database.iter().for_each(|database| _ = config.dbname(database));
+    address.password.iter().for_each(|password| _ = config.password(&password.0));
+    config
+}
+
+/// One connection.
+pub(super) struct Session {
+    client: Client,
+    driver: JoinHandle<()>,
+    statements: [OnceCell<Statement>; Query::COUNT],
+    queries: Arc<QueryTexts>,
+    shown: String,
+}
+
+impl Session {
+    async fn set_up(&self, is_read_only: bool) -> Result<(), Fault> {
+        let read_only = if is_read_only { "SET default_transaction_read_only = on" } else { "SELECT 1" };
+        let durable = "SELECT set_config('synchronous_commit', 'on', false) \
+            WHERE current_setting('synchronous_commit') <> 'remote_apply'";
+        self.batch(&format!("{SETTINGS}; {durable}; {read_only}")).await
+    }
+
+    /// Returns whether the connection has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Executes statements without parameters.
+    pub(super) async fn batch(&self, sql: &str) -> Result<(), Fault> {
+        self.client.batch_execute(sql).await.map_err(|error| self.fault(&error))
+    }
+
+    /// Returns one value of one row of a statement without parameters.
+    pub(super) async fn value(&self, sql: &str) -> Result<Option<String>, Fault> {
+        let messages = self.client.simple_query(sql).await.map_err(|error| self.fault(&error))?;
+        Ok(messages.iter().find_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }))
+    }
+
+    /// Executes a prepared statement and returns its rows.
+    pub(super) async fn rows(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, Fault> {
+        let statement = self.statement(query).await?;
+        self.client.query(statement, params).await.map_err(|error| self.fault(&error))
+    }
+
+    /// Executes a prepared statement and returns its first row.
+    pub(super) async fn row(&self, query: Query, params: Params<'_>) -> Result<Option<Row>, Fault> {
+        Ok(self.rows(query, params).await?.into_iter().next())
+    }
+
+    /// Prepares a statement, unless this connection has it already.
+    pub(super) async fn statement(&self, query: Query) -> Result<&Statement, Fault> {
+        let cell = &self.statements[query as usize];
+        let prepared = cell.get_or_try_init(|| self.client.prepare(self.queries.text(query))).await;
+        prepared.map_err(|error| self.fault(&error))
+    }
+
+    fn fault(&self, error: &tokio_postgres::Error) -> Fault {
+        fault(error, &self.shown)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A server that hangs would hold the task for ever.
+        self.driver.abort();
+    }
+}
