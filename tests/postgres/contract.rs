@@ -1,6 +1,7 @@
 //! The conformance kit on PostgreSQL.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use superstep::checkpoint::kit::{self, Harness};
 use superstep::checkpoint::{BoxFuture, CheckpointError, Checkpointer, PostgresCheckpointer};
@@ -13,7 +14,9 @@ type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 struct Postgres(Mutex<String>);
 
 async fn connect(address: String) -> OpenResult {
-    Ok(Arc::new(PostgresCheckpointer::connect(&address).await?))
+    // A short lease: some checks wait for its renewal.
+    let store = PostgresCheckpointer::builder(&address).lease(Duration::from_millis(1500)).connect();
+    Ok(Arc::new(store.await?))
 }
 
 impl Harness for Postgres {
@@ -21,6 +24,10 @@ impl Harness for Postgres {
         let address = server::new_store().unwrap();
         *self.0.lock().unwrap() = address.clone();
         Box::pin(connect(address))
+    }
+
+    fn open_again(&self) -> BoxFuture<'_, Option<OpenResult>> {
+        self.reopen()
     }
 
     fn reopen(&self) -> BoxFuture<'_, Option<OpenResult>> {

@@ -23,6 +23,12 @@ pub trait Harness: Send + Sync {
         Box::pin(async { None })
     }
 
+    /// Opens the store that [`Harness::open`] returned last once more, beside its first handle, as another process does;
+    /// `None` if the store cannot be opened twice.
+    fn open_again(&self) -> BoxFuture<'_, Option<Result<Arc<dyn Checkpointer>, CheckpointError>>> {
+        Box::pin(async { None })
+    }
+
     /// Makes the next flush of the store opened last fail; returns false if the store does not flush.
     fn fail_next_flush(&self) -> bool {
         false

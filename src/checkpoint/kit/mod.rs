@@ -20,7 +20,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `check` | what a check is, and the setup of most |
-//! | `records`, `threads`, `durability` | the checks, by what they look at |
+//! | `records`, `threads`, `durability`, `shared` | the checks, by what they look at |
 //! | `all` | all checks |
 //!
 //! Small because it only lists the folder.
@@ -29,6 +29,7 @@ mod all;
 mod check;
 mod durability;
 mod records;
+mod shared;
 mod threads;
 
 pub use all::{check, check_all, checks};
