@@ -7,3 +7,6 @@
 mod server;
 
 mod contract;
+mod leases;
+mod outage;
+mod settings;

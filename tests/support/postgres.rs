@@ -15,6 +15,8 @@ pub(crate) struct Server {
     bin: PathBuf,
     /// Waits for the end of its input, which is the end of this process; then it ends the server and removes the folder.
     keeper: Child,
+    /// Of its socket too.
+    port: u16,
 }
 
 /// Returns the server that all tests of this process share; `None` if there is no PostgreSQL here.
@@ -48,7 +50,9 @@ impl Server {
         let lines: String = lines.map(|(name, value)| format!("{name} = '{value}'\n")).collect();
         let lines = format!("{lines}unix_socket_directories = '{}'\n", folder.display());
         std::fs::write(folder.join("data/postgresql.auto.conf"), lines).unwrap();
-        let server = Self { keeper: keeper(&folder), folder, bin };
+        let port = settings.iter().find_map(|setting| setting.strip_prefix("port="));
+        let port = port.map_or(5432, |port| port.parse().unwrap());
+        let server = Self { keeper: keeper(&folder), folder, bin, port };
         server.run();
         Some(server)
     }
@@ -82,7 +86,7 @@ impl Server {
 
     fn is_ready(&self) -> bool {
         let mut ask = Command::new(self.bin.join("pg_isready"));
-        ask.args(["-q", "-h"]).arg(&self.folder).status().unwrap().success()
+        ask.args(["-q", "-p", &self.port.to_string(), "-h"]).arg(&self.folder).status().unwrap().success()
     }
 
     fn log(&self) -> String {
@@ -98,16 +102,29 @@ impl Server {
     /// Returns the address of the store in a schema.
     pub(crate) fn store(&self, schema: &str) -> String {
         let folder = self.folder.display().to_string().replace('/', "%2F");
-        format!("postgres://postgres@{folder}/postgres?schema={schema}")
+        format!("postgres://postgres@{folder}:{}/postgres?schema={schema}", self.port)
     }
 
     /// Executes SQL with `psql`, and returns what it prints.
     pub(crate) fn sql(&self, sql: &str) -> String {
         let mut psql = Command::new(self.bin.join("psql"));
-        let psql = psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"]).arg(&self.folder);
+        let psql = psql
+            .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-p", &self.port.to_string(), "-h"])
+            .arg(&self.folder);
         let done = psql.args(["-c", sql, "postgres"]).output().unwrap();
         assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8_lossy(&done.stdout).trim().to_owned()
+    }
+
+    /// Makes a file one that the server trusts: its own, and nobody else's.
+    pub(crate) fn own(&self, file: &Path) {
+        hand_over(file);
+        assert!(Command::new("chmod").arg("0600").arg(file).status().unwrap().success());
+    }
+
+    /// Returns the folder of the server.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Sends a signal to the server and all of its processes.

@@ -45,7 +45,7 @@ pub(super) fn fault(error: &Error, store: &str) -> Fault {
         return match kind.as_str() {
             _ if is_of_the_network(&kind) || has_io_source(error) => Fault::Lost(reason),
             _ if kind.starts_with("error performing TLS") => refused(TLS),
-            _ if kind.starts_with("authentication error") => refused(LOGIN),
+            _ if kind.starts_with("authentication error") || reason.contains("password missing") => refused(LOGIN),
             _ => Fault::Refused(CheckpointError::backend(reason)),
         };
     };

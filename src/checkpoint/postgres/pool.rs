@@ -55,6 +55,11 @@ impl Pool {
         Self { server, slots: Arc::new(Semaphore::new(size)), idle: Arc::default() }
     }
 
+    /// Takes a session that was made to look at the server.
+    pub(super) fn adopt(&self, session: Session) {
+        self.idle.lock().push((session, Instant::now()));
+    }
+
     /// Returns a session that is the caller's until it is dropped. Waits while all are in use.
     pub(super) async fn session(&self) -> Result<PooledSession, Fault> {
         let permit = Arc::clone(&self.slots).acquire_owned().await;

@@ -41,18 +41,21 @@ pub(super) async fn migrate(session: &Session, schema: &Schema, shown: &str) -> 
         return Ok(());
     }
     check_version(found, shown)?;
+    // All schemas of a database share the lock: migrations are rare and short. It is taken before the transaction begins, which
+    // otherwise would not see the tables that another process has just made.
+    session.batch("SELECT pg_advisory_lock(hashtext('superstep schema'))").await?;
     let migrated = migrate_alone(session, schema, shown).await;
     if migrated.is_err() {
         session.batch("ROLLBACK").await?;
     }
+    session.batch("SELECT pg_advisory_unlock(hashtext('superstep schema'))").await?;
     migrated
 }
 
 async fn migrate_alone(session: &Session, schema: &Schema, shown: &str) -> Result<(), Fault> {
-    // All schemas of a database share the lock: migrations are rare and short.
-    session.batch("BEGIN; SELECT pg_advisory_xact_lock(hashtext('superstep schema'))").await?;
     let found = version(session, schema).await?;
     check_version(found, shown)?;
+    session.batch("BEGIN").await?;
     session.batch(&migration(schema, found)).await?;
     session.batch("COMMIT").await
 }

@@ -156,7 +156,7 @@ impl PostgresBuilder {
         // From here on the store ends its thread itself, whatever happens.
         let store = PostgresCheckpointer { shared: Arc::new(shared), read_only };
         let background = &store.shared.background;
-        background.run(async move { prepare(&server, &address, is_read_only).await }).await?;
+        writer.pool.adopt(background.run(async move { prepare(&server, &address, is_read_only).await }).await?);
         if !is_read_only {
             background.runtime.spawn(renew_all(writer));
         }
@@ -170,8 +170,8 @@ impl PostgresBuilder {
     }
 }
 
-/// Checks the server, and makes the schema.
-async fn prepare(server: &Server, address: &Address, is_read_only: bool) -> Result<()> {
+/// Makes the first session, checks the server, and makes the schema.
+async fn prepare(server: &Server, address: &Address, is_read_only: bool) -> Result<Session> {
     let session = first_session(server).await?;
     let (schema, shown) = (&address.schema, server.shown.as_str());
     let checked = async {
@@ -181,7 +181,8 @@ async fn prepare(server: &Server, address: &Address, is_read_only: bool) -> Resu
             false => schema::migrate(&session, schema, shown).await,
         }
     };
-    checked.await.map_err(|fault| outage(fault, shown))
+    checked.await.map_err(|fault| outage(fault, shown))?;
+    Ok(session)
 }
 
 /// Connects; waits only for a server that is there and not ready.

@@ -1,0 +1,138 @@
+//! A server that is killed, frozen, or not there: what was acknowledged is stored once, and who cannot renew a lease stops in time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use superstep::checkpoint::{
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, Lease, PostgresCheckpointer, ThreadHead, ThreadId,
+};
+
+use crate::server::Server;
+
+/// Commit `number` of a run that does not move the head: only the store keeps it from being written twice or late.
+fn commit(lease: &Lease, number: u64) -> Commit {
+    Commit {
+        thread: lease.thread().clone(),
+        epoch: lease.epoch(),
+        expected: (number > 0).then_some(CheckpointId(0)),
+        head: ThreadHead { checkpoint: Some(CheckpointId(0)), next: 1, birth: 7 },
+        puts: vec![(Key::Shape(0), number.to_be_bytes().to_vec()), (Key::Shape(number + 1), vec![7; 300])],
+        deletes: vec![],
+    }
+}
+
+fn number(bytes: Option<Vec<u8>>) -> u64 {
+    bytes.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
+}
+
+/// Commits until it is told to stop, some at a time; returns how many were acknowledged.
+async fn write(store: Arc<PostgresCheckpointer>, name: String, stop: Arc<AtomicBool>) -> u64 {
+    let lease = store.claim(&ThreadId::from(name), Claim::IfFree).await.unwrap();
+    let mut count = 0;
+    while !stop.load(Ordering::SeqCst) {
+        let receipts: Vec<_> = (count..count + 5).map(|number| store.commit(commit(&lease, number))).collect();
+        for receipt in receipts {
+            receipt.await.unwrap();
+            count += 1;
+        }
+        let read = store.get(lease.thread(), vec![Key::Shape(0)]).await.unwrap().pop().flatten();
+        assert_eq!(number(read), count - 1);
+    }
+    lease.release().await.unwrap();
+    count
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_during_commits_loses_and_doubles_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let address = server.store("killed");
+    let store =
+        Arc::new(PostgresCheckpointer::builder(&address).lease(Duration::from_secs(60)).connect().await.unwrap());
+    server.sql(
+        "CREATE TABLE written (thread bigint, epoch bigint, number bigint);
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN INSERT INTO public.written VALUES (new.id, new.epoch, new.commit_number); RETURN new; END $$;
+         CREATE TRIGGER note AFTER UPDATE OF commit_number ON killed.threads FOR EACH ROW
+         WHEN (new.commit_number > 0) EXECUTE FUNCTION note()",
+    );
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads = (0..8).map(|nth| tokio::spawn(write(Arc::clone(&store), format!("t{nth}"), Arc::clone(&stop))));
+    let threads: Vec<_> = threads.collect();
+    for _ in 0..6 {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        tokio::task::block_in_place(|| {
+            server.signal("-KILL");
+            server.run();
+        });
+    }
+    stop.store(true, Ordering::SeqCst);
+    let mut total = 0;
+    for (nth, thread) in threads.into_iter().enumerate() {
+        let count = thread.await.unwrap();
+        let range = Key::Shape(1)..=Key::Shape(u64::MAX);
+        let found =
+            store.scan(&format!("t{nth}").into(), range, superstep::checkpoint::Order::Ascending, usize::MAX).await;
+        assert_eq!(found.unwrap().len() as u64, count);
+        total += count;
+    }
+    assert!(total > 100, "{total} commits");
+    assert_eq!(
+        server.sql("SELECT count(*), count(DISTINCT (thread, epoch, number)) FROM written"),
+        format!("{total}|{total}")
+    );
+}
+
+#[tokio::test]
+async fn a_frozen_server_ends_a_lease_before_others_can_claim() {
+    let Some(server) = Server::start(&[]) else { return };
+    let time = Duration::from_secs(2);
+    let connect = || PostgresCheckpointer::builder(&server.store("frozen")).lease(time).connect();
+    let (first, second) = (connect().await.unwrap(), connect().await.unwrap());
+    let lease = first.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    first.commit(commit(&lease, 0)).await.unwrap();
+    let stopped = Instant::now();
+    server.signal("-STOP");
+    let waiting = first.commit(commit(&lease, 1));
+    let lost = lease.lost().await;
+    let after = stopped.elapsed();
+    server.signal("-CONT");
+    assert!(matches!(&lost, CheckpointError::Outage { .. }), "{lost}");
+    assert!(after < time, "{after:?}");
+    assert!(matches!(waiting.await, Err(CheckpointError::Outage { .. })));
+    assert!(matches!(first.commit(commit(&lease, 1)).await, Err(CheckpointError::Outage { .. })));
+    drop(lease);
+    let next = tokio::time::timeout(Duration::from_secs(10), claim_soon(&second)).await.unwrap().unwrap();
+    second.commit(commit(&next, 1)).await.unwrap();
+}
+
+async fn claim_soon(store: &PostgresCheckpointer) -> Result<Lease, CheckpointError> {
+    loop {
+        match store.claim(&"t".into(), Claim::IfFree).await {
+            Err(CheckpointError::ThreadBusy { .. }) => tokio::time::sleep(Duration::from_millis(20)).await,
+            claimed => return claimed,
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_outage_fails_a_commit_when_its_lease_ends_and_the_run_can_proceed_later() {
+    let Some(server) = Server::start(&[]) else { return };
+    let address = server.store("gone").replace("postgres@", "postgres:hidden@");
+    let store = PostgresCheckpointer::builder(&address).lease(Duration::from_secs(2)).connect().await.unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    store.commit(commit(&lease, 0)).await.unwrap();
+    server.signal("-KILL");
+    let error = store.commit(commit(&lease, 1)).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::Outage { .. }), "{error}");
+    assert!(!format!("{error:?} {error}").contains("hidden"), "{error:?}");
+    let error = PostgresCheckpointer::connect(&address).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::Outage { .. }), "{error}");
+    assert!(!format!("{error:?} {store:?}").contains("hidden"));
+    server.run();
+    drop(lease);
+    let lease = claim_soon(&store).await.unwrap();
+    store.commit(commit(&lease, 1)).await.unwrap();
+    let newest = store.get(&"t".into(), vec![Key::Shape(0)]).await.unwrap().pop().flatten();
+    assert_eq!(number(newest), 1);
+}
