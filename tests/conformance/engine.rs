@@ -17,7 +17,7 @@ use crate::states::{CaseNames, CaseState};
 use crate::subject::{
     Engine, HistoryEntry, Input, Place, Query, Refusal, Reply, Resume, RunCommand, Setup, StateWrite, Way,
 };
-use crate::{events, kinds, views};
+use crate::{events, kinds, postgres, views};
 
 /// The address of a checkpoint: its subgraph's nodes from the root, and its number.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +39,8 @@ pub(crate) struct Subject<S: State> {
     cache: Arc<MemoryCache>,
     memory: MemoryCheckpointer,
     folder: Option<tempfile::TempDir>,
+    /// The store in PostgreSQL in place of one in the folder.
+    address: Option<String>,
     store: Option<Arc<dyn Checkpointer>>,
     built: Graphs<S>,
 }
@@ -49,7 +51,10 @@ impl<S: CaseState> Subject<S> {
     fn connect(&mut self) -> Reply<()> {
         self.store = match (&self.setup.case.store, self.setup.way) {
             (Store::None, _) => None,
-            (_, Way::Sled) => Some(self.open_sled()?),
+            (_, Way::Sled) => Some(match &self.address {
+                Some(address) => postgres::open(address),
+                None => self.open_sled()?,
+            }),
             (_, _) => Some(Arc::new(self.memory.clone())),
         };
         Ok(())
@@ -298,7 +303,15 @@ impl<S: CaseState> Engine for Subject<S> {
 
     async fn open(setup: Setup) -> Reply<Self> {
         let (cache, memory) = (Arc::default(), MemoryCheckpointer::new());
-        let mut subject = Self { setup, cache, memory, folder: None, store: None, built: Graphs::new() };
+        let mut subject = Self {
+            setup,
+            cache,
+            memory,
+            folder: None,
+            address: postgres::replacement(),
+            store: None,
+            built: Graphs::new(),
+        };
         subject.connect()?;
         let main = subject.setup.case.main.clone();
         subject.build(&main).await?;

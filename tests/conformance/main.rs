@@ -3,6 +3,9 @@
 
 #![allow(clippy::print_stdout)]
 
+#[path = "../support/postgres.rs"]
+mod postgres;
+
 mod actions;
 mod args;
 mod body;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../support/postgres.rs"]
+mod postgres;
+
 mod answers;
 mod askers;
 mod blocking;

@@ -9,6 +9,8 @@ use superstep::checkpoint::{
     Receipt, Record, ThreadHead, ThreadId,
 };
 
+use crate::postgres;
+
 /// A store, with the directory it is in, which is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -17,12 +19,20 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// Returns true if leases of the store end with a time.
+    pub(crate) fn has_ends_of_leases(&self) -> bool {
+        format!("{:?}", self.store).starts_with("PostgresCheckpointer")
+    }
+
     pub(crate) fn memory() -> Self {
         Self { store: Arc::new(MemoryCheckpointer::new()), _directory: None }
     }
 
     #[cfg(feature = "sled")]
     pub(crate) fn disk() -> Self {
+        if let Some(address) = postgres::replacement() {
+            return Self { store: postgres::open(&address), _directory: None };
+        }
         let directory = tempfile::tempdir().unwrap();
         let store = superstep::checkpoint::SledCheckpointer::open(directory.path()).unwrap();
         Self { store: Arc::new(store), _directory: Some(directory) }

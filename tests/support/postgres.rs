@@ -1,12 +1,14 @@
 //! A PostgreSQL server of a test's own, on a socket in a temporary folder, which ends with the process. Where there is no `initdb`,
 //! there is no server, and the tests that need one say so and pass.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(clippy::unwrap_used, dead_code, reason = "each test uses a part, and fails where it cannot go on")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use superstep::checkpoint::{Checkpointer, PostgresCheckpointer};
 
 /// A server that runs.
 #[derive(Debug)]
@@ -23,6 +25,23 @@ pub(crate) struct Server {
 pub(crate) fn shared() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(&[])).as_ref()
+}
+
+/// Returns the address of a store in place of one on disk, if `SUPERSTEP_TEST_STORE` is `postgres` and there is a server.
+pub(crate) fn replacement() -> Option<String> {
+    let is_wanted = std::env::var("SUPERSTEP_TEST_STORE").as_deref() == Ok("postgres");
+    is_wanted.then(new_store).flatten()
+}
+
+/// Opens a store with few connections.
+pub(crate) fn open(address: &str) -> Arc<dyn Checkpointer> {
+    let builder = PostgresCheckpointer::builder(address).pool(3);
+    // The caller's runtime may have a clock that stands still.
+    let connect = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(builder.connect()).unwrap()
+    };
+    Arc::new(std::thread::spawn(connect).join().unwrap())
 }
 
 /// Returns the address of a store in a schema that nothing has used.
