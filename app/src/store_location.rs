@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use superstep::checkpoint::{CheckpointError, Checkpointer, StoreKind};
 
-use super::database::DatabaseAddress;
+use super::database::{DatabaseAddress, OwnerSettings};
 
 type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 
@@ -60,6 +60,14 @@ impl StoreLocation {
         match self {
             Self::Directory(directory) => directory.argument(),
             Self::Database(address) => address.to_string().into(),
+        }
+    }
+
+    /// Returns the store as used by a process with a name and leases of its own; a directory has neither.
+    pub(crate) fn used_by(&self, owner: OwnerSettings) -> Self {
+        match self {
+            Self::Directory(_) => self.clone(),
+            Self::Database(address) => Self::Database(address.clone().used_by(owner)),
         }
     }
 

@@ -11,6 +11,7 @@ use super::session::{CommandOutput, Session};
 use crate::advice::{Caller, commands};
 use crate::args::Runner;
 use crate::control::Control;
+use crate::database::OwnerSettings;
 use crate::events::{EventBuffer, timed_event_json};
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
@@ -33,7 +34,7 @@ impl Session {
         let asked = args.on_question.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let stopped = args.on_stop.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let rules = RetentionRules::read(args.config.as_deref(), self.store.folder())?;
-        let local = self.store_or_new().await?;
+        let local = self.store_of_runner(OwnerSettings { name: args.name, lease: args.lease }).await?;
         let graphs = self.graphs.named_over(&args.graphs, &local.store)?;
         let host = Arc::new(TurnHost {
             graphs: Arc::clone(&self.graphs),

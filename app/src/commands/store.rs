@@ -7,10 +7,11 @@ use tokio::time::sleep;
 
 use super::session::Session;
 use crate::control::{HolderConnection, reach};
+use crate::database::OwnerSettings;
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
 use crate::service::{EventSink, ThreadRequest, ThreadService};
-use crate::store_location::StoreDirectory;
+use crate::store_location::{StoreDirectory, StoreLocation};
 
 /// The time that a command which needs the store waits for one that only reads: those end soon.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -58,6 +59,11 @@ impl Session {
         self.open_store(NEEDED, self.access(Access::Create)).await
     }
 
+    /// The same for a runner with a name and leases of its own.
+    pub(super) async fn store_of_runner(&self, owner: OwnerSettings) -> Result<Local, Failure> {
+        self.open_location(&self.store.used_by(owner), NEEDED, self.access(Access::Create)).await
+    }
+
     /// Returns the directory of the store; `command` needs one.
     pub(super) fn store_directory(&self, command: &str) -> Result<&StoreDirectory, Failure> {
         self.store.directory().ok_or_else(|| {
@@ -78,9 +84,13 @@ impl Session {
     }
 
     async fn open_store(&self, help: &str, access: Access) -> Result<Local, Failure> {
+        self.open_location(&self.store, help, access).await
+    }
+
+    async fn open_location(&self, store: &StoreLocation, help: &str, access: Access) -> Result<Local, Failure> {
         let began = Instant::now();
         loop {
-            match Local::open(&self.graphs, &self.store, access).await? {
+            match Local::open(&self.graphs, store, access).await? {
                 OpenedStore::Open(local) => {
                     if let Some(folder) = self.store.folder().filter(|_| !self.read_only) {
                         self.control.serve(&local, folder);
