@@ -8,6 +8,9 @@ mod fuzzed;
 #[path = "checkpointers/stores.rs"]
 mod stores;
 
+#[path = "support/postgres.rs"]
+mod postgres;
+
 #[path = "checkpointers/backup.rs"]
 mod backup;
 

@@ -7,6 +7,7 @@
 mod server;
 
 mod contract;
+mod due;
 mod leases;
 mod outage;
 mod settings;

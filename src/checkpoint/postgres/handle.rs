@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio::runtime::{Builder, Handle as RuntimeHandle};
 use tokio::sync::oneshot;
 
@@ -135,13 +136,29 @@ impl Shared {
         }
     }
 
+    fn free<'a>(&'a self, thread: &'a ThreadId, epoch: u64, is_left: bool) -> BoxFuture<'a, Result<()>> {
+        let ticket = self.writer.book.remove(thread, epoch);
+        Box::pin(async move {
+            let Some(ticket) = ticket else { return Ok(()) };
+            self.ask(thread, |reply| Request::Release { ticket, is_left, reply: Some(reply) }).await
+        })
+    }
+
+    /// Waits until threads that were freed through this handle are free in the store.
+    pub(super) async fn settle_released(&self) -> Result<()> {
+        let is_held = |thread: &ThreadId| self.writer.book.live_ticket(thread).is_some();
+        let threads: Vec<ThreadId> = self.requests.threads().into_iter().filter(|thread| !is_held(thread)).collect();
+        let settled = join_all(threads.iter().map(|thread| self.settle(thread))).await;
+        settled.into_iter().collect()
+    }
+
     /// Frees all threads, waits for what is queued, and ends the background thread.
     pub(super) async fn end(&self) -> Result<()> {
         for ticket in self.writer.book.all() {
             self.release_dropped(&ticket.thread, ticket.epoch);
         }
         let threads = self.requests.threads();
-        let settled = futures::future::join_all(threads.iter().map(|thread| self.settle(thread))).await;
+        let settled = join_all(threads.iter().map(|thread| self.settle(thread))).await;
         settled.into_iter().collect()
     }
 
@@ -161,16 +178,16 @@ impl Shared {
 
 impl LeaseKeeper for Shared {
     fn release<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<()>> {
-        let ticket = self.writer.book.remove(thread, epoch);
-        Box::pin(async move {
-            let Some(ticket) = ticket else { return Ok(()) };
-            self.ask(thread, |reply| Request::Release { ticket, reply: Some(reply) }).await
-        })
+        self.free(thread, epoch, false)
+    }
+
+    fn leave<'a>(&'a self, thread: &'a ThreadId, epoch: u64) -> BoxFuture<'a, Result<()>> {
+        self.free(thread, epoch, true)
     }
 
     fn release_dropped(&self, thread: &ThreadId, epoch: u64) {
         if let Some(ticket) = self.writer.book.remove(thread, epoch) {
-            self.push(thread, Request::Release { ticket, reply: None });
+            self.push(thread, Request::Release { ticket, is_left: false, reply: None });
         }
     }
 

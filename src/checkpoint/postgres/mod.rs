@@ -14,6 +14,7 @@
 //! | `requests`, `put`, `writer` | what is to be written, in what parameters, and in which order |
 //! | `renewal` | renewal of leases in the background |
 //! | `reads` | records, heads and names |
+//! | `listing`, `hints` | lists of threads and threads that are due; hints that there may be some |
 //! | `handle`, `store` | the thread on which it is all done, and the contract |
 //!
 //! Small because it only lists the folder.
@@ -22,7 +23,9 @@ mod address;
 mod cut;
 mod fault;
 mod handle;
+mod hints;
 mod leases;
+mod listing;
 mod password;
 mod pool;
 mod put;

@@ -31,12 +31,20 @@ pub(super) enum Query {
     Threads,
     LongThreads,
     ForgetPosts,
+    Clock,
+    Unlisted,
+    WriteSummary,
+    /// Threads that are read beside the indexes.
+    Apart,
+    Due,
+    NextDue,
+    Hint,
 }
 
 impl Query {
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    pub(super) const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 28] = [
         Self::Commit,
         Self::Put,
         Self::Post,
@@ -58,6 +66,13 @@ impl Query {
         Self::Threads,
         Self::LongThreads,
         Self::ForgetPosts,
+        Self::Clock,
+        Self::Unlisted,
+        Self::WriteSummary,
+        Self::Apart,
+        Self::Due,
+        Self::NextDue,
+        Self::Hint,
     ];
 
     fn text(self) -> String {
@@ -70,7 +85,7 @@ impl Query {
             Self::Claim => "SELECT * FROM {schema}.claim_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)".into(),
             Self::Renew => RENEW.into(),
             Self::Leases => format!("SELECT id, {LEASE} FROM {{schema}}.threads WHERE id = ANY ($1)"),
-            Self::Release => "SELECT {schema}.release_thread($1, $2)".into(),
+            Self::Release => "SELECT {schema}.release_thread($1, $2, $3)".into(),
             Self::Delete => "SELECT {schema}.delete_thread($1, $2)".into(),
             Self::Position => {
                 format!("SELECT commit_number, head, {LEASE} FROM {{schema}}.threads WHERE id = $1")
@@ -101,6 +116,24 @@ impl Query {
             Self::ForgetPosts => {
                 "DELETE FROM {schema}.signals WHERE posted_at < clock_timestamp() - interval '1 hour'".into()
             }
+            Self::Clock => "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint".into(),
+            Self::Unlisted => format!(
+                "SELECT name_start, name_rest, id, epoch, commit_number, posts FROM {{schema}}.threads \
+                 WHERE summary IS NULL AND birth IS NOT NULL AND {IS_FREE} AND id > $1 ORDER BY id LIMIT 256"
+            ),
+            Self::WriteSummary => WRITE_SUMMARY.into(),
+            Self::Apart => {
+                "SELECT name_start, name_rest FROM {schema}.threads WHERE owner IS NOT NULL AND birth IS NOT NULL \
+                UNION SELECT name_start, name_rest FROM {schema}.threads WHERE summary IS NULL AND birth IS NOT NULL"
+                    .into()
+            }
+            Self::Due => {
+                let waiting =
+                    due("NOT is_ready AND due_at IS NOT NULL AND due_at <= to_timestamp($2::bigint::float8 / 1000)");
+                format!("({}) UNION ALL ({waiting}) ORDER BY due, id LIMIT 256", due("is_ready"))
+            }
+            Self::NextDue => NEXT_DUE.into(),
+            Self::Hint => "SELECT pg_notify($1, '')".into(),
         }
     }
 }
@@ -108,6 +141,16 @@ impl Query {
 /// The columns of a lease: its epoch, its owner while it is alive, and its end in milliseconds.
 const LEASE: &str = "epoch, CASE WHEN lease_until > clock_timestamp() THEN owner END, owner_host, owner_pid, \
     (extract(epoch FROM lease_until) * 1000)::bigint";
+const IS_FREE: &str = "(lease_until IS NULL OR lease_until <= clock_timestamp())";
+const WRITE_SUMMARY: &str = "UPDATE {schema}.threads SET summary = $5, status = $6, graph = $7, \
+    due_at = to_timestamp($8::bigint::float8 / 1000), wake_at = to_timestamp($9::bigint::float8 / 1000), \
+    created_at = to_timestamp($10::bigint::float8 / 1000), updated_at = to_timestamp($11::bigint::float8 / 1000), \
+    metadata = $12::text::jsonb, is_ready = $13 WHERE id = $1 AND epoch = $2 AND commit_number = $3 AND posts = $4 AND birth IS NOT NULL \
+    AND (lease_until IS NULL OR lease_until <= clock_timestamp())";
+const NEXT_DUE: &str = "SELECT (extract(epoch FROM least(\
+    (SELECT min(due_at) FROM {schema}.threads WHERE due_at > to_timestamp($2::bigint::float8 / 1000) AND NOT is_ready \
+        AND due_at IS NOT NULL AND graph = ANY ($1) AND NOT is_left), \
+    (SELECT min(lease_until) FROM {schema}.threads WHERE owner IS NOT NULL AND lease_until > clock_timestamp()))) * 1000)::bigint";
 const BY_NAME: &str = "name_length = $1 AND name_start = $2 AND name_hash = $3";
 const NAMES: &str = "SELECT name_start, name_rest FROM {schema}.threads WHERE birth IS NOT NULL";
 const IN_THREAD: &str =
@@ -115,6 +158,15 @@ const IN_THREAD: &str =
 const RENEW: &str = "UPDATE {schema}.threads AS t SET lease_until = clock_timestamp() + $3 * interval '1 millisecond' \
     FROM unnest($1::bigint[], $2::bigint[]) AS mine(id, epoch) WHERE t.id = mine.id AND t.epoch = mine.epoch AND t.handle = $4 \
     RETURNING t.id";
+
+fn due(condition: &str) -> String {
+    format!(
+        "SELECT name_start, name_rest, summary, (extract(epoch FROM due_at) * 1000)::bigint AS due, id FROM {{schema}}.threads \
+         WHERE {condition} AND (due_at, id) > (to_timestamp($3::bigint::float8 / 1000), $4) \
+         AND graph = ANY ($1) AND NOT is_left AND birth IS NOT NULL AND summary IS NOT NULL AND {IS_FREE} \
+         ORDER BY due_at, id LIMIT 256"
+    )
+}
 
 fn scan(order: &str) -> String {
     format!(
@@ -131,11 +183,16 @@ fn long_scan(order: &str) -> String {
 
 /// The texts of all statements for one schema.
 #[derive(Debug)]
-pub(super) struct QueryTexts([String; Query::COUNT]);
+pub(super) struct QueryTexts([String; Query::COUNT], Schema);
 
 impl QueryTexts {
     pub(super) fn new(schema: &Schema) -> Self {
-        Self(Query::ALL.map(|query| schema.fill(&query.text())))
+        Self(Query::ALL.map(|query| schema.fill(&query.text())), schema.clone())
+    }
+
+    /// Replaces `{schema}` in a statement.
+    pub(super) fn fill(&self, sql: &str) -> String {
+        self.1.fill(sql)
     }
 
     pub(super) fn text(&self, query: Query) -> &str {

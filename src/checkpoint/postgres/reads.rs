@@ -14,6 +14,7 @@ use super::put::key_of_parts;
 use super::query::Query;
 use super::session::Session;
 use super::writer::owner_in;
+use crate::checkpoint::listing::reads::{ReadFuture, ThreadReads};
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Key, LeaseOwner, Order, OwnerRequest, Record, ThreadHead, ThreadId,
 };
@@ -34,6 +35,37 @@ pub(super) async fn head(pool: &Pool, thread: &ThreadId) -> Result<Option<Thread
 pub(super) async fn owner(pool: &Pool, thread: &ThreadId) -> Result<Option<Arc<LeaseOwner>>> {
     let row = pool.run(|session| async move { by_name(&session, Query::Owner, thread).await }).await?;
     Ok(row.and_then(|row| owner_in(&row, 1)))
+}
+
+impl ThreadReads for Pool {
+    fn read_head(&self, thread: &ThreadId) -> ReadFuture<'_, Option<ThreadHead>> {
+        let thread = thread.clone();
+        Box::pin(async move { head(self, &thread).await })
+    }
+
+    fn read_records(&self, thread: &ThreadId, keys: Vec<Key>) -> ReadFuture<'_, Vec<Option<Vec<u8>>>> {
+        let thread = thread.clone();
+        Box::pin(async move { get(self, &thread, &keys).await })
+    }
+
+    fn read_range(&self, thread: &ThreadId, range: RangeInclusive<Key>, limit: usize) -> ReadFuture<'_, Vec<Record>> {
+        let thread = thread.clone();
+        Box::pin(async move { scan(self, &thread, &range, Order::Ascending, limit).await })
+    }
+
+    fn read_owner(&self, thread: &ThreadId) -> ReadFuture<'_, Option<Arc<LeaseOwner>>> {
+        let thread = thread.clone();
+        Box::pin(async move { owner(self, &thread).await })
+    }
+
+    fn read_names(&self, after: Option<&ThreadId>, limit: usize) -> ReadFuture<'_, Vec<ThreadId>> {
+        let after = after.cloned();
+        Box::pin(async move { threads(self, after.as_ref(), limit).await })
+    }
+
+    fn is_store_foreign(&self) -> bool {
+        false
+    }
 }
 
 /// Passes a request to whoever holds a thread, and returns who that is.
@@ -156,7 +188,8 @@ fn row_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn name_in(row: &Row) -> Result<ThreadId> {
+/// Reads the name in the first two columns of a row.
+pub(super) fn name_in(row: &Row) -> Result<ThreadId> {
     let bytes = [row.get::<_, &[u8]>(0), row.get::<_, &[u8]>(1)].concat();
     let name = String::from_utf8(bytes).map_err(|error| {
         let thread = ThreadId::from(String::from_utf8_lossy(error.as_bytes()).into_owned());

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::fault::Fault;
 use super::leases::Ticket;
+use super::listing::send_hint;
 use super::query::Query;
 use super::session::Session;
 use super::writer::{Writer, epoch_in, owner_in};
@@ -17,28 +18,30 @@ use crate::checkpoint::CheckpointError;
 
 /// The pause before another attempt to renew.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The pause between two hints, in which more are gathered.
+const GATHER: Duration = Duration::from_millis(20);
+/// The longest time for what no lease needs.
+const SHORT: Duration = Duration::from_millis(300);
 /// The time between two removals of old posts.
 const FORGET: Duration = Duration::from_secs(600);
 
-/// Renews leases for as long as the handle is open, and delivers requests to their holders.
+/// Renews leases for as long as the handle is open, delivers requests to their holders, and passes hints on.
 pub(super) async fn renew_all(writer: Arc<Writer>) {
     let pause = writer.book.time / 3;
-    let (woken, wake) = (Arc::new(Notify::new()), Instant::now());
-    let mut renewal = Renewal { writer, session: None, woken, failure: None, forgotten: wake };
+    let forgotten = Instant::now();
+    let mut renewal = Renewal { writer, session: None, woken: Arc::default(), failure: None, forgotten };
     loop {
         let start = Instant::now();
         renewal.until_renewed().await;
         renewal.clean_up().await;
-        while let Ok(()) = timeout_at(start + pause, renewal.woken.notified()).await {
-            renewal.deliver_requests().await;
-        }
+        renewal.rest(start + pause).await;
     }
 }
 
 struct Renewal {
     writer: Arc<Writer>,
     session: Option<Session>,
-    /// Set when the server sends a notification.
+    /// Set when somebody has sent a request.
     woken: Arc<Notify>,
     /// The reason of the last attempt that failed.
     failure: Option<String>,
@@ -46,6 +49,25 @@ struct Renewal {
 }
 
 impl Renewal {
+    /// Waits until the next renewal, or a request; sends the hints that come meanwhile, many of them as one.
+    async fn rest(&mut self, end: Instant) {
+        let hints = Arc::clone(&self.writer.hints);
+        loop {
+            tokio::select! {
+                () = sleep_until(end) => return,
+                () = self.woken.notified() => return,
+                () = hints.wanted.notified() => {}
+            }
+            let channel = &self.writer.pool.server.channel;
+            let Some(session) = &self.session else { return };
+            if !matches!(timeout(SHORT, send_hint(session, channel)).await, Ok(Ok(()))) {
+                self.session = None;
+                return;
+            }
+            sleep(GATHER).await;
+        }
+    }
+
     /// Renews all leases; those that cannot be renewed in time are lost.
     async fn until_renewed(&mut self) {
         loop {
@@ -89,19 +111,18 @@ impl Renewal {
         let session = match self.session.take() {
             Some(session) if !session.is_closed() => session,
             _ => {
-                let woken = Arc::clone(&self.woken);
-                self.writer.pool.server.listen(move || woken.notify_one()).await?
+                let (woken, hints) = (Arc::clone(&self.woken), Arc::clone(&self.writer.hints));
+                let wake = move |text: &str| match text {
+                    "" => hints.arrive(),
+                    _ => woken.notify_one(),
+                };
+                let session = self.writer.pool.server.listen(wake).await?;
+                // Something may have come while nobody listened.
+                self.writer.hints.arrive();
+                session
             }
         };
         Ok(self.session.insert(session))
-    }
-
-    async fn deliver_requests(&mut self) {
-        let live = self.writer.book.live();
-        let Some(session) = &self.session else { return };
-        if let Err(Fault::Lost(reason) | Fault::Conflict(reason)) = deliver(session, &live).await {
-            self.fail(reason);
-        }
     }
 
     /// Reports the leases whose time is up.
@@ -120,8 +141,9 @@ impl Renewal {
             return;
         }
         self.forgotten = Instant::now();
-        if let Some(session) = &self.session {
-            _ = session.rows(Query::ForgetPosts, &[]).await;
+        let Some(session) = &self.session else { return };
+        if timeout(SHORT, session.rows(Query::ForgetPosts, &[])).await.is_err() {
+            self.session = None;
         }
     }
 }

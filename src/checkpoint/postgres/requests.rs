@@ -36,6 +36,7 @@ pub(super) enum Request {
     },
     Release {
         ticket: Arc<Ticket>,
+        is_left: bool,
         reply: Option<Reply<()>>,
     },
     Delete {

@@ -27,6 +27,13 @@ CREATE TABLE {schema}.threads (
     birth bigint,
     -- Number of the newest commit under this epoch.
     commit_number bigint NOT NULL DEFAULT 0,
+    -- How often records were posted, and how often before the newest claim.
+    posts bigint NOT NULL DEFAULT 0,
+    posts_before bigint NOT NULL DEFAULT 0,
+    -- Due now, whatever `due_at` is: that may be of another clock.
+    is_ready boolean NOT NULL DEFAULT false,
+    -- Not due until somebody writes the thread.
+    is_left boolean NOT NULL DEFAULT false,
     -- The epoch of the claim before.
     epoch_before bigint NOT NULL DEFAULT 0,
     -- The handle on the store that claimed the thread.
@@ -37,6 +44,17 @@ CREATE TABLE {schema}.threads (
     name_rest bytea NOT NULL DEFAULT '',
     UNIQUE (name_length, name_start, name_hash)
 ) WITH (fillfactor = 60);
+
+-- For lists; no column of them changes with every commit. Names and graphs may be long.
+CREATE INDEX threads_without_summary ON {schema}.threads (id) WHERE summary IS NULL AND birth IS NOT NULL;
+CREATE INDEX threads_with_owner ON {schema}.threads (id) WHERE owner IS NOT NULL;
+CREATE INDEX threads_due ON {schema}.threads (due_at, id) WHERE NOT is_ready AND due_at IS NOT NULL;
+CREATE INDEX threads_ready ON {schema}.threads (due_at, id) WHERE is_ready;
+CREATE INDEX threads_by_status ON {schema}.threads (status, name_length, name_start);
+CREATE INDEX threads_by_graph ON {schema}.threads (md5(graph), name_length, name_start);
+CREATE INDEX threads_by_start ON {schema}.threads (name_start);
+CREATE INDEX threads_by_update ON {schema}.threads (updated_at);
+CREATE INDEX threads_by_metadata ON {schema}.threads USING gin (metadata jsonb_path_ops);
 
 CREATE TABLE {schema}.records (
     thread bigint NOT NULL,
@@ -91,7 +109,8 @@ CREATE FUNCTION {schema}.commit_records(
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE {schema}.threads
-    SET head = p_head, next = p_next, birth = p_birth, commit_number = p_number, status = 'running'
+    SET head = p_head, next = p_next, birth = p_birth, commit_number = p_number, status = 'running',
+        summary = NULL, due_at = NULL, is_ready = false, is_left = false
     WHERE id = p_thread AND epoch = p_epoch AND commit_number = p_number - 1 AND head IS NOT DISTINCT FROM p_expected;
     IF NOT FOUND THEN
         RETURN false;
@@ -135,16 +154,18 @@ BEGIN
         RETURN;
     END IF;
     UPDATE {schema}.threads
-    SET epoch = nextval('{schema}.epochs'), epoch_before = t.epoch, commit_number = 0, handle = p_handle, owner = p_owner,
+    SET epoch = nextval('{schema}.epochs'), epoch_before = t.epoch, commit_number = 0, posts_before = posts, handle = p_handle, owner = p_owner,
         owner_host = p_host, owner_pid = p_pid, lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
     WHERE id = t.id
     RETURNING epoch, extract(epoch FROM lease_until) * 1000 INTO r_epoch, r_until_ms;
 END $$;
 
--- Frees a thread, if the epoch is still its lease; one without a head is forgotten.
-CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Frees a thread, if the epoch is still its lease; one without a head is forgotten. One that is left is not due until somebody
+-- else writes it, unless records were posted under the lease.
+CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint, p_is_left boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, handle = 0
+    UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, handle = 0,
+        is_left = is_left OR (p_is_left AND posts = posts_before)
     WHERE id = p_thread AND epoch = p_epoch AND birth IS NOT NULL;
     IF NOT FOUND THEN
         DELETE FROM {schema}.threads WHERE id = p_thread AND epoch = p_epoch AND birth IS NULL;
@@ -178,7 +199,7 @@ BEGIN
     END IF;
     UPDATE {schema}.threads
     SET head = NULL, next = NULL, birth = NULL, graph = NULL, status = 'new', wake_at = NULL, due_at = NULL, metadata = NULL,
-        metadata_bytes = NULL, summary = NULL, created_at = clock_timestamp()
+        metadata_bytes = NULL, summary = NULL, is_ready = false, is_left = false, created_at = clock_timestamp()
     WHERE id = p_thread;
     DELETE FROM {schema}.records WHERE thread = p_thread;
     RETURN true;
@@ -199,6 +220,7 @@ BEGIN
     INSERT INTO {schema}.signals (id, thread) VALUES (p_id, t_id) ON CONFLICT DO NOTHING;
     IF FOUND THEN
         PERFORM {schema}.put_records(t_id, p_keys, p_values, p_hashes, p_rests);
+        UPDATE {schema}.threads SET posts = posts + 1, summary = NULL, due_at = NULL, is_ready = false, is_left = false WHERE id = t_id;
     END IF;
     RETURN true;
 END $$;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -63,11 +63,11 @@ impl Server {
         self.connect_with(drop).await
     }
 
-    /// Connects, and calls `wake` for each notification on the channel.
-    pub(super) async fn listen(&self, wake: impl Fn() + Send + 'static) -> Result<Session, Fault> {
+    /// Connects, and calls `wake` with the text of each notification on the channel.
+    pub(super) async fn listen(&self, wake: impl Fn(&str) + Send + 'static) -> Result<Session, Fault> {
         let session = self.connect_with(move |message| {
-            if let AsyncMessage::Notification(_) = message {
-                wake();
+            if let AsyncMessage::Notification(notification) = message {
+                wake(notification.payload());
             }
         });
         let session = session.await?;
@@ -152,6 +152,16 @@ impl Session {
     pub(super) async fn rows(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, Fault> {
         let statement = self.statement(query).await?;
         self.client.query(statement, params).await.map_err(|error| self.fault(&error))
+    }
+
+    /// Executes a statement that differs from time to time; `{schema}` in it is replaced.
+    pub(super) async fn typed_rows(
+        &self,
+        sql: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Fault> {
+        let sql = self.queries.fill(sql);
+        self.client.query_typed(&sql, params).await.map_err(|error| self.fault(&error))
     }
 
     /// Executes a prepared statement and returns its first row.

@@ -11,6 +11,7 @@ use super::address::{Address, Schema};
 use super::fault::{Fault, Patience};
 use super::handle::{Background, Shared};
 use super::leases::LeaseBook;
+use super::listing::{self, DueNames};
 use super::pool::Pool;
 use super::renewal::renew_all;
 use super::requests::Request;
@@ -19,8 +20,8 @@ use super::session::{Server, Session};
 use super::writer::Writer;
 use super::{password, reads};
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, Order, OwnerRequest, Receipt,
-    Record, ThreadHead, ThreadId,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key, Lease, LeaseOwner,
+    ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, SummaryReader, ThreadHead, ThreadId, ThreadQuery,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -150,6 +151,7 @@ impl PostgresBuilder {
             book: LeaseBook::new(address.lease),
             handle: RandomState::new().hash_one("handle").cast_signed(),
             owner,
+            hints: Arc::default(),
         });
         let read_only = is_read_only.then(|| PathBuf::from(&server.shown));
         let shared = Shared { writer: Arc::clone(&writer), requests: Arc::default(), background };
@@ -338,5 +340,50 @@ impl Checkpointer for PostgresCheckpointer {
             let pool = &writer.pool;
             reads::send_request(pool, &thread, request, &pool.server.channel).await
         })
+    }
+
+    fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>>> {
+        let (query, may_write) = (query.clone(), self.read_only.is_none());
+        Box::pin(async move {
+            self.shared.settle_released().await?;
+            let list = |writer: Arc<Writer>| async move {
+                if may_write {
+                    listing::refresh(&writer.pool).await?;
+                }
+                listing::list(&writer.pool, &query).await
+            };
+            self.read(list).await
+        })
+    }
+
+    fn due<'a>(&'a self, query: &'a DueQuery) -> BoxFuture<'a, Result<DueThreads>> {
+        Box::pin(async move {
+            self.check_writable()?;
+            self.shared.settle_released().await?;
+            let asked = query.clone();
+            let found = self.read(move |writer| async move { listing::due(&writer.pool, &asked).await });
+            let DueNames { names, now, next } = found.await?;
+            let (mut reader, mut threads) = (SummaryReader::new(&self), vec![]);
+            for name in names {
+                if threads.len() >= query.limit {
+                    break;
+                }
+                let lease = match self.claim(&name, Claim::IfFree).await {
+                    Err(CheckpointError::ThreadBusy { .. }) => continue,
+                    lease => lease?,
+                };
+                // Somebody may have run it since it was found.
+                let found = reader.read_records(&name).await?.map(|found| found.at(now, false));
+                match found.filter(|found| found.can_resume() && query.fits(found)) {
+                    Some(found) => threads.push((lease, found)),
+                    None => lease.release().await?,
+                }
+            }
+            Ok(DueThreads { threads, next })
+        })
+    }
+
+    fn watch(&self) -> StoreWatch {
+        self.shared.writer.hints.watch()
     }
 }

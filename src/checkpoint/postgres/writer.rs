@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 
 use super::cut::{CutName, readable};
 use super::fault::{Fault, Patience};
+use super::hints::Hints;
 use super::leases::{LeaseBook, Ticket};
 use super::pool::{Pool, PooledSession};
 use super::put::{send_commit, send_post};
@@ -28,6 +29,7 @@ pub(super) struct Writer {
     pub(super) handle: i64,
     /// The owner of its leases.
     pub(super) owner: LeaseOwner,
+    pub(super) hints: Arc<Hints>,
 }
 
 /// The outcome of a commit whose answer was lost or was a refusal.
@@ -46,8 +48,8 @@ impl Writer {
                 // A lease that nobody waits for any more is released by its drop.
                 _ = reply.send(self.claim(thread, claim, keeper).await);
             }
-            Some(Request::Release { ticket, reply }) => {
-                let released = self.release(&ticket).await;
+            Some(Request::Release { ticket, is_left, reply }) => {
+                let released = self.release(&ticket, is_left).await;
                 _ = reply.map(|reply| reply.send(released));
             }
             Some(Request::Delete { ticket, reply }) => _ = reply.send(self.delete(&ticket).await),
@@ -134,6 +136,10 @@ impl Writer {
             let is_written = outcome?;
             let Some(request) = waiting.front() else { return Ok(()) };
             match (request, is_written) {
+                (Request::Post { .. }, true) => {
+                    acknowledge(waiting.pop_front());
+                    self.hints.send();
+                }
                 (_, true) => acknowledge(waiting.pop_front()),
                 (Request::Commit { ticket, commit, .. }, false) => match judge(session, ticket, commit).await? {
                     Verdict::Written => acknowledge(waiting.pop_front()),
@@ -201,10 +207,15 @@ impl Writer {
         Ok(())
     }
 
-    async fn release(&self, ticket: &Ticket) -> Result<(), CheckpointError> {
+    async fn release(&self, ticket: &Ticket, is_left: bool) -> Result<(), CheckpointError> {
         let (id, epoch) = (ticket.id, ticket.epoch.cast_signed());
-        let send = |session: Arc<PooledSession>| async move { session.row(Query::Release, &[&id, &epoch]).await };
-        self.pool.run(send).await.map(drop)
+        let send =
+            |session: Arc<PooledSession>| async move { session.row(Query::Release, &[&id, &epoch, &is_left]).await };
+        let released = self.pool.run(send).await.map(drop);
+        if !is_left {
+            self.hints.send();
+        }
+        released
     }
 
     async fn delete(&self, ticket: &Ticket) -> Result<(), CheckpointError> {
