@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use superstep_base::near::near;
 
-use super::boxed::BoxFuture;
-use super::commit::{Commit, Order, Receipt, Record, ThreadHead};
+use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, OwnerRequest};

@@ -12,6 +12,9 @@ use tokio::sync::oneshot;
 use super::error::CheckpointError;
 use super::key::{CheckpointId, Key, ThreadId};
 
+/// Boxed future, as returned by object-safe async methods.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// Key and the bytes stored under it.
 pub type Record = (Key, Vec<u8>);
 

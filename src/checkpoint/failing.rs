@@ -5,9 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::boxed::BoxFuture;
 use super::checkpointer::Checkpointer;
-use super::commit::{Commit, Order, Receipt, Record, ThreadHead};
+use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, OwnerRequest};

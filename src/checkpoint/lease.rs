@@ -1,7 +1,7 @@
 //! One writer per thread: the guard that a run holds, what a store does with it, and the table of leases that stores of one
 //! process keep.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::boxed::BoxFuture;
+use super::commit::BoxFuture;
 use super::error::CheckpointError;
 use super::key::ThreadId;
 use super::owner::LeaseOwner;
@@ -262,8 +262,8 @@ struct Inner {
     live: HashMap<ThreadId, LiveLease>,
     /// The epochs of leases whose holders marked their end, of threads that nobody has claimed since.
     ended: HashMap<ThreadId, u64>,
-    /// The threads that are not due until somebody writes them.
-    left: HashSet<ThreadId>,
+    /// The threads that are not due until somebody writes them, and whether somebody cancelled them.
+    left: HashMap<ThreadId, bool>,
 }
 
 #[derive(Debug)]
@@ -348,10 +348,11 @@ impl Leases {
         self.0.lock().live.keys().cloned().collect()
     }
 
-    /// Returns true if a thread is not held, and nobody has left it.
-    pub(super) fn is_available(&self, thread: &ThreadId) -> bool {
+    /// Returns true if a thread is not held, and nobody has left it; `with_left`: nobody has cancelled it.
+    pub(super) fn is_available(&self, thread: &ThreadId, with_left: bool) -> bool {
         let inner = self.0.lock();
-        !inner.live.contains_key(thread) && !inner.left.contains(thread)
+        let is_left = inner.left.get(thread).is_some_and(|is_cancelled| *is_cancelled || !with_left);
+        !inner.live.contains_key(thread) && !is_left
     }
 
     /// Checks that no claim later than `epoch` is alive: commits queued under a lease that has ended since remain
@@ -389,7 +390,8 @@ impl LeaseTable {
         let Some(live) = inner.live.get(thread).filter(|live| live.epoch == epoch) else { return };
         // Records that came meanwhile are of somebody else.
         if is_left && !live.has_mail {
-            inner.left.insert(thread.clone());
+            let is_cancelled = live.handle.0.cancel.is_cancelled();
+            inner.left.insert(thread.clone(), is_cancelled);
         }
         inner.live.remove(thread);
         drop(inner);

@@ -5,9 +5,8 @@ use std::future::ready;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::boxed::BoxFuture;
 use super::checkpointer::Checkpointer;
-use super::commit::{Commit, Order, Receipt, Record, ThreadHead};
+use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::index::changes::ChangedThreads;
 use super::index::keys::{IndexReads, decode_summary, index_change, summary_key};

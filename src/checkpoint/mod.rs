@@ -15,7 +15,6 @@
 //! | `place` | the machine and the folder that a thread is bound to |
 //! | `watch` | hints that a store has changed |
 //! | `listing`, `index` | threads as lists show them, and queries for them; an index that answers those |
-//! | `boxed` | boxed futures of object-safe methods |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
 //! | `store_kind`, `open_kind` | the table of stores in a directory, and one whose kind is known at run time |
 //! | `embedded`, `sled`, `fjall` | stores in a directory, for one process |
@@ -24,7 +23,6 @@
 //! | `retention`, `expiry`, `transport`, `repair` | removal, copies and files, recovery from damage |
 //! | `kit` | conformance checks for stores |
 
-mod boxed;
 mod checkpoint_record;
 mod checkpointer;
 mod chunk;
@@ -79,7 +77,6 @@ pub use self::fjall::{FjallCheckpointer, FjallOptions};
 pub use self::postgres::{PostgresBuilder, PostgresCheckpointer};
 #[cfg(feature = "sled")]
 pub use self::sled::{SledCheckpointer, SledOptions};
-pub use boxed::BoxFuture;
 pub use checkpoint_record::{
     CarriedRecord, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, LogRange, SendRecord, Slot, Source,
     WriteRecord,
@@ -88,7 +85,7 @@ pub use checkpointer::{Checkpointer, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
-pub use commit::{Commit, Order, Receipt, Record, ThreadHead};
+pub use commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
 pub use error::CheckpointError;
 pub use expiry::{Expiry, ExpiryReport, expire_threads};
 #[cfg(feature = "test-util")]

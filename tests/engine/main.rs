@@ -13,6 +13,7 @@ mod cache;
 mod calls;
 mod carried_errors;
 mod changed;
+mod claims;
 mod clock;
 mod commands;
 mod copies;

@@ -186,7 +186,7 @@ fn next_free(store: &dyn IndexedStore, query: &DueQuery, walk: &mut DueWalk) -> 
     read_index(store, &mut |rows| {
         found = walk.next(rows)?;
         while let Some((_, thread)) = &found
-            && !(store.leases().is_available(thread) && is_asked(rows, query, thread)?)
+            && !(store.leases().is_available(thread, query.with_left) && is_asked(rows, query, thread)?)
         {
             found = walk.next(rows)?;
         }

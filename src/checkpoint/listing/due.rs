@@ -1,5 +1,6 @@
 //! Threads that can go on by themselves: the question of a host of graphs, and the answer of a store.
 
+use std::collections::HashSet;
 use std::time::SystemTime;
 
 use superstep_base::time::{millis, now, system_time};
@@ -19,6 +20,11 @@ pub struct DueQuery {
     pub graphs: Vec<String>,
     /// The machine whose threads are asked for, besides those without a place; `None`: those of every machine.
     pub machine: Option<String>,
+    /// Threads that are left out: the caller is still busy with them.
+    pub except: HashSet<ThreadId>,
+    /// Returns threads that were left as well, unless somebody cancelled them: for the first request of a host, whose program
+    /// may be another one than that which left them.
+    pub with_left: bool,
     /// The maximum number of threads.
     pub limit: usize,
     /// The time that decides whether a thread still waits; the store's clock unless set.
@@ -42,7 +48,7 @@ impl DueQuery {
             graphs: graphs.into_iter().map(Into::into).collect(),
             machine: Some(ThreadPlace::machine_id()),
             limit,
-            at: None,
+            ..Self::default()
         }
     }
 
@@ -54,7 +60,8 @@ impl DueQuery {
     /// Returns true if a thread is one of those that are asked for, whether or not it is due.
     pub(crate) fn fits(&self, thread: &ListedThread) -> bool {
         let machines = self.machine.as_ref().zip(thread.place.as_ref());
-        self.graphs.contains(&thread.graph) && machines.is_none_or(|(machine, place)| *machine == place.machine)
+        let is_here = machines.is_none_or(|(machine, place)| *machine == place.machine);
+        is_here && self.graphs.contains(&thread.graph) && !self.except.contains(&thread.id)
     }
 
     /// Returns the list in which all threads are that may be due, now or later.

@@ -6,8 +6,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::checkpoint::boxed::BoxFuture;
-use crate::checkpoint::commit::{Record, ThreadHead};
+use crate::checkpoint::commit::{BoxFuture, Record, ThreadHead};
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::{Key, ThreadId};
 use crate::checkpoint::owner::LeaseOwner;

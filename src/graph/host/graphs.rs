@@ -219,9 +219,14 @@ impl Graphs {
     /// # Errors
     /// [`RunError::UnknownGraph`].
     pub fn graph_of(&self, info: &ThreadInfo, store: &Arc<dyn Checkpointer>) -> Result<&AnyGraph, RunError> {
-        let keeps = |graph: &&AnyGraph| graph.checkpointer().is_some_and(|own| Arc::ptr_eq(own, store));
-        let graph = self.iter().filter(keeps).find(|graph| graph.name() == info.graph);
+        let graph = self.over(store).find(|graph| graph.name() == info.graph);
         graph.ok_or_else(|| self.unknown_graph(&info.graph, Some(info.id.clone())))
+    }
+
+    /// Returns the graphs whose threads are kept in this store.
+    pub(crate) fn over<'a>(&'a self, store: &Arc<dyn Checkpointer>) -> impl Iterator<Item = &'a AnyGraph> {
+        let keeps = move |graph: &&AnyGraph| graph.checkpointer().is_some_and(|own| Arc::ptr_eq(own, store));
+        self.iter().filter(keeps)
     }
 
     /// Returns a page of the threads of a store, as of the time of the registry's clock.

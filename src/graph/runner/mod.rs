@@ -4,11 +4,13 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `resume` | the runner, its loop, and the threads that can be resumed now |
+//! | `resume` | the runner, its loop, and its turns |
+//! | `claims` | the threads that can be resumed now |
 //! | `report` | the outcome of a runner; running threads, and those given up |
 //!
 //! Small because it only lists the folder.
 
+mod claims;
 mod report;
 pub(crate) mod resume;
 

@@ -1,17 +1,17 @@
 //! The outcome of a runner, for people and programs, and the ledger that it keeps: threads that are running, and those given
 //! up because they make no progress. Pure.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
 use crate::checkpoint::listing::status_kind::StatusKind;
-use crate::checkpoint::{CheckpointId, Progress, ThreadId};
+use crate::checkpoint::{CheckpointId, ListedThread, Progress, ThreadId};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{InterruptId, Question};
+use crate::graph::interrupt::Question;
 use crate::graph::json::time_text;
-use crate::graph::thread::{Status, ThreadInfo};
+use crate::graph::thread::Status;
 
 /// A question asked in a turn of the runner.
 #[derive(Clone, Debug, Serialize)]
@@ -69,14 +69,14 @@ fn rfc3339<W: serde::Serializer>(wake: &Option<SystemTime>, out: W) -> Result<W:
 pub(crate) struct ThreadMark {
     checkpoint: Option<CheckpointId>,
     status: StatusKind,
-    questions: Vec<InterruptId>,
     progress: Progress,
+    requested_at: Option<u64>,
 }
 
-impl From<&ThreadInfo> for ThreadMark {
-    fn from(info: &ThreadInfo) -> Self {
-        let questions = info.questions.iter().map(|question| question.id()).collect();
-        Self { checkpoint: info.checkpoint, status: info.status, questions, progress: info.progress }
+impl From<&ListedThread> for ThreadMark {
+    fn from(thread: &ListedThread) -> Self {
+        let ListedThread { checkpoint, status, progress, requested_at, .. } = *thread;
+        Self { checkpoint, status, progress, requested_at }
     }
 }
 
@@ -87,16 +87,40 @@ pub(crate) struct ThreadLedger {
     tries: HashMap<ThreadId, (ThreadMark, u32)>,
     left: HashMap<ThreadId, ThreadMark>,
     cancelled: HashSet<ThreadId>,
+    given_up: BTreeSet<ThreadId>,
+    /// Stores of which every thread was judged that was left before.
+    looked_through: HashSet<usize>,
 }
 
 impl ThreadLedger {
-    pub(super) fn is_running(&self, thread: &ThreadId) -> bool {
-        self.running.contains(thread)
+    /// Returns the threads whose turns have not ended.
+    pub(super) fn running(&self) -> &HashSet<ThreadId> {
+        &self.running
     }
 
-    /// Returns true if the thread reached the limit of resumes at this position.
-    pub(super) fn has_given_up(&self, thread: &ThreadId, mark: &ThreadMark, resumes: u32) -> bool {
-        self.tries.get(thread).is_some_and(|(known, times)| known == mark && *times >= resumes)
+    /// Gives a thread up if it reached the limit of resumes at this position.
+    pub(super) fn gives_up(&mut self, thread: &ThreadId, mark: &ThreadMark, resumes: u32) -> bool {
+        let is_stuck = self.tries.get(thread).is_some_and(|(known, times)| known == mark && *times >= resumes);
+        if is_stuck {
+            self.given_up.insert(thread.clone());
+        } else {
+            self.given_up.remove(thread);
+        }
+        is_stuck
+    }
+
+    /// Returns true until every thread of a store was judged that was left before the runner.
+    pub(super) fn judges_left(&self, store: usize) -> bool {
+        !self.looked_through.contains(&store)
+    }
+
+    pub(super) fn note_all_judged(&mut self, store: usize) {
+        self.looked_through.insert(store);
+    }
+
+    /// Returns the threads that were given up.
+    pub(super) fn given_up(&self) -> Vec<ThreadId> {
+        self.given_up.iter().cloned().collect()
     }
 
     pub(super) fn begin(&mut self, thread: &ThreadId, mark: ThreadMark) {

@@ -1,10 +1,10 @@
-//! The runner: its settings, its loop over the threads of a store, and each check of the stores: the threads that can be
-//! resumed now, and the time when the next one can.
+//! The runner: its settings, its loop over the threads that its stores hand out, and its turns.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures::future::select_all;
 use superstep_base::panics::catch_panic_in;
 use superstep_base::time::system_time;
 use tokio::sync::Notify;
@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::report::{RunnerQuestion, RunnerReport, RunnerStop, ThreadLedger, ThreadMark};
-use crate::checkpoint::listing::status_kind::StatusKind;
-use crate::checkpoint::{BoxFuture, ThreadId};
+use super::claims::{Claims, ReadyThread};
+use super::report::{RunnerQuestion, RunnerReport, RunnerStop, ThreadLedger};
+use crate::checkpoint::{BoxFuture, StoreWatch, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::host::{AnyGraph, AnyThread, Graphs};
 use crate::graph::records::{Clock, Host};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::thread::{Status, ThreadFilter, ThreadInfo};
+use crate::graph::thread::Status;
 
 /// Returns a runner of the threads of these graphs, each of which needs a checkpointer. Graphs may share one.
 ///
@@ -171,8 +171,8 @@ impl Runner {
         self
     }
 
-    /// Sets the interval at which the store is checked for answers and new threads; 5 seconds unless set. See
-    /// [`waker`](Self::waker).
+    /// Sets the interval at which the store is checked for answers and new threads; 5 seconds unless set. A store of this
+    /// process wakes the runner by itself: see [`Checkpointer::watch`](crate::checkpoint::Checkpointer::watch).
     pub fn poll_every(mut self, time: Duration) -> Self {
         self.poll = time.max(Duration::from_millis(1));
         self
@@ -209,8 +209,7 @@ impl Runner {
         self
     }
 
-    /// Returns a handle that makes the runner check the store at once: use it after storing an answer or starting a thread
-    /// in the same process.
+    /// Returns a handle that makes the runner check the store at once: for stores that send no hints.
     pub fn waker(&self) -> RunnerWaker {
         RunnerWaker(Arc::clone(&self.wake))
     }
@@ -231,13 +230,13 @@ impl Runner {
         // One future for all rounds: a new one would restart the time of `Until::For` each time.
         tokio::pin!(ends);
         // Each round checks the stores, starts what can run, and waits for a reason to check again.
-        let mut shift = Shift::default();
+        let (mut shift, stores) = (Shift::default(), self.graphs.stores_for("a runner")?);
+        let mut watches: Vec<StoreWatch> = stores.iter().map(|store| store.watch()).collect();
         loop {
-            let round = self.round(&shift.ledger, self.threads.saturating_sub(shift.turns.len())).await?;
+            let free = self.threads.saturating_sub(shift.turns.len());
+            let round = self.claims().round(&stores, &mut shift.ledger, free).await?;
             shift.report.wake = round.wake;
-            shift.report.given_up = round.given_up;
-            // A thread that its graph does not resume is skipped until its position changes.
-            round.left.into_iter().for_each(|(thread, mark)| shift.ledger.leave(thread, mark));
+            shift.report.given_up = shift.ledger.given_up();
             round.ready.into_iter().for_each(|ready| self.start(&mut shift, ready));
             // Idle only without running turns: a turn that ends may leave its thread ready again.
             if matches!(until, Until::Idle) && shift.turns.is_empty() {
@@ -247,9 +246,14 @@ impl Runner {
                 () = &mut ends => return Ok(self.end(shift).await),
                 Some(ended) = shift.turns.join_next() => shift.note(ended),
                 () = self.wake.notified() => {}
+                () = any_changed(&mut watches) => {}
                 () = sleep_until(self.next_look(shift.report.wake)) => {}
             }
         }
+    }
+
+    fn claims(&self) -> Claims<'_> {
+        Claims { graphs: &self.graphs, host: &self.host, resumes: self.resumes }
     }
 
     /// Returns the time of the next check, unless something wakes the runner before.
@@ -261,17 +265,18 @@ impl Runner {
     }
 
     fn start(&self, shift: &mut Shift, ready: ReadyThread) {
-        let ReadyThread { graph, thread, mark } = ready;
+        let ReadyThread { thread: claimed, id: thread, mark } = ready;
         shift.ledger.begin(&thread, mark);
         shift.report.turns += 1;
-        let mut resumed =
-            graph.thread(thread.clone()).cancel_with(shift.cancel.clone()).drain_with(shift.drain.clone());
+        let mut resumed = claimed.cancel_with(shift.cancel.clone()).drain_with(shift.drain.clone());
         resumed.core.environment.host = self.host.clone();
+        let lease = resumed.core.environment.lease.clone();
         let turn = RunnerTurn { thread: resumed, cancel: shift.cancel.clone() };
         let driven = catch_panics("resuming a thread", drive(Arc::clone(&self.drive), thread.clone(), turn));
         let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
         shift.turns.spawn(async move {
             let stop = driven.await;
+            drop(lease.take()); // of a turn that has not run the thread
             let panics = match &stop {
                 Ok(stop) => call_hooks(stop, &asked, &stopped).await,
                 Err(_) => 0,
@@ -384,72 +389,11 @@ async fn wait_for_end(until: &Until) {
     }
 }
 
-/// A thread that can be resumed now.
-struct ReadyThread {
-    graph: AnyGraph,
-    thread: ThreadId,
-    mark: ThreadMark,
-}
-
-#[derive(Default)]
-struct StoreCheck {
-    pub ready: Vec<ReadyThread>,
-    /// The time when the first sleeping thread can be resumed.
-    pub wake: Option<SystemTime>,
-    /// Threads without progress.
-    pub given_up: Vec<ThreadId>,
-    /// Threads that their graphs do not resume.
-    pub left: Vec<(ThreadId, ThreadMark)>,
-}
-
-impl Runner {
-    /// Checks the threads of all stores. `free`: the number that can be started; more are found in a later check.
-    async fn round(&self, ledger: &ThreadLedger, free: usize) -> Result<StoreCheck, RunError> {
-        let mut round = StoreCheck::default();
-        for store in self.graphs.stores_for("a runner")? {
-            let threads = ThreadFilter::new().at(self.now()).page(&*store).await?.threads;
-            for info in threads.iter().filter(|info| !ledger.is_running(&info.id)) {
-                let Ok(graph) = self.graphs.graph_of(info, &store) else { continue };
-                if let Some(wake) = info.wake {
-                    round.wake = Some(round.wake.map_or(wake, |first| first.min(wake)));
-                }
-                let mark = ThreadMark::from(info);
-                if info.place.as_ref().is_some_and(|place| !place.is_here())
-                    || !info.can_resume
-                    || ledger.is_left(&info.id, &mark)
-                {
-                    continue;
-                }
-                if ledger.has_given_up(&info.id, &mark, self.resumes) {
-                    round.given_up.push(info.id.clone());
-                } else if round.ready.len() >= free {
-                    continue;
-                } else if wants(graph, info).await? {
-                    round.ready.push(ReadyThread { graph: graph.clone(), thread: info.id.clone(), mark });
-                } else {
-                    round.left.push((info.id.clone(), mark));
-                }
-            }
-        }
-        Ok(round)
+/// Waits until one of the stores may have changed.
+async fn any_changed(watches: &mut [StoreWatch]) {
+    let changes: Vec<_> = watches.iter_mut().map(|watch| Box::pin(watch.changed())).collect();
+    if changes.is_empty() {
+        std::future::pending().await
     }
-}
-
-/// True if its graph resumes the thread: only the graph knows its breakpoints and compatibility.
-async fn wants(graph: &AnyGraph, info: &ThreadInfo) -> Result<bool, RunError> {
-    if info.requested_at.is_some() {
-        return Ok(true);
-    }
-    let status = match graph.thread(info.id.clone()).status().await {
-        Err(RunError::Panic { .. }) => return Ok(false), // of this thread; others are not affected
-        status => status?,
-    };
-    Ok(match status {
-        Status::Pending { .. } => true,
-        Status::Interrupted { .. } => info.status == StatusKind::Interrupted,
-        // By the machine's clock it may still sleep.
-        Status::Waiting { .. } | Status::AwaitingSignal { .. } => true,
-        Status::New | Status::Finished | Status::Stopped { .. } | Status::Failed { .. } => false,
-        Status::NeedsMigration { .. } | Status::Running { .. } => false,
-    })
+    select_all(changes).await;
 }

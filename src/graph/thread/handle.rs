@@ -3,14 +3,14 @@
 //! Knows what a run is asked for and what it returns; what it does in between is in `run_request` and `resume`.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::Outcome;
 use super::request::Request;
-use crate::checkpoint::{CheckpointId, ThreadId, ThreadPlace};
+use crate::checkpoint::{CheckpointId, Lease, ThreadId, ThreadPlace};
 use crate::graph::build::{CompiledGraph, GraphCore, StopOverrides, Stops};
 use crate::graph::context::{AnyContext, Cancellation, DefaultContext, Limits, Stage};
 use crate::graph::error::RunError;
@@ -84,9 +84,40 @@ pub(crate) struct RunSettings {
     pub place: Option<ThreadPlace>,
 }
 
+/// A lease under which the next run of a thread runs, in place of a claim of its own. Clones of a handle share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeaseSlot(Arc<Mutex<Option<Lease>>>);
+
+impl LeaseSlot {
+    pub(crate) fn of(lease: Lease) -> Self {
+        Self(Arc::new(Mutex::new(Some(lease))))
+    }
+
+    /// Takes the lease, unless a run has taken it.
+    pub(crate) fn take(&self) -> Option<Lease> {
+        self.lock().take()
+    }
+
+    /// Takes the lease if it is one of this thread.
+    pub(crate) fn take_for(&self, thread: &ThreadId) -> Option<Lease> {
+        self.lock().take_if(|lease| lease.thread() == thread)
+    }
+
+    /// Returns true if no run has taken the lease on this thread yet.
+    pub(crate) fn holds(&self, thread: &ThreadId) -> bool {
+        self.lock().as_ref().is_some_and(|lease| lease.thread() == thread)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Lease>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The world outside a thread.
 #[derive(Clone, Default)]
 pub(crate) struct ThreadEnvironment {
+    /// Set if the thread was claimed before its run.
+    pub lease: LeaseSlot,
     /// Clock and random numbers.
     pub host: Host,
     /// Replaces effects in tests.

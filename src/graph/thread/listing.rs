@@ -10,8 +10,8 @@ use superstep_base::time::{rfc3339, system_time};
 use crate::checkpoint::listing::query::ListedFields;
 use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, ForeignRecord, Key, LeaseOwner, ListedThread, Order, Progress,
-    QuestionRecord, SummaryReader, TaskRecord, TaskStatus, ThreadId, ThreadPlace, ThreadQuery, decode_record,
+    CheckpointError, CheckpointId, Checkpointer, ForeignRecord, Key, LeaseOwner, ListedThread, Order, QuestionRecord,
+    SummaryReader, TaskRecord, TaskStatus, ThreadId, ThreadPlace, ThreadQuery, decode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, Terms};
@@ -52,10 +52,6 @@ pub struct ThreadInfo {
     pub awaits: Vec<AwaitedSignal>,
     /// The reason why it is [`Damaged`](StatusKind::Damaged).
     pub reason: Option<String>,
-    /// True if it can be resumed now, as far as the records show.
-    pub(crate) can_resume: bool,
-    /// The progress of the tasks of its newest checkpoint.
-    pub(crate) progress: Progress,
     /// True if breakpoints are stored with it: [`Thread::remember_stops`](crate::graph::Thread::remember_stops).
     pub has_stops: bool,
     /// The machine and the folder that it is bound to: [`Thread::place`](crate::graph::Thread::place).
@@ -92,7 +88,6 @@ impl Serialize for ThreadInfo {
 impl From<ListedThread> for ThreadInfo {
     fn from(summary: ListedThread) -> Self {
         Self {
-            can_resume: summary.can_resume(),
             id: summary.id,
             graph: summary.graph,
             status: summary.status,
@@ -108,7 +103,6 @@ impl From<ListedThread> for ThreadInfo {
             wake: summary.wake.map(system_time),
             awaits: summary.awaits.iter().map(AwaitedSignal::from).collect(),
             reason: summary.reason,
-            progress: summary.progress,
             has_stops: summary.has_stops,
             place: summary.place,
             requested_at: summary.requested_at,

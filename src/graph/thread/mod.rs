@@ -43,7 +43,7 @@ mod update;
 pub(crate) use filter::ThreadFilter;
 pub use filter::ThreadPage;
 pub use handle::STATE_LIMIT;
-pub(crate) use handle::{Thread, ThreadCore};
+pub(crate) use handle::{LeaseSlot, Thread, ThreadCore};
 pub use history::History;
 pub(crate) use listing::ThreadInfo;
 pub(crate) use outcome::Outcome;

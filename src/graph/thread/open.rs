@@ -162,7 +162,10 @@ impl ThreadCore {
     pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.settings.take_over { Claim::TakeOver } else { Claim::IfFree };
-        let lease = store.claim(id, claim).await?;
+        let lease = match self.environment.lease.take_for(id) {
+            Some(lease) => lease,
+            None => store.claim(id, claim).await?,
+        };
         let about = about_thread(&**store, id).await?;
         Self::check_trust(&**store, id, about.as_ref())?;
         let born = || ThreadHead { checkpoint: None, next: 1, birth: self.environment.host.random() & clock::BIRTH };

@@ -158,7 +158,9 @@ impl ThreadCore {
 
     async fn read_status(&self) -> Result<Status, RunError> {
         let (reader, head) = self.reader("status").await?;
-        if let Some(owner) = reader.store.owner(&reader.thread).await? {
+        if !self.environment.lease.holds(&reader.thread)
+            && let Some(owner) = reader.store.owner(&reader.thread).await?
+        {
             return Ok(Status::Running { owner });
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
