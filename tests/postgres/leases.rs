@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Lease, LeaseOwner, PostgresCheckpointer, ThreadHead,
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, Lease, LeaseOwner, PostgresCheckpointer,
+    ThreadHead,
 };
 
 use crate::server;
@@ -88,4 +89,23 @@ async fn a_thread_that_was_claimed_and_never_written_leaves_nothing() {
     store.close().await.unwrap();
     let schema = address.rsplit_once('=').unwrap().1;
     assert_eq!(server::shared().unwrap().sql(&format!("SELECT count(*) FROM {schema}.threads")), "0");
+}
+
+#[tokio::test]
+async fn a_commit_of_the_largest_values_is_one() {
+    let Some(address) = server::new_store() else { return };
+    let store = connect(&address, "first").await;
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let large = |byte: u8| (0..Commit::MAX_RECORD).map(|at| (at as u8).wrapping_mul(31) ^ byte).collect::<Vec<u8>>();
+    let mut all = commit(&lease, 0);
+    all.puts = vec![(Key::Shape(1), large(1)), (Key::Shape(2), large(2)), (Key::Shape(3), vec![3])];
+    store.commit(all).await.unwrap();
+    for number in [1_u8, 2] {
+        let found = store.get(&"t".into(), vec![Key::Shape(number.into())]).await.unwrap();
+        assert!(found[0].as_ref().is_some_and(|value| *value == large(number)));
+    }
+    let mut refused = commit(&lease, 5);
+    refused.puts = vec![(Key::Shape(1), large(7)), (Key::Shape(2), large(7))];
+    assert!(matches!(store.commit(refused).await, Err(CheckpointError::HeadMoved { .. })));
+    store.commit(commit(&lease, 1)).await.unwrap();
 }

@@ -17,8 +17,8 @@ use crate::checkpoint::CheckpointError;
 /// The time after which an unused connection is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The longest time for a statement that reads or claims.
-const LONGEST: Duration = Duration::from_secs(120);
+/// The longest time for a statement.
+pub(super) const LONGEST: Duration = Duration::from_secs(120);
 
 /// The connections of a store.
 #[derive(Debug)]

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use superstep_base::time::system_time;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 
 use super::cut::{CutName, readable};
 use super::fault::{Fault, Patience};
 use super::hints::Hints;
 use super::leases::{LeaseBook, Ticket};
-use super::pool::{Pool, PooledSession};
+use super::pool::{LONGEST, Pool, PooledSession};
 use super::put::{send_commit, send_post};
 use super::query::Query;
 use super::requests::Request;
@@ -130,6 +130,7 @@ impl Writer {
         }
         let outcomes = tokio::select! {
             outcomes = send_all(session, thread, waiting) => outcomes,
+            () = sleep(LONGEST) => return Err(Fault::Lost("the server does not answer".into())),
             () = next_loss(waiting) => return Err(Fault::Lost("the lease ended before the server answered".into())),
         };
         for outcome in outcomes {
