@@ -10,7 +10,7 @@ use superstep_base::panics::catch_panic;
 
 use super::advice::{self, Caller};
 use super::shapes::NextStep;
-use super::store_location::StoreLocation;
+use super::store::StoreLocation;
 use superstep::checkpoint::{BoxFuture, CheckpointError};
 use superstep::graph::RunError;
 use superstep::graph::state::InputError;

@@ -11,7 +11,7 @@
 //! | `stored` | a thread and its history, for commands that a program adds |
 //! | `repository`, `relocation` | what git keeps for a thread; where its repository is, if it was moved |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
-//! | `store_location`, `database`, `time` | stores, databases and times as a command line names them |
+//! | `store`, `time` | stores and times as a command line names them |
 //! | `shapes`, `events` | JSON for programs |
 //! | `text`, `watch`, `terminal` | lines and trees for people; the live one; the only place that prints |
 
@@ -22,7 +22,6 @@ mod commands;
 mod control;
 mod custom;
 mod custom_output;
-mod database;
 mod entry;
 mod events;
 mod failure;
@@ -31,12 +30,11 @@ mod local;
 mod program;
 mod relocation;
 mod repository;
-mod retention;
 mod service;
 mod settings;
 mod shapes;
 mod stops;
-mod store_location;
+mod store;
 mod stored;
 mod terminal;
 mod text;

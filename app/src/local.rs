@@ -12,7 +12,7 @@ use super::graphs::AppGraphs;
 use super::relocation::locate;
 use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
 use super::shapes::{CheckpointReport, SignalReport, ThreadLine, ThreadReport};
-use super::store_location::StoreLocation;
+use super::store::StoreLocation;
 use super::threads::AppThread;
 use superstep::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, OwnerRequest, StoreKind, ThreadId, similar_threads,

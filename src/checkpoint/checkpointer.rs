@@ -10,7 +10,8 @@ use superstep_base::near::near;
 use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
-use super::lease::{Claim, Lease, OwnerRequest};
+use super::leases::lease::{Claim, Lease, OwnerRequest};
+use super::leases::worker::{StoreWorker, WorkerGuard};
 use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::{ThreadQuery, list_by_reading};
 use super::listing::reads::{ReadFuture, ThreadReads};
@@ -146,6 +147,30 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// Returns hints that a thread may have become due. The default implementation sends none.
     fn watch(&self) -> StoreWatch {
         StoreWatch::default()
+    }
+
+    /// Enters this process in the list of workers, under the name with which it opened the store, until the guard is
+    /// dropped. `graphs` are those whose threads it runs, `version` is that of its program.
+    ///
+    /// The default implementation, for stores that one process uses, lists nothing.
+    ///
+    /// # Errors
+    /// [`CheckpointError::WorkerExists`] if a live worker has the name; if the store cannot be written.
+    fn join_workers(
+        &self,
+        graphs: Vec<String>,
+        version: String,
+    ) -> BoxFuture<'_, Result<WorkerGuard, CheckpointError>> {
+        _ = (graphs, version);
+        Box::pin(ready(Ok(WorkerGuard::default())))
+    }
+
+    /// Returns the workers, by name: those that live, and those that died less than ten leases ago.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn workers(&self) -> BoxFuture<'_, Result<Vec<StoreWorker>, CheckpointError>> {
+        Box::pin(ready(Ok(vec![])))
     }
 
     /// Returns whether the whole store comes from elsewhere and is not trusted: its threads may be read, but not run. A

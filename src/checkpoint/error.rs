@@ -48,6 +48,16 @@ pub enum CheckpointError {
         /// Checkpoint in the store.
         found: Option<CheckpointId>,
     },
+    /// A live worker of the store has the name.
+    #[error("a worker named `{name}` is running: process {pid} on host `{host}`", name = Printable(name), host = Printable(host))]
+    WorkerExists {
+        /// The name.
+        name: String,
+        /// The name of its machine.
+        host: String,
+        /// Its process.
+        pid: u32,
+    },
     /// A record cannot be read.
     #[error("damaged record {what} of thread `{thread}`: {reason}", what = Printable(what), thread = Printable(thread), reason = Printable(reason))]
     Damaged {
@@ -299,6 +309,7 @@ impl CheckpointError {
     /// Returns a hint for the user.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
+            Self::WorkerExists { .. } => "choose another name, end that worker, or wait until its lease has ended",
             Self::ThreadBusy { .. } => "wait for the other run to end, or cancel it",
             Self::StaleLease { .. } | Self::HeadMoved { .. } => {
                 "load the thread again and repeat; another run has moved it"

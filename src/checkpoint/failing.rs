@@ -9,7 +9,7 @@ use super::checkpointer::Checkpointer;
 use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
-use super::lease::{Claim, Lease, OwnerRequest};
+use super::leases::lease::{Claim, Lease, OwnerRequest};
 use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::ThreadQuery;
 use super::listing::summary::ListedThread;

@@ -12,7 +12,7 @@ use super::index::changes::ChangedThreads;
 use super::index::keys::{IndexReads, decode_summary, index_change, summary_key};
 use super::index::upkeep::{self, IndexEntry, IndexWrite, IndexedStore};
 use super::key::{Key, ThreadId};
-use super::lease::{Claim, Lease, Leases, OwnerRequest};
+use super::leases::lease::{Claim, Lease, Leases, OwnerRequest};
 use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::ThreadQuery;
 use super::listing::summary::ListedThread;

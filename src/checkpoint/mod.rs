@@ -11,8 +11,8 @@
 //! | `chunk` | copies of consecutive log entries in one record |
 //! | `envelope` | rows that name themselves and carry a checksum |
 //! | `error` | errors of stores and of everything that reads or writes them |
-//! | `commit`, `checkpointer`, `lease`, `owner` | the contract of a store, one writer for each thread, and who that is |
-//! | `place` | the machine and the folder that a thread is bound to |
+//! | `commit`, `checkpointer`, `leases` | the contract of a store; one writer for each thread, places, workers |
+//! | `owner` | the holder of a lease |
 //! | `watch` | hints that a store has changed |
 //! | `listing`, `index` | threads as lists show them, and queries for them; an index that answers those |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
@@ -43,7 +43,7 @@ mod key;
 mod key_bytes;
 #[cfg(feature = "test-util")]
 pub mod kit;
-mod lease;
+mod leases;
 pub(crate) mod listing;
 mod memory;
 #[cfg(not(feature = "sled"))]
@@ -51,7 +51,6 @@ pub(crate) mod no_sled;
 #[cfg(feature = "_embedded")]
 mod open_kind;
 mod owner;
-mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "_embedded")]
@@ -93,7 +92,9 @@ pub use failing::FailingCheckpointer;
 pub use key::{CheckpointId, Key, RowId, ThreadId};
 pub(crate) use key::{KEYED, signal_name};
 pub use key_bytes::{key_bytes, key_from_bytes};
-pub use lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};
+pub use leases::lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};
+pub use leases::place::ThreadPlace;
+pub use leases::worker::{StoreWorker, WorkerGuard};
 pub use listing::due::{DueQuery, DueThreads};
 pub use listing::query::ThreadQuery;
 pub use listing::summary::ListedThread;
@@ -102,7 +103,6 @@ pub(crate) use listing::summary_reader::SummaryReader;
 pub(crate) use listing::waits::{ArrivedSignals, TaskRecords, is_failed, is_resting, sent_signals};
 pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
-pub use place::ThreadPlace;
 #[cfg(feature = "_embedded")]
 pub use repair::{LostCheckpoint, RepairReport, RepairedThread};
 pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all};

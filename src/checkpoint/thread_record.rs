@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
 
 use super::key::CheckpointId;
-use super::place::ThreadPlace;
+use super::leases::place::ThreadPlace;
 
 /// Names behind the indexes of records, for one version of a graph. Stored once per thread, under its fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

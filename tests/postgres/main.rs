@@ -11,3 +11,4 @@ mod due;
 mod leases;
 mod outage;
 mod settings;
+mod workers;

@@ -6,12 +6,14 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::answers::{Approve, DismissArgs, EditArgs, Reject, Resume, Revise, Signal};
 use super::checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Replay, Tag, Update};
-use super::reads::{CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs};
+use super::reads::{
+    CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs, WorkersArgs,
+};
 use super::runs::{self, CancelArgs, ProceedArgs, Retry, RunArgs};
 use super::stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, TrustArgs};
 use crate::custom::{Additions, CustomCommand, first};
 use crate::graphs::AppGraph;
-use crate::store_location::StoreLocation;
+use crate::store::StoreLocation;
 use crate::terminal::Level;
 
 const AFTER: &str = "\
@@ -157,6 +159,7 @@ pub(crate) enum LookVerb {
     Show(Show),
     History(HistoryArgs),
     Events(EventsArgs),
+    Workers(WorkersArgs),
     Graphs(Graphs),
     Graph(Draw),
     Completions(CompletionsArgs),

@@ -191,6 +191,14 @@ pub(crate) struct Log {
     pub attempt: Option<u64>,
 }
 
+/// List the runners of a store that several machines share
+///
+/// Lists the runners with their machines, the threads that each holds, and when it was last seen, by the clock of the store. One
+/// that died leaves the list after ten leases.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  {bin} workers --json")]
+pub(crate) struct WorkersArgs {}
+
 /// List the graphs of this program
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} graphs --json")]

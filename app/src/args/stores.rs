@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use crate::store_location::StoreLocation;
+use crate::store::StoreLocation;
 use crate::time::span;
 
 /// Export a thread to a file, for another store

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::local::Local;
 use crate::repository::{clear_repository, keep_repository, repository_of, sweep_repository};
 use crate::settings::{ForkWrites, merge_values};
-use crate::store_location::StoreDirectory;
+use crate::store::StoreDirectory;
 use crate::text::clean;
 use crate::threads::{AnyInput, AppThread};
 

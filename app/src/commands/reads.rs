@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use superstep::checkpoint::StoreWorker;
 
 use super::session::{CommandOutput, Session};
 use crate::advice;
@@ -76,6 +77,18 @@ impl Session {
         };
         self.follow_events(ThreadRequest::Follow { thread: thread.to_owned() }, &mut sink).await?;
         CommandOutput::new("", &Value::Null)
+    }
+
+    pub(super) async fn workers(&self) -> Result<CommandOutput, Failure> {
+        if self.store.folder().is_some() {
+            let workers: [StoreWorker; 0] = [];
+            return CommandOutput::new(
+                "no workers: a store in a directory is used by one process at a time\n",
+                &workers,
+            );
+        }
+        let workers = self.store_to_read().await?.store.workers().await?;
+        CommandOutput::new(text::workers(&workers), &workers)
     }
 
     pub(super) fn list_graphs(&self) -> Result<CommandOutput, Failure> {

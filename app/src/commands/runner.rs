@@ -7,20 +7,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep_base::time::{millis, rfc3339};
 
+use super::retention::RetentionRules;
 use super::session::{CommandOutput, Session};
 use crate::advice::{Caller, commands};
 use crate::args::Runner;
 use crate::control::Control;
-use crate::database::OwnerSettings;
 use crate::events::{EventBuffer, timed_event_json};
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::local::Local;
 use crate::relocation::locate_to_run;
-use crate::retention::RetentionRules;
 use crate::shapes::ThreadReport;
 #[cfg(all(feature = "agents", unix))]
 use crate::shapes::with_present_paths;
+use crate::store::OwnerSettings;
 use crate::terminal::{self, print, print_failure};
 use crate::text::clean;
 use crate::threads::RunRequest;
@@ -41,6 +41,9 @@ impl Session {
             local: local.clone(),
             control: self.control.clone(),
         });
+        let names = graphs.iter().map(|graph| graph.name().to_owned()).collect();
+        let version = self.command.get_version().unwrap_or_default().to_owned();
+        let entry = local.store.join_workers(names, version).await?;
         let mut runner = graph::runner(graphs)
             .drive_with(move |turn| Arc::clone(&host).drive(turn))
             .max_threads(args.jobs)
@@ -69,6 +72,7 @@ impl Session {
         let cleaning = args.gc_every.map(|every| tokio::spawn(clean_up(rules, Arc::clone(&local.store), every)));
         let report = runner.run(until).await;
         cleaning.iter().for_each(tokio::task::JoinHandle::abort);
+        entry.leave().await;
         let report = report?;
         CommandOutput::new(text(&report), &report)
     }

@@ -15,7 +15,7 @@ use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::service::AnswerInput;
 use crate::shapes::{NextStep, OpenQuestion, ThreadReport};
-use crate::store_location::StoreLocation;
+use crate::store::StoreLocation;
 use crate::text::{self, clean};
 use crate::watch::View;
 
@@ -84,6 +84,7 @@ impl Session {
             LookVerb::Show(args) => self.show(args).await,
             LookVerb::History(args) => self.history(args).await,
             LookVerb::Events(args) => self.events(args).await,
+            LookVerb::Workers(_) => self.workers().await,
             LookVerb::Graphs(_) => self.list_graphs(),
             LookVerb::Graph(args) => self.draw(args).await,
             LookVerb::Completions(args) => self.completions(&args),

@@ -7,11 +7,11 @@ use tokio::time::sleep;
 
 use super::session::Session;
 use crate::control::{HolderConnection, reach};
-use crate::database::OwnerSettings;
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
 use crate::service::{EventSink, ThreadRequest, ThreadService};
-use crate::store_location::{StoreDirectory, StoreLocation};
+use crate::store::OwnerSettings;
+use crate::store::{StoreDirectory, StoreLocation};
 
 /// The time that a command which needs the store waits for one that only reads: those end soon.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -17,7 +17,7 @@ use super::session::{CommandOutput, Session, lines};
 use crate::args::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, TrustArgs};
 use crate::failure::Failure;
 use crate::local::{Access, Local, OpenedStore};
-use crate::store_location::{StoreDirectory, StoreLocation};
+use crate::store::{StoreDirectory, StoreLocation};
 use crate::text::clean;
 
 const NEEDED: &str = "copying needs exclusive access to both stores: wait for that process, or end it";

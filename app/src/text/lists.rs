@@ -1,6 +1,8 @@
 //! Lists in columns: threads, histories, events, graphs.
 
 use serde_json::Value;
+use superstep::checkpoint::StoreWorker;
+use superstep_base::time::rfc3339;
 
 use super::escape::{clean, clean_lines, safe_json};
 use super::report::{self, questions};
@@ -29,6 +31,21 @@ pub(crate) fn threads(lines: &[ThreadLine]) -> String {
         Some(format!("{} {}: {}\n", clean(&line.thread), clean(&line.status), clean_lines(reason, 2)))
     };
     columns(&rows) + &lines.iter().filter_map(reason).collect::<String>()
+}
+
+/// Formats workers, one per line.
+pub(crate) fn workers(workers: &[StoreWorker]) -> String {
+    if workers.is_empty() {
+        return "no workers\n".into();
+    }
+    let mut rows =
+        vec![["WORKER", "HOST", "PID", "THREADS", "VERSION", "LAST SEEN", "GRAPHS"].map(str::to_owned).to_vec()];
+    rows.extend(workers.iter().map(|worker| {
+        let (pid, threads) = (worker.pid.to_string(), worker.threads.to_string());
+        let StoreWorker { name, host, version, last_seen, graphs, .. } = worker.clone();
+        vec![name, host, pid, threads, version, rfc3339(last_seen), graphs.join(", ")]
+    }));
+    columns(&rows)
 }
 
 /// Formats pending questions by thread, with the commands that answer them.

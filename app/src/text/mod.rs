@@ -22,7 +22,7 @@ mod story_details;
 mod values;
 
 pub(crate) use escape::{clean, clean_lines, safe_json};
-pub(crate) use lists::{events, graphs, history, threads, waiting};
+pub(crate) use lists::{events, graphs, history, threads, waiting, workers};
 pub(crate) use report::{answer_meanings, blocking, format_checkpoint, questions, replacements, report};
 pub(crate) use run_lines::RunLines;
 pub(crate) use run_tree::RunTree;

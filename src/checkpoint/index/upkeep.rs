@@ -12,7 +12,7 @@ use super::search::search;
 use crate::checkpoint::commit::Receipt;
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::ThreadId;
-use crate::checkpoint::lease::{Lease, Leases};
+use crate::checkpoint::leases::lease::{Lease, Leases};
 use crate::checkpoint::listing::due::{DueQuery, DueThreads};
 use crate::checkpoint::listing::query::{ThreadQuery, list_by_reading, list_order};
 use crate::checkpoint::listing::reads::{ReadFuture, ThreadReads};

@@ -8,8 +8,8 @@ use superstep_base::time::{millis, now, system_time};
 use super::query::ThreadQuery;
 use super::summary::ListedThread;
 use crate::checkpoint::key::ThreadId;
-use crate::checkpoint::lease::Lease;
-use crate::checkpoint::place::ThreadPlace;
+use crate::checkpoint::leases::lease::Lease;
+use crate::checkpoint::leases::place::ThreadPlace;
 
 /// A request for threads that can go on now: a run was stored but not run or its owner is gone, an answer was recorded
 /// elsewhere, a signal came, the end of a wait has passed.

@@ -8,8 +8,8 @@ use super::status_kind::StatusKind;
 use super::waits::SignalPosition;
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::{CheckpointId, ThreadId};
+use crate::checkpoint::leases::place::ThreadPlace;
 use crate::checkpoint::owner::LeaseOwner;
-use crate::checkpoint::place::ThreadPlace;
 use crate::checkpoint::task_record::ReceiveRecord;
 use crate::checkpoint::thread_record::ForeignRecord;
 

@@ -13,6 +13,7 @@
 //! | `leases` | leases of this handle, by the clock of this process |
 //! | `requests`, `put`, `writer` | what is to be written, in what parameters, and in which order |
 //! | `renewal` | renewal of leases in the background |
+//! | `workers` | the list of workers |
 //! | `reads` | records, heads and names |
 //! | `listing`, `hints` | lists of threads and threads that are due; hints that there may be some |
 //! | `handle`, `store` | the thread on which it is all done, and the contract |
@@ -37,6 +38,7 @@ mod schema;
 mod session;
 mod store;
 mod tls;
+mod workers;
 mod writer;
 
 pub use store::{PostgresBuilder, PostgresCheckpointer};

@@ -39,12 +39,16 @@ pub(super) enum Query {
     Due,
     NextDue,
     Hint,
+    JoinWorkers,
+    SeeWorker,
+    LeaveWorkers,
+    Workers,
 }
 
 impl Query {
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    pub(super) const ALL: [Self; 28] = [
+    pub(super) const ALL: [Self; 32] = [
         Self::Commit,
         Self::Put,
         Self::Post,
@@ -73,6 +77,10 @@ impl Query {
         Self::Due,
         Self::NextDue,
         Self::Hint,
+        Self::JoinWorkers,
+        Self::SeeWorker,
+        Self::LeaveWorkers,
+        Self::Workers,
     ];
 
     fn text(self) -> String {
@@ -113,6 +121,12 @@ impl Query {
                 "{NAMES} AND (name_length, name_start) >= ($1, $2) AND (name_length, name_start, name_rest) > ($1, $2, $3) \
                  ORDER BY name_length, name_start, name_rest LIMIT $4"
             ),
+            Self::JoinWorkers => JOIN.into(),
+            Self::SeeWorker => {
+                "UPDATE {schema}.workers SET last_seen = clock_timestamp(), threads = $3 WHERE name = $1 AND handle = $2".into()
+            }
+            Self::LeaveWorkers => "DELETE FROM {schema}.workers WHERE name = $1 AND handle = $2".into(),
+            Self::Workers => WORKERS.into(),
             Self::ForgetPosts => {
                 "DELETE FROM {schema}.signals WHERE posted_at < clock_timestamp() - interval '1 hour'".into()
             }
@@ -167,6 +181,15 @@ fn due(condition: &str) -> String {
          ORDER BY due_at, id LIMIT 256"
     )
 }
+const JOIN: &str = "INSERT INTO {schema}.workers AS w (name, handle, host, pid, version, graphs, lease) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7 * interval '1 millisecond') \
+    ON CONFLICT (name) DO UPDATE SET handle = excluded.handle, host = excluded.host, pid = excluded.pid, \
+    version = excluded.version, graphs = excluded.graphs, lease = excluded.lease, threads = 0, \
+    since = clock_timestamp(), last_seen = clock_timestamp() \
+    WHERE w.handle = excluded.handle OR w.last_seen + w.lease < clock_timestamp() RETURNING 1";
+const WORKERS: &str = "SELECT name, host, pid, (extract(epoch FROM last_seen) * 1000)::bigint, \
+    (extract(epoch FROM since) * 1000)::bigint, threads, version, graphs \
+    FROM {schema}.workers WHERE last_seen + 10 * lease > clock_timestamp() ORDER BY name";
 
 fn scan(order: &str) -> String {
     format!(

@@ -89,6 +89,7 @@ CREATE TABLE {schema}.workers (
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_seen timestamptz NOT NULL DEFAULT clock_timestamp(),
     threads integer NOT NULL DEFAULT 0,
+    lease interval NOT NULL,
     version text,
     graphs text[]
 );

@@ -18,10 +18,11 @@ use super::requests::Request;
 use super::schema;
 use super::session::{Server, Session};
 use super::writer::Writer;
-use super::{password, reads};
+use super::{password, reads, workers};
 use crate::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key, Lease, LeaseOwner,
-    ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, SummaryReader, ThreadHead, ThreadId, ThreadQuery,
+    ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, StoreWorker, SummaryReader, ThreadHead, ThreadId,
+    ThreadQuery, WorkerGuard,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -326,6 +327,17 @@ impl Checkpointer for PostgresCheckpointer {
             self.shared.settle(&thread).await?;
             self.read(|writer| async move { reads::owner(&writer.pool, &thread).await }).await
         })
+    }
+
+    fn join_workers(&self, graphs: Vec<String>, version: String) -> BoxFuture<'_, Result<WorkerGuard>> {
+        if let Err(error) = self.check_writable() {
+            return Box::pin(async { Err(error) });
+        }
+        self.read(move |writer| workers::join(writer, graphs, version))
+    }
+
+    fn workers(&self) -> BoxFuture<'_, Result<Vec<StoreWorker>>> {
+        self.read(|writer| async move { workers::list(&writer).await })
     }
 
     fn send(&self, thread: &ThreadId, request: OwnerRequest) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>>> {

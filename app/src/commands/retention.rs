@@ -8,16 +8,16 @@ use serde::{Deserialize, Deserializer};
 use superstep::checkpoint::{Checkpointer, Expiry, Retention, expire_threads, gc_all};
 use superstep_base::files;
 
-use super::failure::Failure;
-use super::time::span;
+use crate::failure::Failure;
+use crate::time::span;
 
 /// The file that is read if it is there.
-pub(crate) const FILE: &str = "superstep.toml";
+const FILE: &str = "superstep.toml";
 
-/// What is removed without a person.
+/// Rules by which threads and checkpoints are removed without a person.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RetentionRules {
+pub(super) struct RetentionRules {
     finished: Option<Age>,
     max_age: Option<Age>,
     keep_last: Option<usize>,
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Age {
 
 impl RetentionRules {
     /// Reads the rules in a file; by default those in the file beside the store, if there is one.
-    pub(crate) fn read(given: Option<&Path>, beside: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn read(given: Option<&Path>, beside: Option<&Path>) -> Result<Self, Failure> {
         let default = beside.and_then(Path::parent).unwrap_or(Path::new("")).join(FILE);
         let path = match given {
             Some(path) => path,
@@ -69,7 +69,7 @@ impl RetentionRules {
     }
 
     /// Removes what the rules allow, and returns a line about it.
-    pub(crate) async fn apply(&self, store: &dyn Checkpointer) -> Result<String, Failure> {
+    pub(super) async fn apply(&self, store: &dyn Checkpointer) -> Result<String, Failure> {
         let expired = expire_threads(store, &self.expiry()).await?;
         let swept = gc_all(store, &self.policy()).await?;
         Ok(format!("{expired}; {}", swept.total()))

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use superstep_base::Printable;
 
-use super::owner::host_name;
+use crate::checkpoint::owner::host_name;
 
 /// The variable that replaces the id of the machine: for containers, which share one or lose it.
 const MACHINE: &str = "SUPERSTEP_MACHINE";

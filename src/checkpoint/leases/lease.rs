@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::commit::BoxFuture;
-use super::error::CheckpointError;
-use super::key::ThreadId;
-use super::owner::LeaseOwner;
-use super::watch::StoreWatch;
+use crate::checkpoint::commit::BoxFuture;
+use crate::checkpoint::error::CheckpointError;
+use crate::checkpoint::key::ThreadId;
+use crate::checkpoint::owner::LeaseOwner;
+use crate::checkpoint::watch::StoreWatch;
 
 /// Mode of claiming a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +230,7 @@ impl LeaseHandle {
     }
 
     /// Waits until the loss is reported, and returns its error.
-    pub(super) async fn reported(&self) -> Option<CheckpointError> {
+    pub(in crate::checkpoint) async fn reported(&self) -> Option<CheckpointError> {
         self.0.lost.cancelled().await;
         self.loss()
     }
@@ -344,12 +344,12 @@ impl Leases {
     }
 
     /// Returns the threads that are held.
-    pub(super) fn held(&self) -> Vec<ThreadId> {
+    pub(in crate::checkpoint) fn held(&self) -> Vec<ThreadId> {
         self.0.lock().live.keys().cloned().collect()
     }
 
     /// Returns true if a thread is not held, and nobody has left it; `with_left`: nobody has cancelled it.
-    pub(super) fn is_available(&self, thread: &ThreadId, with_left: bool) -> bool {
+    pub(in crate::checkpoint) fn is_available(&self, thread: &ThreadId, with_left: bool) -> bool {
         let inner = self.0.lock();
         let is_left = inner.left.get(thread).is_some_and(|is_cancelled| *is_cancelled || !with_left);
         !inner.live.contains_key(thread) && !is_left

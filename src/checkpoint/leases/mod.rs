@@ -1,0 +1,13 @@
+//! Who runs a thread, and where: leases, the places that threads are bound to, the list of workers.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `lease` | one writer for each thread: the guard, the store's side of it, the table of leases of one process |
+//! | `place` | the machine and the folder that a thread is bound to |
+//! | `worker` | the list of processes that run threads of a store |
+//!
+//! Small because it only lists the folder.
+
+pub(super) mod lease;
+pub(super) mod place;
+pub(super) mod worker;
