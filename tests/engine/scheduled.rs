@@ -98,7 +98,7 @@ async fn as_format_4(store: &Store, thread: &str) {
         }
         let record: CheckpointRecord = decode_record(&thread, &key, &bytes).unwrap();
         let mut bytes = encode_record(&CheckpointRecord { gotos: vec![], ..record }).unwrap();
-        assert_eq!((bytes[0], bytes.pop()), (5, Some(0)));
+        assert_eq!((bytes[0], bytes.pop()), (superstep::checkpoint::FORMAT, Some(0)));
         bytes[0] = 4;
         puts.push((key, bytes));
     }

@@ -235,6 +235,11 @@ impl LeaseHandle {
         self.loss()
     }
 
+    /// Returns whether the holder was asked to stop at once.
+    pub(in crate::checkpoint) fn is_cancelled(&self) -> bool {
+        self.0.cancel.is_cancelled()
+    }
+
     /// Passes a request to the holder.
     pub fn deliver(&self, request: OwnerRequest) {
         match request {
@@ -390,7 +395,7 @@ impl LeaseTable {
         let Some(live) = inner.live.get(thread).filter(|live| live.epoch == epoch) else { return };
         // Records that came meanwhile are of somebody else.
         if is_left && !live.has_mail {
-            let is_cancelled = live.handle.0.cancel.is_cancelled();
+            let is_cancelled = live.handle.is_cancelled();
             inner.left.insert(thread.clone(), is_cancelled);
         }
         inner.live.remove(thread);

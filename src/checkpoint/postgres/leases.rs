@@ -46,6 +46,11 @@ impl Ticket {
         self.holder.report_loss(error);
     }
 
+    /// Returns whether the holder was asked to stop at once.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.holder.is_cancelled()
+    }
+
     /// Passes a request to the holder.
     pub(super) fn deliver(&self, request: OwnerRequest) {
         self.holder.deliver(request);

@@ -226,7 +226,7 @@ pub(super) async fn due(pool: &Pool, query: &DueQuery) -> Result<DueNames> {
     let (time, mut last, mut names) = (now.cast_signed(), (0_i64, 0_i64), vec![]);
     let wanted = query.limit.saturating_mul(2).max(8); // others may claim some of them
     loop {
-        let rows = run(pool, Query::Due, &[&graphs, &time, &last.0, &last.1]).await?;
+        let rows = run(pool, Query::Due, &[&graphs, &time, &last.0, &last.1, &query.with_left]).await?;
         for row in &rows {
             let name = name_in(row)?;
             let summary = decode_record::<ListedThread>(&name, "summary", row.get(2));

@@ -93,7 +93,7 @@ impl Query {
             Self::Claim => "SELECT * FROM {schema}.claim_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)".into(),
             Self::Renew => RENEW.into(),
             Self::Leases => format!("SELECT id, {LEASE} FROM {{schema}}.threads WHERE id = ANY ($1)"),
-            Self::Release => "SELECT {schema}.release_thread($1, $2, $3)".into(),
+            Self::Release => "SELECT {schema}.release_thread($1, $2, $3, $4)".into(),
             Self::Delete => "SELECT {schema}.delete_thread($1, $2)".into(),
             Self::Position => {
                 format!("SELECT commit_number, head, {LEASE} FROM {{schema}}.threads WHERE id = $1")
@@ -177,7 +177,7 @@ fn due(condition: &str) -> String {
     format!(
         "SELECT name_start, name_rest, summary, (extract(epoch FROM due_at) * 1000)::bigint AS due, id FROM {{schema}}.threads \
          WHERE {condition} AND (due_at, id) > (to_timestamp($3::bigint::float8 / 1000), $4) \
-         AND graph = ANY ($1) AND NOT is_left AND birth IS NOT NULL AND summary IS NOT NULL AND {IS_FREE} \
+         AND graph = ANY ($1) AND (NOT is_left OR ($5 AND NOT is_cancelled)) AND birth IS NOT NULL AND summary IS NOT NULL AND {IS_FREE} \
          ORDER BY due_at, id LIMIT 256"
     )
 }

@@ -34,6 +34,8 @@ CREATE TABLE {schema}.threads (
     is_ready boolean NOT NULL DEFAULT false,
     -- Not due until somebody writes the thread.
     is_left boolean NOT NULL DEFAULT false,
+    -- It was left because somebody cancelled its run: a runner that has just started leaves it too.
+    is_cancelled boolean NOT NULL DEFAULT false,
     -- The epoch of the claim before.
     epoch_before bigint NOT NULL DEFAULT 0,
     -- The handle on the store that claimed the thread.
@@ -163,10 +165,11 @@ END $$;
 
 -- Frees a thread, if the epoch is still its lease; one without a head is forgotten. One that is left is not due until somebody
 -- else writes it, unless records were posted under the lease.
-CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint, p_is_left boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint, p_is_left boolean, p_is_cancelled boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, handle = 0,
-        is_left = is_left OR (p_is_left AND posts = posts_before)
+        is_left = is_left OR (p_is_left AND posts = posts_before),
+        is_cancelled = p_is_cancelled OR (is_cancelled AND is_left)
     WHERE id = p_thread AND epoch = p_epoch AND birth IS NOT NULL;
     IF NOT FOUND THEN
         DELETE FROM {schema}.threads WHERE id = p_thread AND epoch = p_epoch AND birth IS NULL;

@@ -210,8 +210,10 @@ impl Writer {
 
     async fn release(&self, ticket: &Ticket, is_left: bool) -> Result<(), CheckpointError> {
         let (id, epoch) = (ticket.id, ticket.epoch.cast_signed());
-        let send =
-            |session: Arc<PooledSession>| async move { session.row(Query::Release, &[&id, &epoch, &is_left]).await };
+        let is_cancelled = is_left && ticket.is_cancelled();
+        let send = |session: Arc<PooledSession>| async move {
+            session.row(Query::Release, &[&id, &epoch, &is_left, &is_cancelled]).await
+        };
         let released = self.pool.run(send).await.map(drop);
         if !is_left {
             self.hints.send();
