@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
@@ -24,6 +24,9 @@ use superstep::graph::{Answer, InterruptId, RunError, StatusKind, ThreadFilter, 
 pub(crate) const CANCEL: Duration = Duration::from_secs(10);
 /// The interval at which its end is looked for.
 const CANCEL_POLL: Duration = Duration::from_millis(10);
+
+/// The interval at which new events of a run in another process are looked for.
+const EVENT_POLL: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
 pub(crate) struct Local {
@@ -257,13 +260,48 @@ impl ThreadService for Local {
         })
     }
 
-    /// Returns the recorded events: this process holds the store and runs nothing else.
+    /// Returns the recorded events, and goes on as long as another process runs the thread on a store that both share.
     fn follow<'a>(&'a self, request: ThreadRequest, sink: EventSink<'a>) -> Call<'a, ()> {
         Box::pin(async move {
-            let events = self.call(request).await?;
-            _ = events.as_array().is_none_or(|events| events.iter().cloned().all(sink));
-            Ok(())
+            match request {
+                ThreadRequest::Follow { thread } => self.follow_recorded(&thread, 0, sink).await,
+                ThreadRequest::Watch { thread } => {
+                    // A running thread shows what comes from now on: which of its events are of this run is not recorded.
+                    let known = self.thread(&thread).await?.events(None).await?.len();
+                    self.follow_recorded(&thread, known, sink).await
+                }
+                other => {
+                    let events = self.call(other).await?;
+                    _ = events.as_array().is_none_or(|events| events.iter().cloned().all(sink));
+                    Ok(())
+                }
+            }
         })
+    }
+}
+
+impl Local {
+    /// Sends the recorded events of a thread after the first `sent`, until nobody runs it or nobody listens.
+    async fn follow_recorded(&self, name: &str, mut sent: usize, sink: EventSink<'_>) -> Result<(), Failure> {
+        let thread = self.thread(name).await?;
+        let mut changes = self.store.watch();
+        loop {
+            let began = Instant::now();
+            // Asked before the events are read: what a run stored before its end is among them.
+            let is_running = self.store.owner(&thread.id).await?.is_some();
+            let events = thread.events(None).await?;
+            let wants_more = events.iter().skip(sent).cloned().all(&mut *sink);
+            sent = sent.max(events.len());
+            if !is_running || !wants_more {
+                return Ok(());
+            }
+            // A long history takes a while to read: then it is read more rarely.
+            let pause = EVENT_POLL.max(began.elapsed() * 10);
+            tokio::select! {
+                () = changes.changed() => {}
+                () = sleep(pause) => {}
+            }
+        }
     }
 }
 

@@ -377,6 +377,7 @@ fn the_whole_help() {
       show         Show a checkpoint: its state and its tasks
       history      List the checkpoints of a thread, newest first
       events       Print a thread's events, oldest first
+      workers      List the runners of a store that several machines share
       graphs       List the graphs of this program
       graph        Draw a graph, or the position of a thread in it
       completions  Print a script that completes commands in a shell
@@ -406,7 +407,8 @@ fn the_whole_help() {
 
     Options:
           --store <PATH>   The store of the threads: a directory of sled, or of another kind with the
-                           prefix `fjall:` [env: SUPERSTEP_STORE] [default: .superstep/store]
+                           prefix `fjall:`; or a database, `postgres://USER@HOST/NAME` [env:
+                           SUPERSTEP_STORE] [default: .superstep/store]
           --read-only      Only read the store; write nothing to it
           --json           Print JSON, also for errors on standard error
           --log[=<LEVEL>]  Log to standard error; LEVEL: error, warn, info [env: SUPERSTEP_LOG]

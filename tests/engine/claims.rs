@@ -25,7 +25,10 @@ async fn a_runner_is_woken_by_the_store(#[values(Store::memory(), Store::disk())
     let stop = tokio_util::sync::CancellationToken::new();
     let runs = runner([graph.clone()]).poll_every(Duration::from_secs(60)).on_stop({
         let stop = stop.clone();
-        move |_| std::future::ready(stop.cancel())
+        move |_| {
+            stop.cancel();
+            std::future::ready(())
+        }
     });
     let began = Instant::now();
     let (report, stored) = tokio::join!(runs.run(stop), async {
