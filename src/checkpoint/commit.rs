@@ -62,7 +62,7 @@ impl Commit {
         self.deletes.iter().try_for_each(check_key)
     }
 
-    /// Checks records for [`Checkpointer::post`] in the same way.
+    /// Checks records for [`Checkpointer::post`](super::Checkpointer::post) in the same way.
     ///
     /// # Errors
     /// As [`check_records`](Self::check_records).

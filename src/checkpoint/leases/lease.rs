@@ -64,7 +64,7 @@ pub trait LeaseKeeper: std::fmt::Debug + Send + Sync + 'static {
     }
 
     /// Notes that the work under a lease has ended with all records stored, so that the next lease may
-    /// [follow](Lease::follows) it.
+    /// follow it: what its holder kept of the thread is still true then.
     fn mark_end(&self, thread: &ThreadId, epoch: u64) {
         _ = (thread, epoch);
     }
@@ -168,7 +168,7 @@ impl Lease {
         self.keeper.release(&self.thread, self.epoch).await
     }
 
-    /// Frees the thread as [`release`](Self::release) does; it is not [due](super::Checkpointer::due) again until somebody
+    /// Frees the thread as [`release`](Self::release) does; it is not [due](crate::checkpoint::Checkpointer::due) again until somebody
     /// else writes it: for a breakpoint, a needed migration, or a person's cancel.
     ///
     /// # Errors
@@ -332,7 +332,7 @@ impl Leases {
         }
     }
 
-    /// Notes that records were [posted](super::Checkpointer::post) to a thread.
+    /// Notes that records were [posted](crate::checkpoint::Checkpointer::post) to a thread.
     pub fn note_post(&self, thread: &ThreadId) {
         let mut inner = self.0.lock();
         inner.left.remove(thread);

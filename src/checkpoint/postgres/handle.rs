@@ -11,6 +11,8 @@ use futures::future::join_all;
 use tokio::runtime::{Builder, Handle as RuntimeHandle};
 use tokio::sync::oneshot;
 
+use super::listing::send_hint;
+use super::pool::PooledSession;
 use super::requests::{Reply, Request, Requests};
 use super::writer::Writer;
 use crate::checkpoint::{BoxFuture, CheckpointError, Claim, Commit, Lease, LeaseKeeper, Receipt, Record, ThreadId};
@@ -149,7 +151,17 @@ impl Shared {
         let is_held = |thread: &ThreadId| self.writer.book.live_ticket(thread).is_some();
         let threads: Vec<ThreadId> = self.requests.threads().into_iter().filter(|thread| !is_held(thread)).collect();
         let settled = join_all(threads.iter().map(|thread| self.settle(thread))).await;
+        self.send_last_hint().await;
         settled.into_iter().collect()
+    }
+
+    /// Sends the hint that is still to be sent, since a command may end as soon as its request is stored.
+    async fn send_last_hint(&self) {
+        let Writer { pool, hints, .. } = &*self.writer;
+        if hints.is_unsent() {
+            let channel = &pool.server.channel;
+            _ = pool.run(|session: Arc<PooledSession>| async move { send_hint(&session, channel).await }).await;
+        }
     }
 
     /// Frees all threads, waits for what is queued, and ends the background thread.

@@ -60,10 +60,12 @@ impl Renewal {
             }
             let channel = &self.writer.pool.server.channel;
             let Some(session) = &self.session else { return };
+            let count = hints.count();
             if !matches!(timeout(SHORT, send_hint(session, channel)).await, Ok(Ok(()))) {
                 self.session = None;
                 return;
             }
+            hints.note_sent(count);
             sleep(GATHER).await;
         }
     }

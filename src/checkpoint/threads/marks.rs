@@ -85,6 +85,7 @@ pub(super) async fn change(
     let (puts, deletes) = decide(&found)?;
     let (epoch, expected) = (lease.epoch(), head.checkpoint);
     store.commit(Commit { thread: thread.clone(), epoch, expected, head, puts, deletes }).await?;
+    lease.release().await?;
     Ok(found.into_iter().next().flatten())
 }
 
