@@ -151,7 +151,6 @@ impl Shared {
         let is_held = |thread: &ThreadId| self.writer.book.live_ticket(thread).is_some();
         let threads: Vec<ThreadId> = self.requests.threads().into_iter().filter(|thread| !is_held(thread)).collect();
         let settled = join_all(threads.iter().map(|thread| self.settle(thread))).await;
-        self.send_last_hint().await;
         settled.into_iter().collect()
     }
 
@@ -171,6 +170,7 @@ impl Shared {
         }
         let threads = self.requests.threads();
         let settled = join_all(threads.iter().map(|thread| self.settle(thread))).await;
+        self.send_last_hint().await;
         settled.into_iter().collect()
     }
 
