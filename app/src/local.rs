@@ -211,14 +211,7 @@ impl Local {
             }
             Ok::<(), CheckpointError>(())
         };
-        match timeout(CANCEL, ended).await {
-            Ok(ended) => ended?,
-            Err(_) => {
-                let error =
-                    format!("the run of thread `{name}` was cancelled but has not ended yet: a task is still running");
-                return Err(Failure::new(error).hint("`{status}` shows when it has ended"));
-            }
-        }
+        timeout(CANCEL, ended).await.map_err(|_| still_running(name))??;
         json(&self.thread(name).await?.report().await?)
     }
 
@@ -303,6 +296,12 @@ impl Local {
             }
         }
     }
+}
+
+/// Returns the error of a cancelled run that does not end in time.
+pub(crate) fn still_running(name: &str) -> Failure {
+    let error = format!("the run of thread `{name}` was cancelled but has not ended yet: a task is still running");
+    Failure::new(error).hint("`{status}` shows when it has ended")
 }
 
 /// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::active_runs::{ActiveRuns, RunSubscription};
 use super::wire::{Greeting, LineReader, REQUEST, Reply, Socket, VERSION, is_ours, request, write_line};
 use crate::failure::{Failure, json};
-use crate::local::{CANCEL, Local};
+use crate::local::{CANCEL, Local, still_running};
 use crate::service::{ThreadRequest, ThreadService};
 use crate::shapes::{ThreadReport, present};
 
@@ -198,9 +198,7 @@ impl Responder {
             return self.local.call(ThreadRequest::Cancel { thread }).await;
         };
         if timeout(CANCEL, ended.cancelled()).await.is_err() {
-            let error =
-                format!("the run of thread `{thread}` was cancelled but has not ended yet: a task is still running");
-            return Err(Failure::new(error).hint("`{status}` shows when it has ended"));
+            return Err(still_running(&thread));
         }
         self.local.call(ThreadRequest::Status { thread }).await
     }

@@ -78,7 +78,7 @@ async fn list_by_index(
     query: &ThreadQuery,
 ) -> Result<Vec<ListedThread>> {
     bring_up_to_date(store, reads).await?;
-    let held = store.leases().held();
+    let held = store.leases().held_threads();
     let changed = store.changes().all().into_iter().map(|(thread, _)| thread);
     let apart: HashSet<ThreadId> = changed.chain(held).collect();
     let mut found = vec![];
@@ -107,7 +107,7 @@ async fn bring_up_to_date(store: &dyn IndexedStore, reads: &dyn ThreadReads) -> 
     if !changes.is_complete() {
         make_index(store, reads).await?;
     }
-    let (held, mut reader) = (store.leases().held(), SummaryReader::new(reads));
+    let (held, mut reader) = (store.leases().held_threads(), SummaryReader::new(reads));
     let mut changed = changes.all();
     changed.retain(|(thread, _)| !held.contains(thread));
     for piece in changed.chunks(PIECE) {

@@ -349,7 +349,7 @@ impl Leases {
     }
 
     /// Returns the threads that are held.
-    pub(in crate::checkpoint) fn held(&self) -> Vec<ThreadId> {
+    pub(in crate::checkpoint) fn held_threads(&self) -> Vec<ThreadId> {
         self.0.lock().live.keys().cloned().collect()
     }
 

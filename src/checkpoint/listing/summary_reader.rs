@@ -189,7 +189,7 @@ impl Step<'_> {
             _ if self.is_asking => StatusKind::Interrupted,
             0 => StatusKind::Finished,
             // All tasks have ended without a checkpoint following: their results could not be applied.
-            planned if self.done() == planned => StatusKind::Failed,
+            planned if self.done_count() == planned => StatusKind::Failed,
             _ if self.can_run(0) => StatusKind::Pending,
             _ if is_awaiting => StatusKind::AwaitingSignal,
             _ => StatusKind::Waiting,
@@ -201,10 +201,10 @@ impl Step<'_> {
         let rests = |(task, record): (&u32, &TaskRecord)| is_resting((*task, record), self.arrived, now);
         let asks = |(task, record): (&u32, &TaskRecord)| asks(record) && !self.arrived.wakes(*task, record, now);
         let waiting = self.tasks.iter().filter(|task| rests(*task) || asks(*task)).count();
-        !self.has_failed && self.planned > self.done() && self.planned > self.done() + waiting
+        !self.has_failed && self.planned > self.done_count() && self.planned > self.done_count() + waiting
     }
 
-    fn done(&self) -> usize {
+    fn done_count(&self) -> usize {
         self.tasks.values().filter(|task| task.status == TaskStatus::Done).count()
     }
 
