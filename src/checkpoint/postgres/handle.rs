@@ -11,8 +11,7 @@ use futures::future::join_all;
 use tokio::runtime::{Builder, Handle as RuntimeHandle};
 use tokio::sync::oneshot;
 
-use super::listing::send_hint;
-use super::pool::PooledSession;
+use super::query::Query;
 use super::requests::{Reply, Request, Requests};
 use super::writer::Writer;
 use crate::checkpoint::{BoxFuture, CheckpointError, Claim, Commit, Lease, LeaseKeeper, Receipt, Record, ThreadId};
@@ -158,8 +157,7 @@ impl Shared {
     async fn send_last_hint(&self) {
         let Writer { pool, hints, .. } = &*self.writer;
         if hints.is_unsent() {
-            let channel = &pool.server.channel;
-            _ = pool.run(|session: Arc<PooledSession>| async move { send_hint(&session, channel).await }).await;
+            _ = pool.rows(Query::Hint, &[&pool.server.channel]).await;
         }
     }
 

@@ -4,6 +4,7 @@
 //! Threads that are being run, and those without a summary, are read one by one beside the indexes.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use superstep_base::time::system_time;
 use tokio_postgres::Row;
@@ -15,6 +16,7 @@ use super::pool::{Pool, PooledSession};
 use super::query::Query;
 use super::reads::name_in;
 use super::session::Session;
+use super::writer::Writer;
 use crate::checkpoint::listing::query::list_order;
 use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{
@@ -30,7 +32,7 @@ const PIECE: usize = 256;
 pub(super) async fn refresh(pool: &Pool) -> Result<()> {
     let (mut reader, mut last) = (SummaryReader::new(pool), 0_i64);
     loop {
-        let rows = run(pool, Query::Unlisted, &[&last]).await?;
+        let rows = pool.rows(Query::Unlisted, &[&last]).await?;
         for row in &rows {
             last = row.get(2);
             if let Some(summary) = reader.read_records(&name_in(row)?).await? {
@@ -56,16 +58,12 @@ async fn write_summary(pool: &Pool, row: &Row, found: &ListedThread) -> Result<(
     let [wake, created, updated] = [wake, created, updated].map(|time| time.map(u64::cast_signed));
     let params: &[&(dyn ToSql + Sync)] =
         &[&id, &epoch, &commit, &posts, &bytes, &status, &graph, &due, &wake, &created, &updated, &metadata, &is_ready];
-    run(pool, Query::WriteSummary, params).await.map(drop)
-}
-
-async fn run(pool: &Pool, query: Query, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
-    pool.run(|session: Arc<PooledSession>| async move { session.rows(query, params).await }).await
+    pool.rows(Query::WriteSummary, params).await.map(drop)
 }
 
 /// Returns the time of the server, in milliseconds since 1970.
 async fn server_time(pool: &Pool) -> Result<u64> {
-    let rows = run(pool, Query::Clock, &[]).await?;
+    let rows = pool.rows(Query::Clock, &[]).await?;
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned()))
 }
 
@@ -109,7 +107,7 @@ fn may_be_stored(query: &ThreadQuery) -> bool {
 /// Returns the threads that have no summary or an owner and meet the conditions.
 async fn list_apart(pool: &Pool, query: &ThreadQuery, now: u64) -> Result<Vec<ListedThread>> {
     let (mut reader, mut found) = (SummaryReader::new(pool), vec![]);
-    for row in run(pool, Query::Apart, &[]).await? {
+    for row in pool.rows(Query::Apart, &[]).await? {
         let name = name_in(&row)?;
         if query.fits_name(&name) {
             found.extend(reader.read(&name, now).await?.filter(|thread| query.fits(thread)));
@@ -211,8 +209,6 @@ async fn stored_page(pool: &Pool, query: &ThreadQuery, after: Option<&ThreadId>,
 pub(super) struct DueNames {
     pub(super) names: Vec<ThreadId>,
     pub(super) now: u64,
-    /// The first later time at which one may be due, in milliseconds since 1970.
-    pub(super) next: Option<std::time::SystemTime>,
 }
 
 /// Returns the threads that a query asks for and that nobody runs, those due for the longest time first.
@@ -222,11 +218,11 @@ pub(super) async fn due(pool: &Pool, query: &DueQuery) -> Result<DueNames> {
         Some(_) => query.time(),
         None => server_time(pool).await?,
     };
-    let graphs: Vec<String> = query.graphs.iter().map(|graph| readable(graph)).collect();
+    let graphs = readable_graphs(query);
     let (time, mut last, mut names) = (now.cast_signed(), (0_i64, 0_i64), vec![]);
     let wanted = query.limit.saturating_mul(2).max(8); // others may claim some of them
     loop {
-        let rows = run(pool, Query::Due, &[&graphs, &time, &last.0, &last.1, &query.with_left]).await?;
+        let rows = pool.rows(Query::Due, &[&graphs, &time, &last.0, &last.1, &query.with_left]).await?;
         for row in &rows {
             let name = name_in(row)?;
             let summary = decode_record::<ListedThread>(&name, "summary", row.get(2));
@@ -239,9 +235,20 @@ pub(super) async fn due(pool: &Pool, query: &DueQuery) -> Result<DueNames> {
             break;
         }
     }
-    let next = run(pool, Query::NextDue, &[&graphs, &time]).await?;
-    let next = next.first().and_then(|row| row.get::<_, Option<i64>>(0)).map(|next| system_time(next.cast_unsigned()));
-    Ok(DueNames { names, now, next })
+    Ok(DueNames { names, now })
+}
+
+/// Returns the first time after `now` at which a thread may be due: the end of a wait, or of the lease of another
+/// handle.
+pub(super) async fn next_due(writer: &Writer, query: &DueQuery, now: u64) -> Result<Option<SystemTime>> {
+    let (graphs, time) = (readable_graphs(query), now.cast_signed());
+    let rows = writer.pool.rows(Query::NextDue, &[&graphs, &time, &writer.handle]).await?;
+    let next = rows.first().and_then(|row| row.get::<_, Option<i64>>(0));
+    Ok(next.map(|next| system_time(next.cast_unsigned())))
+}
+
+fn readable_graphs(query: &DueQuery) -> Vec<String> {
+    query.graphs.iter().map(|graph| readable(graph)).collect()
 }
 
 /// Passes a hint to all handles that something may be due.

@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::fault::{Fault, Patience};
+use super::query::Query;
 use super::session::{Server, Session};
 use crate::checkpoint::CheckpointError;
 
@@ -90,6 +93,11 @@ impl Pool {
             };
             patience.wait(&self.server.shown, reason).await?;
         }
+    }
+
+    /// Executes a statement that may be repeated, as [`run`](Self::run) does.
+    pub(super) async fn rows(&self, query: Query, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, CheckpointError> {
+        self.run(|session: Arc<PooledSession>| async move { session.rows(query, params).await }).await
     }
 
     async fn attempt<T, F>(&self, work: &impl Fn(Arc<PooledSession>) -> F) -> Result<T, Fault>

@@ -164,7 +164,7 @@ const WRITE_SUMMARY: &str = "UPDATE {schema}.threads SET summary = $5, status = 
 const NEXT_DUE: &str = "SELECT (extract(epoch FROM least(\
     (SELECT min(due_at) FROM {schema}.threads WHERE due_at > to_timestamp($2::bigint::float8 / 1000) AND NOT is_ready \
         AND due_at IS NOT NULL AND graph = ANY ($1) AND NOT is_left), \
-    (SELECT min(lease_until) FROM {schema}.threads WHERE owner IS NOT NULL AND lease_until > clock_timestamp()))) * 1000)::bigint";
+    (SELECT min(lease_until) FROM {schema}.threads WHERE owner IS NOT NULL AND handle <> $3 AND lease_until > clock_timestamp()))) * 1000)::bigint";
 const BY_NAME: &str = "name_length = $1 AND name_start = $2 AND name_hash = $3";
 const NAMES: &str = "SELECT name_start, name_rest FROM {schema}.threads WHERE birth IS NOT NULL";
 const IN_THREAD: &str =

@@ -2,11 +2,11 @@
 //! sessions; must not know threads.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use tokio_util::sync::CancellationToken;
 
 use super::query::Query;
@@ -17,18 +17,11 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Enters the handle in the list. Refuses a name that a live worker has.
 pub(super) async fn join(writer: Arc<Writer>, graphs: Vec<String>, version: String) -> Result<WorkerGuard> {
-    let enter = |session: Arc<super::pool::PooledSession>| {
-        let (writer, graphs, version) = (&writer, &graphs, &version);
-        async move {
-            let (owner, time) = (&writer.owner, millis(writer.book.time));
-            let pid = i64::from(owner.pid);
-            session
-                .row(Query::JoinWorkers, &[&owner.name, &writer.handle, &owner.host, &pid, version, graphs, &time])
-                .await
-        }
-    };
-    if writer.pool.run(enter).await?.is_none() {
-        return Err(taken(&writer).await?);
+    let (owner, time) = (&writer.owner, writer.book.time.as_secs_f64() * 1000.0);
+    let pid = i64::from(owner.pid);
+    let entry: [&(dyn ToSql + Sync); 7] = [&owner.name, &writer.handle, &owner.host, &pid, &version, &graphs, &time];
+    if writer.pool.rows(Query::JoinWorkers, &entry).await?.is_empty() {
+        return Err(name_error(&writer).await?);
     }
     let (stop, (done, removed)) = (CancellationToken::new(), oneshot::channel());
     tokio::spawn(stay(writer, stop.clone(), done));
@@ -36,7 +29,7 @@ pub(super) async fn join(writer: Arc<Writer>, graphs: Vec<String>, version: Stri
 }
 
 /// Returns the error of a name that another worker has.
-async fn taken(writer: &Arc<Writer>) -> Result<CheckpointError> {
+async fn name_error(writer: &Arc<Writer>) -> Result<CheckpointError> {
     let name = writer.owner.name.clone();
     let other = list(writer).await?.into_iter().find(|worker| worker.name == name);
     let StoreWorker { host, pid, .. } = other.unwrap_or_default();
@@ -52,26 +45,18 @@ async fn stay(writer: Arc<Writer>, stop: CancellationToken, done: oneshot::Sende
             () = sleep(pause) => {}
         }
         let threads = i32::try_from(writer.book.live().len()).unwrap_or(i32::MAX);
-        let see = |session: Arc<super::pool::PooledSession>| {
-            let writer = &writer;
-            async move { session.rows(Query::SeeWorker, &[&writer.owner.name, &writer.handle, &threads]).await }
-        };
-        if let Err(error) = writer.pool.run(see).await {
+        let sign: [&(dyn ToSql + Sync); 3] = [&writer.owner.name, &writer.handle, &threads];
+        if let Err(error) = writer.pool.rows(Query::SeeWorker, &sign).await {
             tracing::warn!(%error, "the list of workers was not updated");
         }
     }
-    let leave = |session: Arc<super::pool::PooledSession>| {
-        let writer = &writer;
-        async move { session.rows(Query::LeaveWorkers, &[&writer.owner.name, &writer.handle]).await }
-    };
-    _ = writer.pool.run(leave).await;
+    _ = writer.pool.rows(Query::LeaveWorkers, &[&writer.owner.name, &writer.handle]).await;
     _ = done.send(());
 }
 
 /// Returns all workers that live or have died a short while ago, by name.
 pub(super) async fn list(writer: &Arc<Writer>) -> Result<Vec<StoreWorker>> {
-    let read = |session: Arc<super::pool::PooledSession>| async move { session.rows(Query::Workers, &[]).await };
-    Ok(writer.pool.run(read).await?.iter().filter_map(worker).collect())
+    Ok(writer.pool.rows(Query::Workers, &[]).await?.iter().filter_map(worker).collect())
 }
 
 fn worker(row: &Row) -> Option<StoreWorker> {
@@ -87,8 +72,4 @@ fn worker(row: &Row) -> Option<StoreWorker> {
         version: row.get::<_, Option<String>>(6).unwrap_or_default(),
         graphs: row.get::<_, Option<Vec<String>>>(7).unwrap_or_default(),
     })
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
 }
