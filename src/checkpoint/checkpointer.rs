@@ -12,7 +12,7 @@ use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
 use super::leases::lease::{Claim, Lease, OwnerRequest};
 use super::leases::worker::{StoreWorker, WorkerGuard};
-use super::listing::due::{DueQuery, DueThreads};
+use super::listing::due::{DueChoice, DueQuery, DueThreads};
 use super::listing::query::{ThreadQuery, list_by_reading};
 use super::listing::reads::{ReadFuture, ThreadReads};
 use super::listing::summary::ListedThread;
@@ -190,9 +190,9 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
 
 /// Claims the threads of a list that are due.
 async fn due_by_listing<C: Checkpointer + ?Sized>(store: &C, query: &DueQuery) -> Result<DueThreads, CheckpointError> {
-    let (due, next) = query.choose(store.list(&query.candidates()).await?);
+    let DueChoice { names, next, others } = query.choose(store.list(&query.candidates()).await?);
     let (mut reader, mut threads) = (SummaryReader::new(&store), vec![]);
-    for id in due {
+    for id in names {
         if threads.len() >= query.limit {
             break;
         }
@@ -202,12 +202,12 @@ async fn due_by_listing<C: Checkpointer + ?Sized>(store: &C, query: &DueQuery) -
         };
         // Somebody may have run it since it was listed.
         let found = reader.read_records(&id).await?.map(|found| found.at(query.time(), store.is_foreign()));
-        match found.filter(ListedThread::can_resume) {
+        match found.filter(|found| found.can_resume() && query.fits(found)) {
             Some(found) => threads.push((lease, found)),
             None => lease.release().await?,
         }
     }
-    Ok(DueThreads { threads, next })
+    Ok(DueThreads { threads, next, others })
 }
 
 impl<C: Checkpointer + ?Sized> ThreadReads for &C {

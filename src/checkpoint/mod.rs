@@ -95,6 +95,7 @@ pub use key_bytes::{key_bytes, key_from_bytes};
 pub use leases::lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};
 pub use leases::place::ThreadPlace;
 pub use leases::worker::{StoreWorker, WorkerGuard};
+pub(crate) use listing::due::note_version;
 pub use listing::due::{DueQuery, DueThreads};
 pub use listing::query::ThreadQuery;
 pub use listing::summary::ListedThread;

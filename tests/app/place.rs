@@ -74,8 +74,13 @@ impl Place {
         std::fs::remove_file(self.path("busy")).unwrap();
     }
 
-    /// Stores a thread of a graph that the program does not have.
+    /// Stores a finished thread of a graph that the program does not have.
     pub(crate) fn with_foreign_thread(&self, name: &str) {
+        self.store_foreign_thread(name, 9);
+    }
+
+    /// Stores a thread of a graph that the program does not have, which ran for at most so many supersteps.
+    pub(crate) fn store_foreign_thread(&self, name: &str, supersteps: u64) {
         #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
         struct Empty {
             nothing: u8,
@@ -89,7 +94,7 @@ impl Place {
         }
         let store = SledCheckpointer::open(self.path(".superstep/store")).unwrap();
         let graph = StateGraph::new().add_node(Only::Step, step).add_sequence([Only::Step]).compile().unwrap();
-        let thread = graph.named("elsewhere").with_checkpointer(store).thread(name);
+        let thread = graph.named("elsewhere").with_checkpointer(store).thread(name).max_supersteps(supersteps);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(thread.invoke(Empty::update())).unwrap();
     }

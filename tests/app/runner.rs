@@ -264,6 +264,19 @@ fn the_command_resumes_answered_threads_and_calls_its_hooks() {
     assert_eq!((&idle["turns"], &idle["wake"]), (&0.into(), &Value::Null));
 }
 
+#[test]
+fn the_command_leaves_threads_of_unknown_graphs_alone_and_says_so_once() {
+    let place = Place::new();
+    place.store_foreign_thread("f1", 0);
+    place.store_foreign_thread("f2", 0);
+    let called = place.call(&["runner", "--for", "1s"]);
+    assert_eq!((called.code(), called.out().as_str()), (0, "resumed 0 times\n"), "{}", called.err());
+    let note = "note: this program has no graph `elsewhere`: its threads are left to other runners\n";
+    assert_eq!(called.err(), note);
+    let report = place.json(0, &["runner", "--until-idle"]);
+    assert_eq!(report["unknown_graphs"], serde_json::json!({"elsewhere": 0}));
+}
+
 /// Serves one HTTP request with this status; returns the address and the received body.
 fn web_hook(status: &'static str) -> (String, std::thread::JoinHandle<Value>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

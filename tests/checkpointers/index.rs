@@ -1,5 +1,6 @@
 //! The index of threads: whatever is written, deleted, held and reopened, it answers as if every thread were read.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use rstest::rstest;
 use superstep::checkpoint::{
     AboutRecord, BoxFuture, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit,
     ControlRecord, DueQuery, FjallCheckpointer, ForeignRecord, Key, Lease, LeaseOwner, ListedThread,
-    MemoryCheckpointer, Order, QuestionRecord, Receipt, ReceiveRecord, Record, RowId, SignalRecord, SledCheckpointer,
-    Source, StoreKind, TaskRecord, TaskStatus, ThreadHead, ThreadId, ThreadQuery, encode_record,
+    MemoryCheckpointer, Order, QuestionRecord, Receipt, ReceiveRecord, Record, RowId, Shape, SignalRecord,
+    SledCheckpointer, Source, StoreKind, TaskRecord, TaskStatus, ThreadHead, ThreadId, ThreadQuery, encode_record,
 };
 use superstep::graph::StatusKind;
 use tempfile::TempDir;
@@ -84,6 +85,7 @@ struct Written {
     thread: usize,
     position: Position,
     graph: usize,
+    version: u32,
     pair: Option<usize>,
     at: u64,
     is_held: bool,
@@ -98,7 +100,7 @@ enum Action {
     Release,
     Reopen,
     List(ThreadQuery),
-    Due(u64, usize),
+    Due(u64, usize, u32),
 }
 
 fn position() -> impl Strategy<Value = Position> {
@@ -120,14 +122,8 @@ fn position() -> impl Strategy<Value = Position> {
 fn written() -> impl Strategy<Value = Written> {
     let what = (0..NAMES.len(), position(), 0..2_usize, proptest::option::of(0..2_usize), 0..200_u64);
     let marks = (proptest::bool::weighted(0.1), proptest::bool::weighted(0.1));
-    (what, marks).prop_map(|((thread, position, graph, pair, at), (is_held, is_requested))| Written {
-        thread,
-        position,
-        graph,
-        pair,
-        at,
-        is_held,
-        is_requested,
+    (what, marks, 0..3_u32).prop_map(|((thread, position, graph, pair, at), (is_held, is_requested), version)| {
+        Written { thread, position, graph, version, pair, at, is_held, is_requested }
     })
 }
 
@@ -163,7 +159,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Release),
         1 => Just(Action::Reopen),
         5 => query().prop_map(Action::List),
-        2 => (0..200_u64, 0..4_usize).prop_map(|(at, limit)| Action::Due(at, limit)),
+        2 => (0..200_u64, 0..4_usize, 0..3_u32).prop_map(|(at, limit, newest)| Action::Due(at, limit, newest)),
     ]
 }
 
@@ -193,10 +189,15 @@ impl Written {
             Position::Damaged => b"no record".to_vec(),
             _ => encode_record(&self.checkpoint()).unwrap(),
         };
-        let mut records = vec![(Key::About, encode_record(&about).unwrap()), (Key::Checkpoint(id), checkpoint)];
+        let shape = (Key::Shape(self.shape().fingerprint()), encode_record(&self.shape()).unwrap());
+        let mut records = vec![(Key::About, encode_record(&about).unwrap()), (Key::Checkpoint(id), checkpoint), shape];
         records
             .extend(self.task(id).map(|task| (Key::Task { checkpoint: id, task: 0 }, encode_record(&task).unwrap())));
         records
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { version: self.version, ..Shape::default() }
     }
 
     fn checkpoint(&self) -> CheckpointRecord {
@@ -208,7 +209,7 @@ impl Written {
             source: Source::Loop,
             step: 3,
             created_at: self.at,
-            shape: 7,
+            shape: self.shape().fingerprint(),
             epoch: 1,
             line: CheckpointId(1),
             control: ControlRecord { ready, ..ControlRecord::default() },
@@ -294,7 +295,7 @@ impl Scene {
             Action::Release => self.held.clear(),
             Action::Reopen => self.reopen(),
             Action::List(query) => self.compare(&query).await,
-            Action::Due(at, limit) => self.compare_due(at, limit).await,
+            Action::Due(at, limit, newest) => self.compare_due(at, limit, newest).await,
         }
     }
 
@@ -338,13 +339,14 @@ impl Scene {
         assert_eq!(self.store.list(query).await.unwrap(), expected, "{query:?}");
     }
 
-    async fn compare_due(&self, at: u64, limit: usize) {
-        let mut query = DueQuery::new([graph_name(0), graph_name(1)], usize::MAX);
-        query.at = Some(time_of(at));
+    async fn compare_due(&self, at: u64, limit: usize, newest: u32) {
+        let mut query = DueQuery::new([graph_name(0)], usize::MAX);
+        query.graphs.insert(graph_name(1), newest);
+        (query.at, query.finds_others) = (Some(time_of(at)), true);
         let unindexed = Unindexed(Arc::clone(&self.store));
-        let (expected, next) = due(&unindexed, &query).await;
-        let (found, found_next) = due(&*self.store, &query).await;
-        assert_eq!((&found, found_next), (&expected, next), "{query:?}");
+        let (expected, rest) = due(&unindexed, &query).await;
+        let (found, found_rest) = due(&*self.store, &query).await;
+        assert_eq!((&found, found_rest), (&expected, rest), "{query:?}");
         query.limit = limit;
         let page = due(&*self.store, &query).await.0;
         assert!(page.len() == limit.min(found.len()) && page.iter().all(|thread| found.contains(thread)), "{page:?}");
@@ -352,13 +354,16 @@ impl Scene {
     }
 }
 
+/// The time when the next thread is due, and the graphs that were not asked for.
+type Rest = (Option<SystemTime>, BTreeMap<String, u32>);
+
 /// Returns the threads that are due, by the time since when they are, and frees them.
-async fn due(store: &dyn Checkpointer, query: &DueQuery) -> (Vec<ListedThread>, Option<SystemTime>) {
+async fn due(store: &dyn Checkpointer, query: &DueQuery) -> (Vec<ListedThread>, Rest) {
     let found = store.due(query).await.unwrap();
     let mut threads: Vec<_> = found.threads.into_iter().map(|(_, thread)| thread).collect();
     threads.sort_by(|a, b| (a.due, a.id.as_str()).cmp(&(b.due, b.id.as_str())));
     // The end of a lease is a time at which a thread may be due; these are of today.
-    (threads, found.next.filter(|next| *next < time_of(1_000_000)))
+    (threads, (found.next.filter(|next| *next < time_of(1_000_000)), found.others))
 }
 
 fn check(kind: Option<StoreKind>, actions: Vec<Action>) {
@@ -405,7 +410,16 @@ proptest! {
 }
 
 fn finished(thread: usize) -> Written {
-    Written { thread, position: Position::Finished, graph: 0, pair: None, at: 5, is_held: false, is_requested: false }
+    Written {
+        thread,
+        position: Position::Finished,
+        graph: 0,
+        version: 0,
+        pair: None,
+        at: 5,
+        is_held: false,
+        is_requested: false,
+    }
 }
 
 #[rstest]

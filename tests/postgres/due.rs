@@ -106,3 +106,21 @@ async fn a_hint_reaches_other_handles() {
     first.post(&"t".into(), vec![(Key::Signal { order: 1, id: 1 }, vec![])]).await.unwrap();
     tokio::time::timeout(Duration::from_secs(2), watch.changed()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_store_of_the_first_version_is_migrated() {
+    let Some(address) = server::new_store() else { return };
+    let schema = address.rsplit_once("schema=").unwrap().1;
+    let first = connect(&address).await;
+    write(&first, "t").await;
+    assert_eq!(first.list(&ThreadQuery::default()).await.unwrap().len(), 1); // with a summary
+    first.close().await.unwrap();
+    let server = server::shared().unwrap();
+    server
+        .sql(&format!("ALTER TABLE {schema}.threads DROP COLUMN graph_version; UPDATE {schema}.meta SET version = 1"));
+    server.sql(&format!("UPDATE {schema}.threads SET summary = substr(summary, 1, length(summary) - 1)"));
+    let migrated = connect(&address).await;
+    assert_eq!(names(&due(&migrated).await), ["t"]);
+    assert_eq!(server.sql(&format!("SELECT version FROM {schema}.meta")), "2");
+    assert_eq!(server.sql(&format!("SELECT graph_version FROM {schema}.threads")), "0");
+}

@@ -45,7 +45,7 @@ async fn a_role_without_rights_gets_the_sql_that_makes_the_store() {
     let address = address.replace("postgres@", "worker@");
     assert!(refusal(&address).await.contains("superstep store migrate --dry-run"));
     let refused = PostgresCheckpointer::open_read_only(&address).await.unwrap_err();
-    assert!(refused.to_string().contains("has version 0 of 1"), "{refused}");
+    assert!(refused.to_string().contains("has version 0 of 2"), "{refused}");
     let sql = PostgresCheckpointer::builder(&address).migration().await.unwrap();
     server.sql(&sql);
     server.sql(&format!(
@@ -64,7 +64,7 @@ async fn a_newer_schema_is_refused() {
     let schema = address.rsplit_once('=').unwrap().1;
     server::shared().unwrap().sql(&format!("UPDATE {schema}.meta SET version = 99"));
     let refused = refusal(&address).await;
-    assert!(refused.contains("has format 99; this release reads up to 1"), "{refused}");
+    assert!(refused.contains("has format 99; this release reads up to 2"), "{refused}");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use crate::shapes::ThreadReport;
 #[cfg(all(feature = "agents", unix))]
 use crate::shapes::with_present_paths;
 use crate::store::OwnerSettings;
-use crate::terminal::{self, print, print_failure};
+use crate::terminal::{self, note, print, print_failure};
 use crate::text::clean;
 use crate::threads::RunRequest;
 use crate::watch::View;
@@ -60,6 +60,10 @@ impl Session {
             runner = runner.on_stop(|stop| {
                 print(&line(&stop));
                 std::future::ready(())
+            });
+            let graphs = Arc::clone(&self.graphs);
+            runner = runner.on_unknown_graph(move |graph, version| {
+                unknown_graph(&graphs, graph, version).iter().for_each(|line| note(line));
             });
         }
         let cancel = terminal::cancel_on_signal();
@@ -171,6 +175,20 @@ async fn call_stop_hook(hook: Hook, stop: RunnerStop) {
     if let Err(failure) = called.await {
         print_failure(&failure, false);
     }
+}
+
+/// Returns a line about threads that this program cannot run; none about those that `--graphs` leaves out.
+fn unknown_graph(graphs: &AppGraphs, name: &str, version: u32) -> Option<String> {
+    let shown = clean(name);
+    let Some(graph) = graphs.find(name) else {
+        return Some(format!("note: this program has no graph `{shown}`: its threads are left to other runners\n"));
+    };
+    let own = graph.graph.version();
+    (version > own).then(|| {
+        format!(
+            "note: this program has version {own} of graph `{shown}`: threads of version {version} are left to other runners\n"
+        )
+    })
 }
 
 /// Formats a turn as a line.

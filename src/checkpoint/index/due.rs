@@ -2,16 +2,38 @@
 
 use std::collections::VecDeque;
 
-use super::keys::{IndexReads, due_list, list_end, take_sorted, with_number};
+use super::keys::{IndexReads, all_due, due_list, is_due_group_of, list_end, take_due_group, take_sorted, with_number};
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::ThreadId;
+use crate::checkpoint::listing::due::DueQuery;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// The number of keys that are read at once.
 const AHEAD: usize = 32;
 
-/// A walk over the threads of some graphs that are due.
+/// The groups of threads that are or will be due, each of one version of a graph: those that a query asks for, and the others.
+#[derive(Default)]
+pub(super) struct DueGroups {
+    pub(super) asked: Vec<Vec<u8>>,
+    pub(super) others: Vec<Vec<u8>>,
+}
+
+impl DueGroups {
+    /// Finds all groups, in time that grows with their number.
+    pub(super) fn read(rows: &dyn IndexReads, query: &DueQuery) -> Result<Self> {
+        let (mut groups, mut from, end) = (Self::default(), all_due(), list_end(&all_due()));
+        while let Some(key) = rows.keys(&from, &end, 1)?.pop() {
+            let Some(group) = take_due_group(&key) else { break };
+            from = list_end(group);
+            let is_asked = query.graphs.iter().any(|(graph, newest)| is_due_group_of(group, graph, *newest));
+            if is_asked { &mut groups.asked } else { &mut groups.others }.push(group.to_vec());
+        }
+        Ok(groups)
+    }
+}
+
+/// A walk over the threads of some groups that are due.
 pub(super) struct DueWalk {
     lists: Vec<DueList>,
 }
@@ -27,15 +49,15 @@ struct DueList {
 
 impl DueWalk {
     /// Returns a walk over the threads that are due at a time, in milliseconds since 1970.
-    pub(super) fn until(graphs: &[String], now: u64) -> Self {
-        let ready = graphs.iter().map(|graph| DueList::whole(due_list(graph, true)));
-        let timed = graphs.iter().map(|graph| DueList::until(due_list(graph, false), now.saturating_add(1)));
+    pub(super) fn until(groups: &[Vec<u8>], now: u64) -> Self {
+        let ready = groups.iter().map(|group| DueList::whole(due_list(group, true)));
+        let timed = groups.iter().map(|group| DueList::until(due_list(group, false), now.saturating_add(1)));
         Self { lists: ready.chain(timed).collect() }
     }
 
     /// Returns a walk over those that are due later.
-    pub(super) fn after(graphs: &[String], now: u64) -> Self {
-        let lists = graphs.iter().map(|graph| DueList::since(due_list(graph, false), now.saturating_add(1)));
+    pub(super) fn after(groups: &[Vec<u8>], now: u64) -> Self {
+        let lists = groups.iter().map(|group| DueList::since(due_list(group, false), now.saturating_add(1)));
         Self { lists: lists.collect() }
     }
 

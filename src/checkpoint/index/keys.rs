@@ -18,7 +18,7 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 /// Key and row of the record that says that the index is complete. The row is the version of the format: it changes with the
 /// keys, and with the fields of a summary.
 #[cfg_attr(not(feature = "_embedded"), allow(dead_code, reason = "only stores on disk have one from before"))]
-pub(in crate::checkpoint) const COMPLETE: (&[u8], &[u8]) = (&[0], &[1]);
+pub(in crate::checkpoint) const COMPLETE: (&[u8], &[u8]) = (&[0], &[2]);
 
 const SUMMARY: u8 = 1;
 const STATUS: u8 = 2;
@@ -85,7 +85,7 @@ fn list_keys(thread: &ListedThread) -> Vec<Vec<u8>> {
     lists.push(with_number(updated_list(), thread.updated_at));
     if let Some(due) = thread.due {
         if thread.is_trusted() {
-            lists.push(with_number(due_list(&thread.graph, thread.ready), due));
+            lists.push(with_number(due_list(&due_group(&thread.graph, thread.version), thread.ready), due));
         }
         if matches!(thread.status, StatusKind::Waiting | StatusKind::AwaitingSignal) {
             lists.push(with_number(wake_list(), due));
@@ -119,12 +119,35 @@ pub(super) fn updated_list() -> Vec<u8> {
     vec![UPDATED]
 }
 
-/// Returns the start of the keys of threads of a graph that are due, by the time since when; those that are due at any time
+/// Returns the start of the keys of all threads that are or will be due.
+pub(super) fn all_due() -> Vec<u8> {
+    vec![DUE]
+}
+
+/// Returns the start of the keys of threads that are or will be due and that a version of a graph stored.
+pub(super) fn due_group(graph: &str, version: u32) -> Vec<u8> {
+    with_number(with_number(all_due(), hash(&[graph])), version.into())
+}
+
+/// Takes the group from the front of the key of a thread that is or will be due.
+pub(super) fn take_due_group(key: &[u8]) -> Option<&[u8]> {
+    let mut rest = key.get(1..)?;
+    take_number(&mut rest)?;
+    take_number(&mut rest)?;
+    key.get(..key.len() - rest.len())
+}
+
+/// Returns true if a group of threads that are due is of a graph, and of this version or an older one.
+pub(super) fn is_due_group_of(group: &[u8], graph: &str, newest: u32) -> bool {
+    let mut rest = group.get(1..).unwrap_or_default();
+    take_number(&mut rest) == Some(hash(&[graph]))
+        && take_number(&mut rest).is_some_and(|version| version <= newest.into())
+}
+
+/// Returns the start of the keys of threads of a group that are due, by the time since when; those that are due at any time
 /// are apart from those that wait for theirs.
-pub(super) fn due_list(graph: &str, is_ready: bool) -> Vec<u8> {
-    let mut list = with_number(vec![DUE], hash(&[graph]));
-    list.push(u8::from(!is_ready));
-    list
+pub(super) fn due_list(group: &[u8], is_ready: bool) -> Vec<u8> {
+    [group, &[u8::from(!is_ready)]].concat()
 }
 
 /// Returns the start of the keys of all threads that wait, by the time at which they can resume.
@@ -171,7 +194,7 @@ mod tests {
     #[test]
     fn another_form_of_a_summary_is_another_version() {
         let row = encode_summary(&summary("t", StatusKind::Pending)).unwrap();
-        assert_eq!((COMPLETE.1, row.len()), (&[1][..], 29), "raise the version of the index");
+        assert_eq!((COMPLETE.1, row.len()), (&[2][..], 30), "raise the version of the index");
         assert_eq!(decode_summary(&row).unwrap().status, StatusKind::Pending);
         assert!(decode_summary(&row[..9]).is_err());
     }

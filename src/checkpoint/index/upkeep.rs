@@ -1,19 +1,19 @@
 //! Lists and due threads of a store that keeps an index. The index is brought up to date first: the summaries of threads that
 //! have changed are read and written to it, unless somebody runs them. Threads that run are read from their records.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use superstep_base::time::system_time;
 
 use super::changes::ChangedThreads;
-use super::due::DueWalk;
+use super::due::{DueGroups, DueWalk};
 use super::keys::{IndexReads, decode_summary, summary_key};
 use super::search::search;
 use crate::checkpoint::commit::Receipt;
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::ThreadId;
 use crate::checkpoint::leases::lease::{Lease, Leases};
-use crate::checkpoint::listing::due::{DueQuery, DueThreads};
+use crate::checkpoint::listing::due::{DueQuery, DueThreads, note_version};
 use crate::checkpoint::listing::query::{ThreadQuery, list_by_reading, list_order};
 use crate::checkpoint::listing::reads::{ReadFuture, ThreadReads};
 use crate::checkpoint::listing::summary::ListedThread;
@@ -161,8 +161,12 @@ pub(in crate::checkpoint) async fn due(
         return Ok(DueThreads::default());
     }
     bring_up_to_date(store, reads).await?;
-    let (now, mut threads) = (query.time(), vec![]);
-    let (mut walk, mut reader) = (DueWalk::until(&query.graphs, now), SummaryReader::new(reads));
+    let (now, mut threads, mut groups) = (query.time(), vec![], DueGroups::default());
+    read_index(store, &mut |rows| {
+        groups = DueGroups::read(rows, query)?;
+        Ok(())
+    })?;
+    let (mut walk, mut reader) = (DueWalk::until(&groups.asked, now), SummaryReader::new(reads));
     while threads.len() < query.limit {
         let Some((_, thread)) = next_free(store, query, &mut walk)? else { break };
         let lease = match store.claim_free(&thread).await {
@@ -176,8 +180,29 @@ pub(in crate::checkpoint) async fn due(
             None => lease.release().await?,
         }
     }
-    let next = next_free(store, query, &mut DueWalk::after(&query.graphs, now))?.map(|(due, _)| system_time(due));
-    Ok(DueThreads { threads, next })
+    let next = next_free(store, query, &mut DueWalk::after(&groups.asked, now))?.map(|(due, _)| system_time(due));
+    let others = if query.finds_others { graphs_of(store, &groups.others, now)? } else { BTreeMap::new() };
+    Ok(DueThreads { threads, next, others })
+}
+
+/// Returns the graphs of groups that have a thread which is due, each with its newest version.
+fn graphs_of(store: &dyn IndexedStore, groups: &[Vec<u8>], now: u64) -> Result<BTreeMap<String, u32>> {
+    let mut graphs = BTreeMap::new();
+    for group in groups {
+        let mut walk = DueWalk::until(std::slice::from_ref(group), now);
+        read_index(store, &mut |rows| {
+            while let Some((_, thread)) = walk.next(rows)? {
+                let row = rows.row(&summary_key(&thread))?.filter(|_| store.leases().is_available(&thread, false));
+                if let Some(row) = row {
+                    let ListedThread { graph, version, .. } = decode_summary(&row)?;
+                    note_version(&mut graphs, &graph, version);
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(graphs)
 }
 
 /// Returns the next thread of a walk that is asked for, that nobody runs and nobody has left.

@@ -7,7 +7,7 @@ use super::check::{FailureReason, Harness, ensure_eq, head, list};
 use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, ControlRecord, DueQuery,
-    Key, ReceiveRecord, SignalRecord, Source, TaskRecord, TaskStatus, ThreadId, ThreadQuery, encode_record,
+    Key, ReceiveRecord, Shape, SignalRecord, Source, TaskRecord, TaskStatus, ThreadId, ThreadQuery, encode_record,
 };
 
 list![
@@ -22,6 +22,8 @@ list![
     a_waiting_thread_is_due_at_its_time,
     a_posted_signal_makes_a_thread_due,
     only_threads_of_the_named_graphs_are_due,
+    threads_of_newer_versions_are_not_due,
+    other_graphs_with_due_threads_are_named,
     a_released_thread_is_due_again,
     a_left_thread_is_due_once_it_is_written,
     a_left_thread_is_due_once_it_gets_mail,
@@ -32,6 +34,7 @@ list![
 struct Thread<'a> {
     name: &'a str,
     graph: &'a str,
+    version: u32,
     at: u64,
     team: &'a str,
     task: Task,
@@ -48,7 +51,7 @@ enum Task {
 
 impl<'a> Thread<'a> {
     fn new(name: &'a str, task: Task) -> Self {
-        Self { name, graph: "g", at: 10, team: "red", task }
+        Self { name, graph: "g", version: 0, at: 10, team: "red", task }
     }
 
     fn checkpoint(&self) -> CheckpointRecord {
@@ -59,7 +62,7 @@ impl<'a> Thread<'a> {
             source: Source::Loop,
             step: 0,
             created_at: self.at,
-            shape: 7,
+            shape: self.shape().fingerprint(),
             epoch: 1,
             line: CheckpointId(0),
             control: ControlRecord { ready, ..ControlRecord::default() },
@@ -71,6 +74,10 @@ impl<'a> Thread<'a> {
             journals: vec![],
             gotos: vec![],
         }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { version: self.version, ..Shape::default() }
     }
 
     fn task(&self) -> Option<TaskRecord> {
@@ -91,8 +98,11 @@ impl<'a> Thread<'a> {
         let lease = store.claim(&thread, Claim::IfFree).await?;
         let about = AboutRecord { graph: self.graph.into(), created_at: 1, ..AboutRecord::default() };
         let id = CheckpointId(number);
-        let mut puts =
-            vec![(Key::About, encode_record(&about)?), (Key::Checkpoint(id), encode_record(&self.checkpoint())?)];
+        let mut puts = vec![
+            (Key::About, encode_record(&about)?),
+            (Key::Checkpoint(id), encode_record(&self.checkpoint())?),
+            (Key::Shape(self.shape().fingerprint()), encode_record(&self.shape())?),
+        ];
         if let Some(task) = self.task() {
             puts.push((Key::Task { checkpoint: id, task: 0 }, encode_record(&task)?));
         }
@@ -280,6 +290,56 @@ async fn only_threads_of_the_named_graphs_are_due(harness: &dyn Harness) -> Resu
     ensure_eq!(store.due(&query("h", &["a"])).await?.threads.len(), 0);
     ensure_eq!(store.due(&query("h", &["b"])).await?.threads.len(), 1);
     Ok(())
+}
+
+async fn threads_of_newer_versions_are_not_due(harness: &dyn Harness) -> Result<(), FailureReason> {
+    let store = harness.open().await?;
+    for (number, version) in [(1, 3), (2, 2), (3, 0)] {
+        Thread { version, at: number, ..Thread::new(&format!("ready{number}"), Task::Pending) }
+            .write(&*store, 0)
+            .await?;
+        let wake = 200 + number;
+        Thread { version, ..Thread::new(&format!("waiting{number}"), Task::Waiting(wake)) }.write(&*store, 0).await?;
+    }
+    let newest = |version, limit| DueQuery {
+        at: Some(time(100)),
+        graphs: [("g".into(), version)].into(),
+        ..DueQuery::new([""; 0], limit)
+    };
+    // One that is left out takes no place, and is waited for by nobody.
+    let found = store.due(&newest(2, 1)).await?;
+    let names: Vec<_> = found.threads.iter().map(|(lease, _)| lease.thread().as_str()).collect();
+    ensure_eq!((names, found.next), (vec!["ready2"], Some(time(202))));
+    drop(found);
+    for (version, count) in [(0, 1), (1, 1), (2, 2), (3, 3), (u32::MAX, 3)] {
+        ensure_eq!((version, store.due(&newest(version, 9)).await?.threads.len()), (version, count));
+    }
+    // The version is that of the newest checkpoint.
+    Thread { version: 1, ..Thread::new("ready1", Task::Pending) }.write(&*store, 1).await?;
+    ensure_eq!(store.due(&newest(1, 9)).await?.threads.len(), 2);
+    Ok(())
+}
+
+async fn other_graphs_with_due_threads_are_named(harness: &dyn Harness) -> Result<(), FailureReason> {
+    let store = harness.open().await?;
+    let named = |name, graph, version| Thread { graph, version, ..Thread::new(name, Task::Pending) };
+    for thread in [named("a", "h", 1), named("b", "h", 4), named("c", "g", 3), named("d", "g", 1), named("e", "i", 0)] {
+        thread.write(&*store, 0).await?;
+    }
+    Thread { graph: "j", ..Thread::new("f", Task::Waiting(200)) }.write(&*store, 0).await?;
+    let query = |finds_others| DueQuery {
+        at: Some(time(100)),
+        graphs: [("g".into(), 2)].into(),
+        finds_others,
+        ..DueQuery::new([""; 0], 9)
+    };
+    let others = |found: &[(&str, u32)]| found.iter().map(|(name, version)| ((*name).to_owned(), *version)).collect();
+    ensure_eq!(store.due(&query(true)).await?.others, others(&[("g", 3), ("h", 4), ("i", 0)]));
+    ensure_eq!(store.due(&query(false)).await?.others, others(&[]));
+    // Nobody has to be told of a thread that somebody runs.
+    let lease = store.claim(&"e".into(), Claim::IfFree).await?;
+    ensure_eq!(store.due(&query(true)).await?.others, others(&[("g", 3), ("h", 4)]));
+    Ok(lease.release().await?)
 }
 
 async fn a_released_thread_is_due_again(harness: &dyn Harness) -> Result<(), FailureReason> {

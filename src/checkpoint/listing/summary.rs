@@ -60,6 +60,8 @@ pub struct ListedThread {
     /// The times at which waiting tasks can resume, in order.
     pub(crate) wakes: Vec<u64>,
     pub(crate) progress: Progress,
+    /// The version that its graph declared when it stored the newest checkpoint; 0 if it declares none.
+    pub version: u32,
 }
 
 /// Progress of the tasks of a checkpoint; a runner compares it to see whether a thread has moved.
@@ -98,6 +100,7 @@ impl ListedThread {
             ready: false,
             wakes: vec![],
             progress: Progress::default(),
+            version: 0,
         }
     }
 

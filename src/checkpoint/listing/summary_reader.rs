@@ -1,6 +1,7 @@
 //! Reads the summary of a thread from its records: no state is decoded, and no graph is needed.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use serde::de::DeserializeOwned;
 use superstep_base::Fnv;
@@ -25,13 +26,20 @@ const COMMAND: u32 = GotoRecord::CALLER;
 /// A reader of many threads that caches the graph shapes they share.
 pub(crate) struct SummaryReader<'a> {
     reads: &'a dyn ThreadReads,
-    /// The number of sources of each join, by the graph's fingerprint.
-    joins: HashMap<u64, Vec<(usize, u32)>>,
+    /// By the graph's fingerprint.
+    shapes: HashMap<u64, KnownShape>,
+}
+
+/// The part of a graph's shape that summaries need.
+struct KnownShape {
+    version: u32,
+    /// The number of sources of each join, and its target.
+    joins: Vec<(usize, u32)>,
 }
 
 impl<'a> SummaryReader<'a> {
     pub(crate) fn new(reads: &'a dyn ThreadReads) -> Self {
-        Self { reads, joins: HashMap::new() }
+        Self { reads, shapes: HashMap::new() }
     }
 
     /// Returns a thread as of a time in milliseconds since 1970; a [`Damaged`](StatusKind::Damaged) one if its records
@@ -74,6 +82,10 @@ impl<'a> SummaryReader<'a> {
         if let Some(at) = about.requested_at.filter(|_| is_free) {
             position = position.requested(at);
         }
+        let version = match &record {
+            Some(record) => self.shape(id, record.shape).await?.version,
+            None => 0,
+        };
         let updated_at = record.as_ref().map_or(about.created_at, |record| record.created_at);
         Ok(Some(ListedThread {
             graph: about.graph,
@@ -87,6 +99,7 @@ impl<'a> SummaryReader<'a> {
             has_stops: !about.stops.is_empty(),
             place: about.place,
             requested_at: about.requested_at,
+            version,
             due: position.due.map(|due| if position.ready { due.max(updated_at) } else { due }),
             ..position
         }))
@@ -151,14 +164,19 @@ impl<'a> SummaryReader<'a> {
         if !control.has_arrivals() {
             return Ok(vec![]);
         }
-        if !self.joins.contains_key(&shape) {
-            let found = self.reads.read_records(id, vec![Key::Shape(shape)]).await?.pop().flatten();
-            let stored: Shape = decode_optional(id, "shape", found)?.unwrap_or_default();
-            let joins = stored.joins.iter().map(|(sources, target)| (sources.len(), *target));
-            self.joins.insert(shape, joins.collect());
-        }
-        let known = self.joins.get(&shape).map(Vec::as_slice).unwrap_or_default();
-        Ok(control.complete_joins(|at| known.get(at).copied()))
+        let joins = &self.shape(id, shape).await?.joins;
+        Ok(control.complete_joins(|at| joins.get(at).copied()))
+    }
+
+    async fn shape(&mut self, id: &ThreadId, fingerprint: u64) -> Result<&KnownShape> {
+        let known = match self.shapes.entry(fingerprint) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(known) => known,
+        };
+        let found = self.reads.read_records(id, vec![Key::Shape(fingerprint)]).await?.pop().flatten();
+        let Shape { joins, version, .. } = decode_optional(id, "shape", found)?.unwrap_or_default();
+        let joins = joins.iter().map(|(sources, target)| (sources.len(), *target)).collect();
+        Ok(known.insert(KnownShape { version, joins }))
     }
 }
 

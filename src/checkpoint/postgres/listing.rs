@@ -3,6 +3,7 @@
 //!
 //! Threads that are being run, and those without a summary, are read one by one beside the indexes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -53,11 +54,13 @@ async fn write_summary(pool: &Pool, row: &Row, found: &ListedThread) -> Result<(
     let due = found.due.filter(|_| found.is_trusted()).map(u64::cast_signed);
     let pairs = found.metadata.iter().map(|(key, value)| (readable(key), readable(value).into()));
     let metadata = serde_json::Value::Object(pairs.collect()).to_string();
-    let (bytes, graph) = (encode_record(found)?, readable(&found.graph));
+    let (bytes, graph, version) = (encode_record(found)?, readable(&found.graph), i64::from(found.version));
     let [wake, created, updated] = [found.wakes.first().copied(), Some(found.created_at), Some(found.updated_at)];
     let [wake, created, updated] = [wake, created, updated].map(|time| time.map(u64::cast_signed));
-    let params: &[&(dyn ToSql + Sync)] =
-        &[&id, &epoch, &commit, &posts, &bytes, &status, &graph, &due, &wake, &created, &updated, &metadata, &is_ready];
+    let params: &[&(dyn ToSql + Sync)] = &[
+        &id, &epoch, &commit, &posts, &bytes, &status, &graph, &due, &wake, &created, &updated, &metadata, &is_ready,
+        &version,
+    ];
     pool.rows(Query::WriteSummary, params).await.map(drop)
 }
 
@@ -209,6 +212,8 @@ async fn stored_page(pool: &Pool, query: &ThreadQuery, after: Option<&ThreadId>,
 pub(super) struct DueNames {
     pub(super) names: Vec<ThreadId>,
     pub(super) now: u64,
+    /// Graphs that the query does not ask for, with the newest version of the threads that are due.
+    pub(super) others: BTreeMap<String, u32>,
 }
 
 /// Returns the threads that a query asks for and that nobody runs, those due for the longest time first.
@@ -218,11 +223,11 @@ pub(super) async fn due(pool: &Pool, query: &DueQuery) -> Result<DueNames> {
         Some(_) => query.time(),
         None => server_time(pool).await?,
     };
-    let graphs = readable_graphs(query);
+    let (graphs, versions) = asked_graphs(query);
     let (time, mut last, mut names) = (now.cast_signed(), (0_i64, 0_i64), vec![]);
     let wanted = query.limit.saturating_mul(2).max(8); // others may claim some of them
     loop {
-        let rows = pool.rows(Query::Due, &[&graphs, &time, &last.0, &last.1, &query.with_left]).await?;
+        let rows = pool.rows(Query::Due, &[&graphs, &versions, &time, &last.0, &last.1, &query.with_left]).await?;
         for row in &rows {
             let name = name_in(row)?;
             let summary = decode_record::<ListedThread>(&name, "summary", row.get(2));
@@ -235,20 +240,26 @@ pub(super) async fn due(pool: &Pool, query: &DueQuery) -> Result<DueNames> {
             break;
         }
     }
-    Ok(DueNames { names, now })
+    let others = match query.finds_others {
+        true => pool.rows(Query::OtherGraphs, &[&graphs, &versions, &time]).await?,
+        false => vec![],
+    };
+    let other = |row: &Row| (row.get(0), u32::try_from(row.get::<_, i64>(1)).unwrap_or(u32::MAX));
+    Ok(DueNames { names, now, others: others.iter().map(other).collect() })
 }
 
 /// Returns the first time after `now` at which a thread may be due: the end of a wait, or of the lease of another
 /// handle.
 pub(super) async fn next_due(writer: &Writer, query: &DueQuery, now: u64) -> Result<Option<SystemTime>> {
-    let (graphs, time) = (readable_graphs(query), now.cast_signed());
-    let rows = writer.pool.rows(Query::NextDue, &[&graphs, &time, &writer.handle]).await?;
+    let ((graphs, versions), time) = (asked_graphs(query), now.cast_signed());
+    let rows = writer.pool.rows(Query::NextDue, &[&graphs, &versions, &time, &writer.handle]).await?;
     let next = rows.first().and_then(|row| row.get::<_, Option<i64>>(0));
     Ok(next.map(|next| system_time(next.cast_unsigned())))
 }
 
-fn readable_graphs(query: &DueQuery) -> Vec<String> {
-    query.graphs.iter().map(|graph| readable(graph)).collect()
+/// Returns the names of the graphs that a query asks for, and the newest version of each.
+fn asked_graphs(query: &DueQuery) -> (Vec<String>, Vec<i64>) {
+    query.graphs.iter().map(|(graph, newest)| (readable(graph), i64::from(*newest))).unzip()
 }
 
 /// Passes a hint to all handles that something may be due.

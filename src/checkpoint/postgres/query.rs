@@ -38,6 +38,8 @@ pub(super) enum Query {
     Apart,
     Due,
     NextDue,
+    /// Graphs that have threads which are due, apart from some.
+    OtherGraphs,
     Hint,
     JoinWorkers,
     SeeWorker,
@@ -48,7 +50,7 @@ pub(super) enum Query {
 impl Query {
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    pub(super) const ALL: [Self; 32] = [
+    pub(super) const ALL: [Self; 33] = [
         Self::Commit,
         Self::Put,
         Self::Post,
@@ -76,6 +78,7 @@ impl Query {
         Self::Apart,
         Self::Due,
         Self::NextDue,
+        Self::OtherGraphs,
         Self::Hint,
         Self::JoinWorkers,
         Self::SeeWorker,
@@ -143,10 +146,11 @@ impl Query {
             }
             Self::Due => {
                 let waiting =
-                    due("NOT is_ready AND due_at IS NOT NULL AND due_at <= to_timestamp($2::bigint::float8 / 1000)");
+                    due(WAIT_IS_OVER);
                 format!("({}) UNION ALL ({waiting}) ORDER BY due, id LIMIT 256", due("is_ready"))
             }
-            Self::NextDue => NEXT_DUE.into(),
+            Self::NextDue => NEXT_DUE.replace("{is_asked}", IS_ASKED),
+            Self::OtherGraphs => other_graphs(),
             Self::Hint => "SELECT pg_notify($1, '')".into(),
         }
     }
@@ -159,12 +163,12 @@ const IS_FREE: &str = "(lease_until IS NULL OR lease_until <= clock_timestamp())
 const WRITE_SUMMARY: &str = "UPDATE {schema}.threads SET summary = $5, status = $6, graph = $7, \
     due_at = to_timestamp($8::bigint::float8 / 1000), wake_at = to_timestamp($9::bigint::float8 / 1000), \
     created_at = to_timestamp($10::bigint::float8 / 1000), updated_at = to_timestamp($11::bigint::float8 / 1000), \
-    metadata = $12::text::jsonb, is_ready = $13 WHERE id = $1 AND epoch = $2 AND commit_number = $3 AND posts = $4 AND birth IS NOT NULL \
+    metadata = $12::text::jsonb, is_ready = $13, graph_version = $14 WHERE id = $1 AND epoch = $2 AND commit_number = $3 AND posts = $4 AND birth IS NOT NULL \
     AND (lease_until IS NULL OR lease_until <= clock_timestamp())";
 const NEXT_DUE: &str = "SELECT (extract(epoch FROM least(\
-    (SELECT min(due_at) FROM {schema}.threads WHERE due_at > to_timestamp($2::bigint::float8 / 1000) AND NOT is_ready \
-        AND due_at IS NOT NULL AND graph = ANY ($1) AND NOT is_left), \
-    (SELECT min(lease_until) FROM {schema}.threads WHERE owner IS NOT NULL AND handle <> $3 AND lease_until > clock_timestamp()))) * 1000)::bigint";
+    (SELECT min(due_at) FROM {schema}.threads WHERE due_at > to_timestamp($3::bigint::float8 / 1000) AND NOT is_ready \
+        AND due_at IS NOT NULL AND {is_asked} AND NOT is_left), \
+    (SELECT min(lease_until) FROM {schema}.threads WHERE owner IS NOT NULL AND handle <> $4 AND lease_until > clock_timestamp()))) * 1000)::bigint";
 const BY_NAME: &str = "name_length = $1 AND name_start = $2 AND name_hash = $3";
 const NAMES: &str = "SELECT name_start, name_rest FROM {schema}.threads WHERE birth IS NOT NULL";
 const IN_THREAD: &str =
@@ -173,11 +177,26 @@ const RENEW: &str = "UPDATE {schema}.threads AS t SET lease_until = clock_timest
     FROM unnest($1::bigint[], $2::bigint[]) AS mine(id, epoch) WHERE t.id = mine.id AND t.epoch = mine.epoch AND t.handle = $4 \
     RETURNING t.id";
 
+/// A thread of a graph among $1 that the version at the same place in $2 can have stored.
+const IS_ASKED: &str = "coalesce(graph_version, 0) <= ($2::bigint[])[array_position($1::text[], graph)]";
+const WAIT_IS_OVER: &str = "NOT is_ready AND due_at IS NOT NULL AND due_at <= to_timestamp($3::bigint::float8 / 1000)";
+
+fn other_graphs() -> String {
+    let of = |condition: &str| {
+        format!(
+            "SELECT graph, coalesce(graph_version, 0) AS version FROM {{schema}}.threads WHERE {condition} \
+             AND ({IS_ASKED}) IS NOT TRUE AND NOT is_left AND birth IS NOT NULL AND summary IS NOT NULL AND {IS_FREE}"
+        )
+    };
+    let (ready, waiting) = (of("is_ready"), of(WAIT_IS_OVER));
+    format!("SELECT graph, max(version) FROM ({ready} UNION ALL {waiting}) AS others GROUP BY graph")
+}
+
 fn due(condition: &str) -> String {
     format!(
         "SELECT name_start, name_rest, summary, (extract(epoch FROM due_at) * 1000)::bigint AS due, id FROM {{schema}}.threads \
-         WHERE {condition} AND (due_at, id) > (to_timestamp($3::bigint::float8 / 1000), $4) \
-         AND graph = ANY ($1) AND (NOT is_left OR ($5 AND NOT is_cancelled)) AND birth IS NOT NULL AND summary IS NOT NULL AND {IS_FREE} \
+         WHERE {condition} AND (due_at, id) > (to_timestamp($4::bigint::float8 / 1000), $5) \
+         AND {IS_ASKED} AND (NOT is_left OR ($6 AND NOT is_cancelled)) AND birth IS NOT NULL AND summary IS NOT NULL AND {IS_FREE} \
          ORDER BY due_at, id LIMIT 256"
     )
 }

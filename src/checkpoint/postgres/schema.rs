@@ -7,7 +7,7 @@ use super::session::Session;
 use crate::checkpoint::CheckpointError;
 
 /// The steps from each version to the next; the first makes everything.
-const STEPS: [&str; 1] = [include_str!("schema_1.sql")];
+const STEPS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 /// The oldest server that has what the statements use.
 const OLDEST_SERVER: u32 = 130_000;
 

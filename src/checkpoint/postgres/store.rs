@@ -374,7 +374,7 @@ impl Checkpointer for PostgresCheckpointer {
             self.shared.settle_released().await?;
             let asked = query.clone();
             let found = self.read(move |writer| async move { listing::due(&writer.pool, &asked).await });
-            let DueNames { names, now } = found.await?;
+            let DueNames { names, now, others } = found.await?;
             let (mut reader, mut threads) = (SummaryReader::new(&self), vec![]);
             for name in names {
                 if threads.len() >= query.limit {
@@ -394,7 +394,7 @@ impl Checkpointer for PostgresCheckpointer {
             // Only now: of a thread that another process claimed meanwhile, the end of its lease counts.
             let asked = query.clone();
             let next = self.read(move |writer| async move { listing::next_due(&writer, &asked, now).await });
-            Ok(DueThreads { threads, next: next.await? })
+            Ok(DueThreads { threads, next: next.await?, others })
         })
     }
 

@@ -181,6 +181,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.core.table.identity.fingerprint
     }
 
+    /// Returns the version that the graph [declares](crate::graph::StateGraph::version); 0 unless it does.
+    pub fn version(&self) -> u32 {
+        self.core.table.identity.shape.version
+    }
+
     /// Returns the names of up to `limit` threads after `after`.
     ///
     /// # Errors

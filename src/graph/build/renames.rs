@@ -34,7 +34,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     }
 
     /// Sets a version, which is part of the [fingerprint](crate::graph::CompiledGraph::fingerprint): for a change that
-    /// channels, nodes and joins do not show, such as a node's behaviour. 0 unless set.
+    /// channels, nodes and joins do not show, such as a node's behaviour. 0 unless set. Versions grow: a
+    /// [runner](crate::graph::runner()) leaves threads alone that a newer one stored than its own.
     pub fn version(mut self, version: u32) -> Self {
         self.parts.history.version = version;
         self

@@ -2,7 +2,7 @@
 //! Knows what a store hands out, and asks a graph only for its breakpoints and compatibility.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::report::{ThreadLedger, ThreadMark};
 use crate::checkpoint::listing::status_kind::StatusKind;
@@ -24,6 +24,8 @@ pub(super) struct StoreCheck {
     pub ready: Vec<ReadyThread>,
     /// The time when the first sleeping thread can be resumed.
     pub wake: Option<SystemTime>,
+    /// Graphs of threads that are left to others, each with its newest version; each graph is found once.
+    pub unknown: Vec<(String, u32)>,
 }
 
 /// The graphs whose threads are claimed, the clock that decides what is due, and how often a thread is resumed without progress.
@@ -31,6 +33,8 @@ pub(super) struct Claims<'a> {
     pub graphs: &'a Graphs,
     pub host: &'a Host,
     pub resumes: u32,
+    /// The interval at which graphs that the runner does not have are looked for.
+    pub poll: Duration,
 }
 
 impl Claims<'_> {
@@ -56,12 +60,15 @@ impl Claims<'_> {
         free: usize,
         round: &mut StoreCheck,
     ) -> Result<(), RunError> {
-        let names = self.graphs.over(store).map(|graph| graph.name());
-        let mut query = DueQuery::new(names, free.saturating_sub(round.ready.len()));
+        let mut query = DueQuery::new(Vec::<String>::new(), free.saturating_sub(round.ready.len()));
+        query.graphs = self.graphs.over(store).map(|graph| (graph.name().to_owned(), graph.version())).collect();
         (query.except, query.at) = (ledger.running().clone(), self.host.clock.as_ref().map(|clock| clock.now()));
         query.with_left = ledger.judges_left(nth);
+        query.finds_others = ledger.looks_for_others(nth, self.poll);
         loop {
-            let DueThreads { threads, next, .. } = store.due(&query).await?;
+            let DueThreads { threads, next, others } = store.due(&query).await?;
+            round.unknown.extend(others.into_iter().filter(|(graph, version)| ledger.note_unknown(graph, *version)));
+            query.finds_others = false;
             round.wake = [round.wake, next].into_iter().flatten().min();
             let (found, mut unwanted) = (threads.len(), 0);
             for (lease, listed) in threads {

@@ -2,12 +2,13 @@
 //! up because they make no progress. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::checkpoint::listing::status_kind::StatusKind;
-use crate::checkpoint::{CheckpointId, ListedThread, Progress, ThreadId};
+use crate::checkpoint::{CheckpointId, ListedThread, Progress, ThreadId, note_version};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::json::time_text;
@@ -55,6 +56,10 @@ pub struct RunnerReport {
     pub errors: u64,
     /// Threads given up after [`Runner::max_resumes`](crate::graph::Runner::max_resumes) resumes without progress.
     pub given_up: Vec<ThreadId>,
+    /// Graphs that the runner does not have, or only in an older version, and whose threads it left to others, each with the
+    /// newest version that stored one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown_graphs: BTreeMap<String, u32>,
     /// The time when the next sleeping thread can be resumed.
     #[serde(serialize_with = "rfc3339")]
     pub wake: Option<SystemTime>,
@@ -90,6 +95,9 @@ pub(crate) struct ThreadLedger {
     given_up: BTreeSet<ThreadId>,
     /// Stores of which every thread was judged that was left before.
     looked_through: HashSet<usize>,
+    unknown: BTreeMap<String, u32>,
+    /// The last time at which graphs that the runner does not have were looked for in a store.
+    looked_for_others: HashMap<usize, Instant>,
 }
 
 impl ThreadLedger {
@@ -116,6 +124,28 @@ impl ThreadLedger {
 
     pub(super) fn note_all_judged(&mut self, store: usize) {
         self.looked_through.insert(store);
+    }
+
+    /// Returns true if graphs that the runner does not have are to be looked for in a store: once in an interval.
+    pub(super) fn looks_for_others(&mut self, store: usize, interval: Duration) -> bool {
+        let now = Instant::now();
+        let is_time = self.looked_for_others.get(&store).is_none_or(|last| now >= *last + interval);
+        if is_time {
+            self.looked_for_others.insert(store, now);
+        }
+        is_time
+    }
+
+    /// Notes a graph whose threads are left to others, and returns true for the first time.
+    pub(super) fn note_unknown(&mut self, graph: &str, version: u32) -> bool {
+        let is_new = !self.unknown.contains_key(graph);
+        note_version(&mut self.unknown, graph, version);
+        is_new
+    }
+
+    /// Returns the graphs whose threads were left to others.
+    pub(super) fn unknown_graphs(&self) -> BTreeMap<String, u32> {
+        self.unknown.clone()
     }
 
     /// Returns the threads that were given up.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::future::select_all;
-use superstep_base::panics::catch_panic_in;
+use superstep_base::panics::{catch_panic, catch_panic_in};
 use superstep_base::time::system_time;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -24,8 +24,9 @@ use crate::graph::thread::Status;
 /// Returns a runner of the threads of these graphs, each of which needs a checkpointer. Graphs may share one.
 ///
 /// It resumes threads after a crash, threads whose sleep is over, and threads answered elsewhere. It does not resume
-/// threads that wait for an answer, failed, stopped at a breakpoint, or need migration; threads that another run holds; and
-/// imported threads that are not trusted.
+/// threads that wait for an answer, failed, stopped at a breakpoint, or need migration; threads that another run holds;
+/// threads that a newer [version](crate::graph::StateGraph::version) of their graph stored; and imported threads that are not
+/// trusted.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -100,6 +101,7 @@ impl From<CancellationToken> for Until {
 }
 
 type Hook<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
+type UnknownGraphHook = Arc<dyn Fn(&str, u32) + Send + Sync>;
 type Drive = Arc<dyn Fn(RunnerTurn) -> BoxFuture<'static, Result<TurnEnd, RunError>> + Send + Sync>;
 
 /// Resumes the threads of a store; made by [`runner`].
@@ -116,6 +118,7 @@ pub struct Runner {
     stop: CancellationToken,
     asked: Vec<Hook<RunnerQuestion>>,
     stopped: Vec<Hook<RunnerStop>>,
+    unknown: Vec<UnknownGraphHook>,
 }
 
 impl fmt::Debug for Runner {
@@ -139,6 +142,7 @@ impl Runner {
             stop: CancellationToken::new(),
             asked: vec![],
             stopped: vec![],
+            unknown: vec![],
         }
     }
 
@@ -209,6 +213,13 @@ impl Runner {
         self
     }
 
+    /// Calls a function when threads are due whose graph the runner does not have, or only in an older version, once for each
+    /// graph: with its name, and the newest version that stored one of them. The runner leaves them to others.
+    pub fn on_unknown_graph(mut self, hook: impl Fn(&str, u32) + Send + Sync + 'static) -> Self {
+        self.unknown.push(Arc::new(hook));
+        self
+    }
+
     /// Returns a handle that makes the runner check the store at once: for stores that send no hints.
     pub fn waker(&self) -> RunnerWaker {
         RunnerWaker(Arc::clone(&self.wake))
@@ -236,7 +247,9 @@ impl Runner {
             let free = self.threads.saturating_sub(shift.turns.len());
             let round = self.claims().round(&stores, &mut shift.ledger, free).await?;
             shift.report.wake = round.wake;
-            shift.report.given_up = shift.ledger.given_up();
+            (shift.report.given_up, shift.report.unknown_graphs) =
+                (shift.ledger.given_up(), shift.ledger.unknown_graphs());
+            round.unknown.iter().for_each(|(graph, version)| self.report_unknown(graph, *version));
             round.ready.into_iter().for_each(|ready| self.start(&mut shift, ready));
             // Idle only without running turns: a turn that ends may leave its thread ready again.
             if matches!(until, Until::Idle) && shift.turns.is_empty() {
@@ -253,7 +266,12 @@ impl Runner {
     }
 
     fn claims(&self) -> Claims<'_> {
-        Claims { graphs: &self.graphs, host: &self.host, resumes: self.resumes }
+        Claims { graphs: &self.graphs, host: &self.host, resumes: self.resumes, poll: self.poll }
+    }
+
+    fn report_unknown(&self, graph: &str, version: u32) {
+        tracing::info!(graph, version, "threads of this graph are left to other runners");
+        self.unknown.iter().for_each(|hook| _ = catch_panic(|| hook(graph, version)));
     }
 
     /// Returns the time of the next check, unless something wakes the runner before.
