@@ -15,6 +15,9 @@ mod output;
 mod place;
 mod reads;
 mod runner;
+#[path = "../support/postgres.rs"]
+mod server;
+mod shared;
 mod signals;
 mod spec;
 mod stops;

@@ -9,7 +9,11 @@ use superstep::prelude::*;
 use tempfile::TempDir;
 
 /// A fresh directory to run the program in.
-pub(crate) struct Place(TempDir);
+pub(crate) struct Place {
+    folder: TempDir,
+    /// The address of a store that is not in the directory.
+    store: Option<String>,
+}
 
 /// Returns a command that runs a built example.
 pub(crate) fn example(name: &str) -> Command {
@@ -21,11 +25,16 @@ pub(crate) fn example(name: &str) -> Command {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self { folder: tempfile::tempdir().unwrap(), store: None }
+    }
+
+    /// Returns a directory in which the program uses another store.
+    pub(crate) fn on(store: String) -> Self {
+        Self { store: Some(store), ..Self::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
@@ -33,7 +42,8 @@ impl Place {
         for variable in ["SUPERSTEP_STORE", "SUPERSTEP_LOG", "RUST_BACKTRACE"] {
             command.env_remove(variable);
         }
-        command.current_dir(&self.0).args(words);
+        command.envs(self.store.iter().map(|store| ("SUPERSTEP_STORE", store)));
+        command.current_dir(&self.folder).args(words);
         command
     }
 

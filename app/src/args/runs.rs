@@ -183,8 +183,9 @@ pub(crate) struct Retry {
 
 /// Cancel the run of a thread in another process
 ///
-/// Cancels the run of a thread in the process that holds the store, and waits until it has ended. The results of finished
-/// tasks are kept; interrupted tasks run again after `proceed`.
+/// Cancels the run of a thread, in whichever process of the store it is, and waits until it has stopped: then the exit code is 0,
+/// and that of the run is 13. If nobody runs the thread, it is 1. The results of finished tasks are kept; interrupted tasks run
+/// again after `proceed`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} cancel first")]
 pub(crate) struct CancelArgs {

@@ -116,14 +116,10 @@ impl Session {
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<CommandOutput, Failure> {
-        let report: ThreadReport = self.call(ThreadRequest::Cancel { thread: thread.clone() }).await?;
-        let exit = match report.status.as_str() {
-            "finished" => Exit::Finished, // it was faster
-            "interrupted" => Exit::Asking,
-            "waiting" | "awaiting-signal" => Exit::Waiting,
-            _ => Exit::Cancelled,
-        };
-        self.output_with_note(report, exit.code(), note_of(exit))
+        let report: ThreadReport = self.call(ThreadRequest::Cancel { thread }).await?;
+        // It may have come to its end, to a question or to a wait before.
+        let was_cut_off = !matches!(report.status.as_str(), "finished" | "interrupted" | "waiting" | "awaiting-signal");
+        self.output_with_note(report, 0, if was_cut_off { note_of(Exit::Cancelled) } else { "" })
     }
 
     /// Runs a thread, shows its events, and reports its status at the end.

@@ -1,0 +1,83 @@
+//! A store that several processes share, in PostgreSQL: one process runs a thread, others follow, watch and cancel it.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+use crate::server;
+
+/// Returns a directory whose program uses a new store in PostgreSQL; `None` if there is none here.
+fn place() -> Option<Place> {
+    server::new_store().map(Place::on)
+}
+
+/// Starts the program.
+fn start(place: &Place, words: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = place.command(words).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+#[test]
+fn another_process_follows_the_events_of_a_run() {
+    let Some(place) = place() else { return };
+    let mut run = place.busy("r1");
+    let (mut follower, lines) = start(&place, &["events", "r1", "--follow", "--json"]);
+    let mut events = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let start: Vec<_> = events.by_ref().take(2).map(|event| event["next"].clone()).collect();
+    assert_eq!(start, [json!(["__start__"]), json!(["Build"])]);
+    place.idle();
+    let rest: Vec<_> = events.map(|event| json!([event["kind"], event["node"]])).collect();
+    assert!(rest.contains(&json!(["end", "Build"])), "what was stored later: {rest:?}");
+    assert_eq!(rest.last(), Some(&json!(["asked", "Ask"])), "{rest:?}");
+    assert_eq!((follower.wait().unwrap().code(), run.wait().unwrap().code()), (Some(0), Some(10)));
+}
+
+#[test]
+fn another_process_watches_a_run() {
+    let Some(place) = place() else { return };
+    // It shows what is stored from its start on, so one that starts late shows nothing of so short a run.
+    let shows = (1..=5_u32).any(|attempt| {
+        let thread = format!("r{attempt}");
+        let mut run = place.busy(&thread);
+        let (mut watch, lines) = start(&place, &["watch", &thread]);
+        std::thread::sleep(Duration::from_millis(200) * attempt);
+        place.idle();
+        let lines: Vec<String> = lines.map(Result::unwrap).collect();
+        assert_eq!((watch.wait().unwrap().code(), run.wait().unwrap().code()), (Some(0), Some(10)));
+        assert!(lines.contains(&format!("{thread}: waits for an answer")), "{lines:?}");
+        lines.iter().any(|line| line.starts_with("superstep 1: Build done"))
+    });
+    assert!(shows, "no run was watched");
+}
+
+#[test]
+fn a_run_is_cancelled_from_another_process() {
+    let Some(place) = place() else { return };
+    let mut run = place.busy("r1");
+    let cancelled = place.call(&["cancel", "r1"]);
+    assert_eq!(cancelled.code(), 0, "{}", cancelled.err());
+    assert!(cancelled.out().contains("cancelled; finished work is kept"), "{}", cancelled.out());
+    assert_eq!(run.wait().unwrap().code(), Some(13));
+    let nobody = place.call(&["cancel", "r1"]);
+    assert_eq!((nobody.code(), nobody.err().starts_with("error: thread `r1` is not running")), (1, true));
+    assert_eq!(place.call(&["cancel", "r2"]).code(), 1);
+}
+
+#[test]
+fn a_run_of_a_runner_is_cancelled_from_another_process() {
+    let Some(place) = place() else { return };
+    std::fs::write(place.path("busy"), "").unwrap();
+    assert_eq!(place.call(&["run", "release", "1.2.0", "--thread", "r1", "--queue"]).code(), 0);
+    let (mut runner, mut lines) = start(&place, &["runner"]);
+    let is_running = || place.json(0, &["status", "r1"])["status"] == "running";
+    assert!((0..500).any(|_| is_running()));
+    assert_eq!(place.call(&["cancel", "r1"]).code(), 0);
+    assert_eq!(lines.next().unwrap().unwrap(), "r1: pending");
+    assert_eq!(place.json(0, &["status", "r1"])["status"], "pending");
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+}
