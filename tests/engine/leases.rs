@@ -1,7 +1,11 @@
 //! One writer per thread, and no unfinished work is discarded without permission.
 
+use std::sync::Arc;
+
 use rstest::rstest;
-use superstep::checkpoint::{CheckpointError, OwnerRequest};
+use superstep::checkpoint::{CheckpointError, Claim, OwnerRequest};
+use superstep::graph::runner;
+use superstep::graph::runner::{TurnEnd, Until};
 use superstep::prelude::*;
 use tokio::sync::watch;
 
@@ -47,6 +51,31 @@ async fn a_second_run_on_a_thread_is_refused_and_the_first_continues(
     assert!(is_busy(&thread.delete().await.unwrap_err()));
     running.open.send(true).unwrap();
     assert_eq!(running.run.await.unwrap().unwrap().finished().unwrap().notes, ["a", "b"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_runner_whose_lease_was_taken_over_before_the_run_executes_nothing(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (tally, checkpointer) = (Tally::default(), Arc::clone(&store.store));
+    let builder = Builder::new().add_node(id("a"), tallied(&tally, "a"));
+    let graph = chain(builder, &["a"]).named("pad").with_shared_checkpointer(Arc::clone(&checkpointer));
+    graph.thread("t").max_supersteps(0).invoke(start()).await.unwrap();
+    let taken = runner([graph.clone()]).drive_with(move |turn| {
+        let checkpointer = Arc::clone(&checkpointer);
+        async move {
+            let lease = checkpointer.claim(&"t".into(), Claim::TakeOver).await?;
+            let error = turn.thread.proceed().await.unwrap_err();
+            assert!(is_busy(&error), "{error}");
+            drop(lease);
+            Ok(TurnEnd::default())
+        }
+    });
+    let report = taken.max_resumes(1).run(Until::Idle).await.unwrap();
+    assert_eq!((report.turns, report.errors, tally.count()), (1, 0, 0));
+    assert_eq!(runner([graph]).run(Until::Idle).await.unwrap().turns, 1);
+    assert_eq!(tally.count(), 1);
 }
 
 #[rstest]

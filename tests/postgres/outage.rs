@@ -106,6 +106,28 @@ async fn a_frozen_server_ends_a_lease_before_others_can_claim() {
     second.commit(commit(&next, 1)).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_claim_that_is_answered_late_gives_a_whole_lease() {
+    let Some(server) = Server::start(&[]) else { return };
+    let time = Duration::from_secs(1);
+    let store = PostgresCheckpointer::builder(&server.store("late")).lease(time).connect().await.unwrap();
+    let store = Arc::new(store);
+    for nth in 0..3 {
+        server.signal("-STOP");
+        let thread = ThreadId::from(format!("t{nth}"));
+        let claim = tokio::spawn({
+            let store = Arc::clone(&store);
+            async move { store.claim(&thread, Claim::IfFree).await }
+        });
+        tokio::time::sleep(time * 6 / 5).await; // the server's time, in which nothing can be seen
+        server.signal("-CONT");
+        let lease = claim.await.unwrap().unwrap();
+        lease.check().unwrap();
+        store.commit(commit(&lease, 0)).await.unwrap();
+        lease.check().unwrap();
+    }
+}
+
 async fn claim_soon(store: &PostgresCheckpointer) -> Result<Lease, CheckpointError> {
     loop {
         match store.claim(&"t".into(), Claim::IfFree).await {

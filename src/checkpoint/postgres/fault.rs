@@ -143,6 +143,11 @@ impl Patience {
         Ok(())
     }
 
+    /// Returns whether it has waited before.
+    pub(super) fn has_begun(&self) -> bool {
+        self.attempts > 0
+    }
+
     /// Forgets the failures after a success.
     pub(super) fn reset(&mut self) {
         (self.end, self.attempts) = (None, 0);

@@ -22,6 +22,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// The time after which data that the server has not confirmed fails a connection.
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
+/// The reason of a connection that was not made in time.
+pub(super) const NO_ANSWER: &str = "the server does not answer";
+
 /// Settings of every session. Statements here look up rows by index: no plan is made twice, and none reads a whole table.
 const SETTINGS: &str = "SET default_transaction_isolation = 'read committed'; SET plan_cache_mode = force_generic_plan; \
     SET enable_seqscan = off; SET jit = off; SET statement_timeout = 0; SET lock_timeout = 0; \
@@ -78,7 +81,7 @@ impl Server {
     /// Connects; `listen` gets what the server sends unasked.
     async fn connect_with(&self, listen: impl Fn(AsyncMessage) + Send + 'static) -> Result<Session, Fault> {
         let connected = timeout(CONNECT, self.config.connect(self.tls.0.clone())).await;
-        let connected = connected.map_err(|_| Fault::Lost("the server does not answer".into()))?;
+        let connected = connected.map_err(|_| Fault::Lost(NO_ANSWER.into()))?;
         let (client, mut connection) = connected.map_err(|error| fault(&error, &self.shown))?;
         let driver = tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {

@@ -16,7 +16,7 @@ use super::pool::Pool;
 use super::renewal::renew_all;
 use super::requests::Request;
 use super::schema;
-use super::session::{Server, Session};
+use super::session::{NO_ANSWER, Server, Session};
 use super::writer::Writer;
 use super::{password, reads, workers};
 use crate::checkpoint::{
@@ -131,11 +131,9 @@ impl PostgresBuilder {
         let address = self.completed()?;
         let (background, server) = (Background::start()?, Arc::new(Server::new(&address, true)?));
         let read = background.run(async move {
-            let session = first_session(&server).await?;
-            schema::version(&session, &address.schema)
-                .await
-                .map(|found| schema::migration(&address.schema, found))
-                .map_err(|fault| outage(fault, &server.shown))
+            let found = async { schema::version(&server.connect().await?, &address.schema).await };
+            let found = found.await.map_err(|fault| outage(fault, &server.shown))?;
+            Ok(schema::migration(&address.schema, found))
         });
         let sql = read.await;
         background.stop();
@@ -173,31 +171,33 @@ impl PostgresBuilder {
     }
 }
 
-/// Makes the first session, checks the server, and makes the schema.
+/// Makes the first session, checks the server, and makes the schema. Waits only for a server that is there and not ready: it is
+/// starting, or ends connections that it has accepted.
 async fn prepare(server: &Server, address: &Address, is_read_only: bool) -> Result<Session> {
-    let session = first_session(server).await?;
-    let (schema, shown) = (&address.schema, server.shown.as_str());
-    let checked = async {
-        schema::check_server(&session, address, shown).await?;
-        match is_read_only {
-            true => schema::check_existing(&session, schema, shown).await,
-            false => schema::migrate(&session, schema, shown).await,
-        }
-    };
-    checked.await.map_err(|fault| outage(fault, shown))?;
-    Ok(session)
-}
-
-/// Connects; waits only for a server that is there and not ready.
-async fn first_session(server: &Server) -> Result<Session> {
     let mut patience = Patience::new(START);
     loop {
-        match server.connect().await {
-            Ok(session) => return Ok(session),
-            Err(Fault::Lost(reason)) if reason.contains("starting up") => patience.wait(&server.shown, reason).await?,
-            Err(fault) => return Err(outage(fault, &server.shown)),
+        match attempt(server, address, is_read_only).await {
+            Err(Fault::Lost(reason)) if patience.has_begun() || !is_away(&reason) => {
+                patience.wait(&server.shown, reason).await?;
+            }
+            prepared => return prepared.map_err(|fault| outage(fault, &server.shown)),
         }
     }
+}
+
+fn is_away(reason: &str) -> bool {
+    reason.starts_with("error connecting") || reason == NO_ANSWER
+}
+
+async fn attempt(server: &Server, address: &Address, is_read_only: bool) -> std::result::Result<Session, Fault> {
+    let (schema, shown) = (&address.schema, server.shown.as_str());
+    let session = server.connect().await?;
+    schema::check_server(&session, address, shown).await?;
+    match is_read_only {
+        true => schema::check_existing(&session, schema, shown).await?,
+        false => schema::migrate(&session, schema, shown).await?,
+    }
+    Ok(session)
 }
 
 fn outage(fault: Fault, shown: &str) -> CheckpointError {

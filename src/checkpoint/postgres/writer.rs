@@ -174,6 +174,9 @@ impl Writer {
         let owner = self.own().until(millis_in(&row, 7));
         let lease = Lease::new(thread.clone(), epoch, Arc::new(owner), follows, keeper);
         let ticket = Ticket::new(thread.clone(), row.get("r_id"), epoch, lease.handle(), self.book.end(sent));
+        if sent.elapsed() > self.book.time / 3 {
+            self.renew(&ticket).await?; // by the clock of this process, much or all of its time is up
+        }
         if let Some(earlier) = self.book.insert(Arc::new(ticket)) {
             earlier.report(earlier.stale(epoch, Some(self.own().into())));
         }

@@ -110,6 +110,11 @@ impl RunShared {
         }
     }
 
+    /// Checks that the run may still write its thread: no superstep starts under a lease that was lost.
+    pub(crate) fn check_lease(&self) -> Result<(), RunError> {
+        self.recorder.as_ref().map_or(Ok(()), |recorder| Ok(recorder.lease().check()?))
+    }
+
     /// Returns true if the run was cancelled, here or elsewhere.
     pub(crate) fn is_cancelled(&self) -> bool {
         is_cancelled(self.cancellation.cancel.as_ref())

@@ -41,6 +41,7 @@ impl Run {
     /// Runs one superstep. Returns the reason to stop, if there is one.
     async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
         self.shared.stragglers.check()?;
+        self.shared.check_lease()?;
         self.plan();
         if self.has_listeners() {
             Box::pin(self.flush_input()).await?;

@@ -162,7 +162,8 @@ impl ThreadCore {
     pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
         let claim = if self.settings.take_over { Claim::TakeOver } else { Claim::IfFree };
-        let lease = match self.environment.lease.take_for(id) {
+        // One that was lost since the thread was claimed is claimed again, or the thread is busy.
+        let lease = match self.environment.lease.take_for(id).filter(|lease| lease.check().is_ok()) {
             Some(lease) => lease,
             None => store.claim(id, claim).await?,
         };

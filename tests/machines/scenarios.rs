@@ -1,0 +1,61 @@
+//! What is done to teams, and what is expected of them.
+
+use crate::judge::Verdict;
+use crate::team::{Disturbance, Team};
+
+/// The number of disturbances of each team.
+fn times() -> usize {
+    number("SUPERSTEP_KILLS").unwrap_or(8)
+}
+
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn seed() -> u64 {
+    number("SUPERSTEP_SEED").unwrap_or(1) as u64
+}
+
+/// Runs a team, prints what was counted, and expects that nothing was lost or doubled.
+async fn check(name: &str, team: Team, ways: &[Disturbance], times: usize) {
+    let verdict = team.run(ways, times).await;
+    let Verdict { disturbances, effects, executions, late, lost, doubled } = &verdict;
+    println!(
+        "{name}: {disturbances} disturbances, {} effects, {executions} executions, {late} late, {} lost, {} doubled",
+        effects.len(),
+        lost.len(),
+        doubled.len()
+    );
+    assert!(lost.is_empty() && doubled.is_empty(), "lost: {lost:#?}, doubled: {doubled:#?}");
+    assert!(effects.len() > 3 * times, "only {} effects", effects.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_are_killed_or_asked_to_end() {
+    let Some(team) = Team::start(seed(), false, vec![]).await else { return };
+    check("killed workers", team, &[Disturbance::Kill, Disturbance::Kill, Disturbance::End], times()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_are_frozen_past_their_lease() {
+    let Some(team) = Team::start(seed() + 1, false, vec![]).await else { return };
+    check("frozen workers", team, &[Disturbance::Freeze], times()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_or_frozen() {
+    let Some(team) = Team::start(seed() + 2, false, vec![]).await else { return };
+    check(
+        "killed servers",
+        team,
+        &[Disturbance::KillServer, Disturbance::KillServer, Disturbance::FreezeServer],
+        times(),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_cut() {
+    let Some(team) = Team::start(seed() + 3, true, vec![]).await else { return };
+    check("cut connections", team, &[Disturbance::Wait], 2 * times()).await;
+}
