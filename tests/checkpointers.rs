@@ -30,6 +30,9 @@ mod filled;
 #[path = "checkpointers/index.rs"]
 mod index;
 
+#[path = "checkpointers/items.rs"]
+mod items;
+
 #[path = "checkpointers/planted.rs"]
 mod planted;
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use superstep_base::near::near;
 
-use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
+use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
-use super::key::{Key, ThreadId};
+use super::item::{Item, ItemScan, ItemWrite};
+use super::key::{ItemKey, Key, Order, ThreadId};
 use super::leases::lease::{Claim, Lease, OwnerRequest};
 use super::leases::worker::{StoreWorker, WorkerGuard};
 use super::listing::due::{DueChoice, DueQuery, DueThreads};
@@ -119,6 +120,41 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         _ = request;
         Box::pin(ready(Err(CheckpointError::NoMailbox { thread: thread.clone() })))
+    }
+
+    /// Returns the values of items, in the order of their names here; `None` for those that are not there.
+    ///
+    /// The default implementation has none.
+    ///
+    /// # Errors
+    /// If an item is damaged or the store cannot be read.
+    fn get_items(&self, items: Vec<ItemKey>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        Box::pin(ready(Ok(vec![None; items.len()])))
+    }
+
+    /// Returns items in the order of their names, as of one moment.
+    ///
+    /// The default implementation has none.
+    ///
+    /// # Errors
+    /// If an item is damaged or the store cannot be read.
+    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> BoxFuture<'a, Result<Vec<Item>, CheckpointError>> {
+        _ = scan;
+        Box::pin(ready(Ok(vec![])))
+    }
+
+    /// Writes items, all or none of them: values beside threads, for what a program keeps in the store apart from its
+    /// threads. [`Commit::items`] writes them with a commit of a thread. Two writes of the same item of which the second
+    /// does not await the first are made in any order.
+    ///
+    /// The default implementation refuses. A store with items writes those of its commits too.
+    ///
+    /// # Errors
+    /// The receipt resolves to [`CheckpointError::ItemConflict`] if an item is not as expected, and to the errors of
+    /// [`ItemWrite::check_all`].
+    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+        _ = writes;
+        Receipt::ready(Err(CheckpointError::NoItems))
     }
 
     /// Returns the threads that meet the conditions of a query, ordered by length of the name, then by its bytes. A thread

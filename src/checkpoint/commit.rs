@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::error::CheckpointError;
+use super::item::ItemWrite;
 use super::key::{CheckpointId, Key, ThreadId};
 
 /// Boxed future, as returned by object-safe async methods.
@@ -44,6 +45,8 @@ pub struct Commit {
     pub puts: Vec<(Key, Vec<u8>)>,
     /// Records to remove before the puts are written.
     pub deletes: Vec<Key>,
+    /// Items beside threads to write with the records; the commit is refused if one of them is not as expected.
+    pub items: Vec<ItemWrite>,
 }
 
 impl Commit {
@@ -52,13 +55,19 @@ impl Commit {
     /// Longest name of a thread, a channel or an effect, in bytes (4 KiB).
     pub const MAX_NAME: usize = 4 << 10;
 
+    /// Returns a commit that moves a thread to `head` under the lease of this epoch, without records.
+    pub fn new(thread: ThreadId, epoch: u64, expected: Option<CheckpointId>, head: ThreadHead) -> Self {
+        Self { thread, epoch, expected, head, puts: vec![], deletes: vec![], items: vec![] }
+    }
+
     /// Checks everything that needs no store: sizes, and that no record has the key of the head.
     ///
     /// # Errors
     /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
-    /// [`CheckpointError::Codec`] for a record under [`Key::Head`].
+    /// [`CheckpointError::Codec`] for a record under [`Key::Head`], and the errors of [`ItemWrite::check_all`].
     pub fn check_records(&self) -> Result<(), CheckpointError> {
         Self::check_posted(&self.thread, &self.puts)?;
+        ItemWrite::check_all(&self.items)?;
         self.deletes.iter().try_for_each(check_key)
     }
 
@@ -140,13 +149,4 @@ impl Future for Receipt {
             }),
         }
     }
-}
-
-/// Direction of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Smallest key first.
-    Ascending,
-    /// Greatest key first.
-    Descending,
 }

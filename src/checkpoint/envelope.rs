@@ -9,6 +9,8 @@
 #[cfg(feature = "_embedded")]
 use super::error::CheckpointError;
 use super::key::{Key, ThreadId};
+#[cfg(feature = "_embedded")]
+use super::key_bytes::take_item;
 use super::key_bytes::{put_key, put_thread, take_key, take_thread};
 
 const MAGIC: [u8; 3] = [0xe5, b'S', b'R'];
@@ -158,7 +160,10 @@ pub(crate) fn damaged_record(name: &[u8], reason: &str) -> CheckpointError {
 }
 
 #[cfg(feature = "_embedded")]
-fn describe(name: &[u8]) -> (String, String) {
+fn describe(mut name: &[u8]) -> (String, String) {
+    if let Some(item) = take_item(&mut name) {
+        return (String::new(), item.to_string());
+    }
     match split_name(name) {
         Some((thread, key)) => (thread.to_string(), key.to_string()),
         None => (String::new(), "of unknown name".into()),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use superstep_base::Printable;
 
-use super::key::{CheckpointId, ThreadId};
+use super::key::{CheckpointId, ItemKey, ThreadId};
 use super::owner::LeaseOwner;
 use super::store_kind::StoreKind;
 
@@ -48,6 +48,15 @@ pub enum CheckpointError {
         /// Checkpoint in the store.
         found: Option<CheckpointId>,
     },
+    /// An item is not as a write expected it. Nothing of the commit is stored.
+    #[error("the {item} is not as expected: it was written in the meantime")]
+    ItemConflict {
+        /// The item.
+        item: ItemKey,
+    },
+    /// The store keeps no items.
+    #[error("this checkpointer keeps no items beside threads")]
+    NoItems,
     /// A live worker of the store has the name.
     #[error("a worker named `{name}` is running: process {pid} on host `{host}`", name = Printable(name), host = Printable(host))]
     WorkerExists {
@@ -310,6 +319,8 @@ impl CheckpointError {
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::WorkerExists { .. } => "choose another name, end that worker, or wait until its lease has ended",
+            Self::ItemConflict { .. } => "read the item again, and repeat the write with what it is now",
+            Self::NoItems => "implement `write_items` for the checkpointer; the stores of this crate have it",
             Self::ThreadBusy { .. } => "wait for the other run to end, or cancel it",
             Self::StaleLease { .. } | Self::HeadMoved { .. } => {
                 "load the thread again and repeat; another run has moved it"

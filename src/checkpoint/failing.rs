@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::checkpointer::Checkpointer;
-use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
+use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
-use super::key::{Key, ThreadId};
+use super::item::{Item, ItemScan, ItemWrite};
+use super::key::{ItemKey, Key, Order, ThreadId};
 use super::leases::lease::{Claim, Lease, OwnerRequest};
 use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::ThreadQuery;
@@ -127,6 +128,21 @@ impl Checkpointer for FailingCheckpointer {
         self.inner.send(thread, request)
     }
 
+    fn get_items(&self, items: Vec<ItemKey>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        self.inner.get_items(items)
+    }
+
+    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> BoxFuture<'a, Result<Vec<Item>, CheckpointError>> {
+        self.inner.scan_items(scan)
+    }
+
+    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+        if self.has_failed() {
+            return Receipt::ready(Err(injected_error()));
+        }
+        self.inner.write_items(writes)
+    }
+
     fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {
         self.inner.list(query)
     }
@@ -161,6 +177,7 @@ mod tests {
             head: ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
             puts: vec![],
             deletes: vec![],
+            items: vec![],
         };
         store.commit(commit).await
     }

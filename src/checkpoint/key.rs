@@ -218,6 +218,42 @@ impl fmt::Display for LogName<'_> {
     }
 }
 
+/// Name of an item. Items are ordered by namespace, then by key, byte by byte. LangGraph: `namespace` and `key` of an `Item`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ItemKey {
+    /// The items that belong together: up to [`ItemKey::MAX_NAMESPACE`] bytes.
+    pub namespace: Arc<str>,
+    /// The item among them: up to [`ItemKey::MAX_KEY`] bytes.
+    pub key: Arc<str>,
+}
+
+impl ItemKey {
+    /// Longest namespace, in bytes.
+    pub const MAX_NAMESPACE: usize = 255;
+    /// Longest key, in bytes.
+    pub const MAX_KEY: usize = 2000;
+
+    /// Returns the name of the item `key` of a namespace.
+    pub fn new(namespace: impl Into<Arc<str>>, key: impl Into<Arc<str>>) -> Self {
+        Self { namespace: namespace.into(), key: key.into() }
+    }
+}
+
+impl fmt::Display for ItemKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "item `{}` of `{}`", Printable(&self.key), Printable(&self.namespace))
+    }
+}
+
+/// Direction of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest key first.
+    Ascending,
+    /// Greatest key first.
+    Descending,
+}
+
 /// First character of the names of logs of chunks; no channel's name starts with it.
 const CHUNKS: char = '\0';
 

@@ -16,7 +16,7 @@
 //! A number is its count of base-128 digits, then the digits, greatest first. A text ends with 0 0; a zero in it is 0
 //! 1.
 
-use super::key::{CheckpointId, Key, RowId, ThreadId};
+use super::key::{CheckpointId, ItemKey, Key, RowId, ThreadId};
 
 mod tag {
     pub(super) const HEAD: u8 = 1;
@@ -58,6 +58,23 @@ pub(crate) fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
     let (name, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(ThreadId::from(std::str::from_utf8(name).ok()?))
+}
+
+/// First byte of the names of items: no name of a thread begins with it, as that would be too long.
+pub(super) const ITEM: u8 = 0x7e;
+
+/// Appends the name of an item; the names are ordered like items.
+pub(super) fn put_item(item: &ItemKey, out: &mut Vec<u8>) {
+    out.push(ITEM);
+    put_text(&item.namespace, out);
+    put_text(&item.key, out);
+}
+
+/// Takes the name of an item from the front of `bytes`.
+#[cfg(feature = "_embedded")]
+pub(super) fn take_item(bytes: &mut &[u8]) -> Option<ItemKey> {
+    *bytes = bytes.strip_prefix(&[ITEM])?;
+    Some(ItemKey::new(take_text(bytes)?, take_text(bytes)?))
 }
 
 /// Appends a key. In a store with all threads in one table, the name of the thread precedes it ([`put_thread`]).

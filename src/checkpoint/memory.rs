@@ -6,12 +6,13 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::checkpointer::Checkpointer;
-use super::commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
+use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
 use super::index::changes::ChangedThreads;
 use super::index::keys::{IndexReads, decode_summary, index_change, summary_key};
 use super::index::upkeep::{self, IndexEntry, IndexWrite, IndexedStore};
-use super::key::{Key, ThreadId};
+use super::item::{Item, ItemScan, ItemWrite};
+use super::key::{ItemKey, Key, Order, ThreadId};
 use super::leases::lease::{Claim, Lease, Leases, OwnerRequest};
 use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::ThreadQuery;
@@ -30,9 +31,15 @@ pub struct MemoryCheckpointer {
 #[derive(Debug, Default)]
 struct Store {
     threads: RwLock<Threads>,
+    /// Locked after a thread.
+    items: Mutex<MemoryItems>,
     index: Mutex<MemoryIndex>,
     changes: ChangedThreads,
 }
+
+/// The items, in order.
+#[derive(Debug, Default)]
+struct MemoryItems(BTreeMap<ItemKey, Vec<u8>>);
 
 /// The rows of an index, in order.
 #[derive(Debug, Default)]
@@ -68,9 +75,9 @@ impl MemoryCheckpointer {
 
     fn write(&self, commit: Commit) -> Result<(), CheckpointError> {
         if let Some(thread) = self.store.lock_read().by_name.get(&commit.thread) {
-            return lock(thread).apply(commit);
+            return lock(thread).apply(commit, &self.store.items);
         }
-        self.store.lock_write().create(commit)
+        self.store.lock_write().create(commit, &self.store.items)
     }
 
     fn apply_post(&self, thread: &ThreadId, records: Vec<Record>) -> Result<(), CheckpointError> {
@@ -100,7 +107,7 @@ impl Store {
     }
 
     fn lock_index(&self) -> MutexGuard<'_, MemoryIndex> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.index)
     }
 
     fn lock_write(&self) -> RwLockWriteGuard<'_, Threads> {
@@ -109,12 +116,13 @@ impl Store {
 }
 
 impl Threads {
-    fn create(&mut self, commit: Commit) -> Result<(), CheckpointError> {
+    fn create(&mut self, commit: Commit, items: &Mutex<MemoryItems>) -> Result<(), CheckpointError> {
         // Another writer may have created the thread between the read lock and this one.
         if let Some(thread) = self.by_name.get(&commit.thread) {
-            return lock(thread).apply(commit);
+            return lock(thread).apply(commit, items);
         }
         commit.check_head(None)?;
+        lock(items).write(&commit.items)?;
         let name = commit.thread.clone();
         let mut thread = Thread { head: commit.head, records: BTreeMap::new() };
         thread.write(commit);
@@ -135,8 +143,11 @@ impl Threads {
 }
 
 impl Thread {
-    fn apply(&mut self, commit: Commit) -> Result<(), CheckpointError> {
+    fn apply(&mut self, commit: Commit, items: &Mutex<MemoryItems>) -> Result<(), CheckpointError> {
         commit.check_head(self.head.checkpoint)?;
+        if !commit.items.is_empty() {
+            lock(items).write(&commit.items)?;
+        }
         self.head = commit.head;
         self.write(commit);
         Ok(())
@@ -212,6 +223,20 @@ impl Checkpointer for MemoryCheckpointer {
         Box::pin(ready(checked))
     }
 
+    fn get_items(&self, items: Vec<ItemKey>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        let stored = lock(&self.store.items);
+        Box::pin(ready(Ok(items.iter().map(|item| stored.0.get(item).cloned()).collect())))
+    }
+
+    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> BoxFuture<'a, Result<Vec<Item>, CheckpointError>> {
+        Box::pin(ready(Ok(lock(&self.store.items).scan(scan))))
+    }
+
+    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+        let checked = ItemWrite::check_all(&writes);
+        Receipt::ready(checked.and_then(|()| lock(&self.store.items).write(&writes)))
+    }
+
     fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {
         Box::pin(async move { upkeep::list(self, &self, query).await })
     }
@@ -234,6 +259,30 @@ impl Checkpointer for MemoryCheckpointer {
         request: OwnerRequest,
     ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         Box::pin(ready(Ok(self.leases.send(thread, request))))
+    }
+}
+
+impl MemoryItems {
+    fn write(&mut self, writes: &[ItemWrite]) -> Result<(), CheckpointError> {
+        writes.iter().try_for_each(|write| write.check_found(self.0.get(&write.key).map(Vec::as_slice)))?;
+        for ItemWrite { key, value, .. } in writes {
+            match value {
+                Some(value) => _ = self.0.insert(key.clone(), value.clone()),
+                None => _ = self.0.remove(key),
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&self, scan: &ItemScan) -> Vec<Item> {
+        let Some((first, last)) = scan.bounds() else { return Vec::new() };
+        let range = (Bound::Included(first), last.map_or(Bound::Unbounded, Bound::Excluded));
+        let found = self.0.range(range).filter(|(key, _)| scan.has(key));
+        let item = |(key, value): (&ItemKey, &Vec<u8>)| (key.clone(), value.clone());
+        match scan.order {
+            Order::Ascending => found.take(scan.limit).map(item).collect(),
+            Order::Descending => found.rev().take(scan.limit).map(item).collect(),
+        }
     }
 }
 
@@ -303,6 +352,6 @@ fn sort_key(thread: &ThreadId) -> (usize, ThreadId) {
     (thread.as_str().len(), thread.clone())
 }
 
-fn lock(thread: &Mutex<Thread>) -> MutexGuard<'_, Thread> {
-    thread.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@
 //! | `chunk` | copies of consecutive log entries in one record |
 //! | `envelope` | rows that name themselves and carry a checksum |
 //! | `error` | errors of stores and of everything that reads or writes them |
-//! | `commit`, `checkpointer`, `leases` | the contract of a store; one writer for each thread, places, workers |
+//! | `commit`, `item`, `checkpointer`, `leases` | the contract of a store; values beside threads; one writer for each thread, places, workers |
 //! | `owner` | the holder of a lease |
 //! | `watch` | hints that a store has changed |
 //! | `listing`, `index` | threads as lists show them, and queries for them; an index that answers those |
@@ -39,6 +39,7 @@ mod failing;
 #[cfg(feature = "fjall")]
 mod fjall;
 mod index;
+mod item;
 mod key;
 mod key_bytes;
 #[cfg(feature = "test-util")]
@@ -84,12 +85,13 @@ pub use checkpointer::{Checkpointer, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
-pub use commit::{BoxFuture, Commit, Order, Receipt, Record, ThreadHead};
+pub use commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 pub use error::CheckpointError;
 pub use expiry::{Expiry, ExpiryReport, expire_threads};
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;
-pub use key::{CheckpointId, Key, RowId, ThreadId};
+pub use item::{ExpectedItem, Item, ItemScan, ItemWrite};
+pub use key::{CheckpointId, ItemKey, Key, Order, RowId, ThreadId};
 pub(crate) use key::{KEYED, signal_name};
 pub use key_bytes::{key_bytes, key_from_bytes};
 pub use leases::lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};

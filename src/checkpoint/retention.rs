@@ -321,7 +321,9 @@ impl Sweep<'_> {
         self.bytes = 0;
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let (head, deletes) = (self.head, std::mem::take(&mut self.gone));
-        self.store.commit(Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes }).await
+        self.store
+            .commit(Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes, items: vec![] })
+            .await
     }
 }
 

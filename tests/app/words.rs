@@ -92,8 +92,15 @@ fn delete_checkpoint(place: &Place, thread: &str, checkpoint: u64) {
         let lease = store.claim(&id, Claim::IfFree).await.unwrap();
         let head = store.head(&id).await.unwrap().unwrap();
         let deletes = vec![Key::Checkpoint(CheckpointId(checkpoint))];
-        let commit =
-            Commit { thread: id, epoch: lease.epoch(), expected: head.checkpoint, head, puts: vec![], deletes };
+        let commit = Commit {
+            thread: id,
+            epoch: lease.epoch(),
+            expected: head.checkpoint,
+            head,
+            puts: vec![],
+            deletes,
+            items: vec![],
+        };
         store.commit(commit).await.unwrap();
     });
 }

@@ -11,9 +11,9 @@ use superstep::checkpoint::{
 
 use crate::filled::fill;
 
-type Opener = fn(&Path) -> Arc<dyn Checkpointer>;
+pub(crate) type Opener = fn(&Path) -> Arc<dyn Checkpointer>;
 
-const OPENERS: [Opener; 3] = [
+pub(crate) const OPENERS: [Opener; 3] = [
     |path| Arc::new(SledCheckpointer::open(path).unwrap()),
     |path| Arc::new(FjallCheckpointer::open(path).unwrap()),
     |_| Arc::new(MemoryCheckpointer::new()),

@@ -28,6 +28,7 @@ fn commit(lease: &Lease, number: u64, puts: Vec<(Key, Vec<u8>)>) -> Commit {
         head: ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
         puts,
         deletes: vec![],
+        items: vec![],
     }
 }
 

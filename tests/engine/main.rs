@@ -32,6 +32,7 @@ mod handles;
 mod hosts;
 mod in_place;
 mod inside;
+mod items;
 mod journal;
 mod kinds;
 mod kit;

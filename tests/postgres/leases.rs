@@ -16,7 +16,15 @@ async fn connect(address: &str, name: &str) -> PostgresCheckpointer {
 fn commit(lease: &Lease, number: u64) -> Commit {
     let head = ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 7 };
     let expected = number.checked_sub(1).map(CheckpointId);
-    Commit { thread: lease.thread().clone(), epoch: lease.epoch(), expected, head, puts: vec![], deletes: vec![] }
+    Commit {
+        thread: lease.thread().clone(),
+        epoch: lease.epoch(),
+        expected,
+        head,
+        puts: vec![],
+        deletes: vec![],
+        items: vec![],
+    }
 }
 
 /// Lets the leases of a store end now.

@@ -19,6 +19,7 @@ fn commit(lease: &Lease, number: u64) -> Commit {
         head: ThreadHead { checkpoint: Some(CheckpointId(0)), next: 1, birth: 7 },
         puts: vec![(Key::Shape(0), number.to_be_bytes().to_vec()), (Key::Shape(number + 1), vec![7; 300])],
         deletes: vec![],
+        items: vec![],
     }
 }
 

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::engine::{Engine, Rows, Tree};
 use super::index::{complete_row, entry_rows, mark_key};
-use super::rows::{deletion_rows, prefix_end, row_key, split_record, thread_name};
+use super::rows::{deletion_rows, item_deletion_rows, item_name, prefix_end, row_key, split_record, thread_name};
 use super::view::RowsBefore;
-use crate::checkpoint::envelope::{Envelope, name_of};
+use crate::checkpoint::envelope::{Envelope, damaged_record, name_of};
 use crate::checkpoint::index::changes::ChangedThreads;
 use crate::checkpoint::index::upkeep::IndexEntry;
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Commit, Key, Leases, Order, Record, ThreadHead, ThreadId, decode_record,
-    encode_record,
+    CheckpointError, CheckpointId, Commit, ExpectedItem, ItemWrite, Key, Leases, Order, Record, ThreadHead, ThreadId,
+    decode_record, encode_record,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -70,8 +70,10 @@ impl<'a, E: Engine> Batch<'a, E> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
         let found = self.head(&commit.thread)?;
         commit.check_head(found.and_then(|head| head.checkpoint))?;
+        self.check_items(&commit.items)?;
         let (thread, head) = (commit.thread.clone(), commit.head);
         let mut rows = deletion_notes(&commit, number);
+        self.replace_items(&commit.items, number, &mut rows)?;
         let records = record_changes(commit)?;
         for (name, (checkpoint, value)) in &records {
             self.note_absent(&thread, *checkpoint, name);
@@ -148,6 +150,61 @@ impl<'a, E: Engine> Batch<'a, E> {
         self.mark_changed(thread);
         self.indexing.posted.push(thread.clone());
         Ok(())
+    }
+
+    /// Adds items without a commit, or refuses them and leaves the batch unchanged.
+    pub(super) fn write_items(&mut self, writes: &[ItemWrite], number: u64) -> Result<()> {
+        self.check_items(writes)?;
+        let mut rows = vec![];
+        self.replace_items(writes, number, &mut rows)?;
+        if let Some((key, _)) = rows.iter().find(|(_, row)| row.is_some()) {
+            self.newest = Some((number, key.clone()));
+        }
+        self.after.extend(rows);
+        Ok(())
+    }
+
+    /// Checks that items are as their writes expect, this batch included.
+    fn check_items(&self, writes: &[ItemWrite]) -> Result<()> {
+        for write in writes.iter().filter(|write| write.expected != ExpectedItem::Any) {
+            write.check_found(self.value(&item_name(&write.key))?.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn replace_items(&mut self, writes: &[ItemWrite], number: u64, rows: &mut Rows) -> Result<()> {
+        let mut deleted = vec![];
+        for ItemWrite { key, value, .. } in writes {
+            let name = item_name(key);
+            self.replace(&name, value.as_deref(), number, rows)?;
+            if value.is_none() {
+                deleted.push(name);
+            }
+        }
+        if !deleted.is_empty() {
+            rows.extend(item_deletion_rows(number, deleted).into_iter().map(|(key, row)| (key, Some(row))));
+        }
+        Ok(())
+    }
+
+    /// Returns the value under a name as of this batch.
+    fn value(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(first) = self.current_row(name, 0)? else { return Ok(None) };
+        let first = Envelope::open(name, 0, &first)?;
+        let mut value = first.payload.to_vec();
+        for part in 1..first.parts {
+            let row = self.current_row(name, part)?.ok_or_else(|| damaged_record(name, "a part of it is missing"))?;
+            value.extend_from_slice(Envelope::open(name, part, &row)?.payload);
+        }
+        Ok(Some(value))
+    }
+
+    fn current_row(&self, name: &[u8], part: u32) -> Result<Option<Vec<u8>>> {
+        let key = row_key(name, part);
+        match self.after.get(&key) {
+            Some(row) => Ok(row.clone()),
+            None => Ok(self.tree.get(&key)?.map(|row| row.as_ref().to_vec())),
+        }
     }
 
     /// Returns the change to write; `None` if there is none.

@@ -11,7 +11,7 @@ use super::files::io_at;
 use super::kind::FORMAT_FILE;
 use super::lock;
 use super::opening::{OpenedStore, no_store};
-use super::rows::{RECORDS, STORE, row_key};
+use super::rows::{ITEMS, RECORDS, STORE, row_key};
 use super::store::{EmbeddedStore, Store};
 use crate::checkpoint::envelope::{Envelope, damaged_record};
 use crate::checkpoint::{BackupReport, CheckpointError, Checkpointer, backup};
@@ -124,7 +124,7 @@ pub(in crate::checkpoint) fn verify_row(key: &[u8], row: &[u8]) -> Result<(), Ch
         STORE => Envelope::decode_prefix(row)
             .map(drop)
             .map_err(|_| damaged_record(&[], "the store's own record does not match")),
-        [RECORDS, ..] => {
+        [RECORDS | ITEMS, ..] => {
             let carved = Envelope::decode_prefix(row)
                 .map_err(|_| damaged_record(&key[1..], "it does not match its checksum"))?;
             if row_key(carved.name, carved.part) == key {

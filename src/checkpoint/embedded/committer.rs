@@ -115,6 +115,9 @@ impl<E: Engine> CommitterState<E> {
                 batch.forget(&thread);
                 self.check_poison().and_then(|()| self.delete_thread(&thread, epoch))
             }
+            Operation::Items(writes) => {
+                self.check_poison().and_then(|()| batch.write_items(&writes, self.next_number()))
+            }
             Operation::Index(write) => self.check_poison().and_then(|()| self.apply_index(write, batch)),
             Operation::Barrier => Ok(()),
         };

@@ -15,9 +15,9 @@ macro_rules! public_methods {
             use $crate::checkpoint::embedded::build::back_up;
             use $crate::checkpoint::embedded::store::Store;
             use $crate::checkpoint::{
-                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key,
-                Lease, LeaseOwner, ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, ThreadHead,
-                ThreadId, ThreadQuery,
+                BackupReport, BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Item,
+                ItemKey, ItemScan, ItemWrite, Key, Lease, LeaseOwner, ListedThread, Order, OwnerRequest, Receipt,
+                Record, StoreWatch, ThreadHead, ThreadId, ThreadQuery,
             };
 
             type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
@@ -119,6 +119,18 @@ macro_rules! public_methods {
                     request: OwnerRequest,
                 ) -> Answer<'_, Option<std::sync::Arc<LeaseOwner>>> {
                     self.0.send(thread, request)
+                }
+
+                fn get_items(&self, items: Vec<ItemKey>) -> Answer<'_, Vec<Option<Vec<u8>>>> {
+                    self.0.get_items(items)
+                }
+
+                fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> Answer<'a, Vec<Item>> {
+                    self.0.scan_items(scan)
+                }
+
+                fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+                    self.0.write_items(writes)
                 }
 
                 fn list<'a>(&'a self, query: &'a ThreadQuery) -> Answer<'a, Vec<ListedThread>> {

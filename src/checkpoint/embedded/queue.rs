@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::index::upkeep::IndexWrite;
-use crate::checkpoint::{CheckpointError, Commit, Record, ThreadId};
+use crate::checkpoint::{CheckpointError, Commit, ItemWrite, Record, ThreadId};
 
 /// Sender of the reply to one request.
 pub(super) type ReplySender = oneshot::Sender<Result<(), CheckpointError>>;
@@ -37,6 +37,8 @@ pub(super) enum Operation {
     Post(Vec<Record>),
     /// Delete the thread, under the lease of this epoch.
     Delete(u64),
+    /// Write items that belong to no thread.
+    Items(Vec<ItemWrite>),
     /// Change the index of threads.
     Index(IndexWrite),
     /// Only reply, after everything before it.
@@ -71,8 +73,8 @@ impl Queue {
     }
 
     /// Adds a request that concerns no thread.
-    pub(super) fn push_index(&self, write: IndexWrite) -> ReplyReceiver {
-        self.push(ThreadId::from(""), Operation::Index(write))
+    pub(super) fn push_apart(&self, operation: Operation) -> ReplyReceiver {
+        self.push(ThreadId::from(""), operation)
     }
 
     /// Returns the receiver of a barrier behind all requests of the thread so far; `None` if there are none.
@@ -165,12 +167,17 @@ impl Operation {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Commit(commit) => bytes(&commit.puts),
+            Self::Commit(commit) => bytes(&commit.puts) + item_bytes(&commit.items),
             Self::Post(records) => bytes(records),
+            Self::Items(writes) => item_bytes(writes),
             Self::Index(IndexWrite::Entries(entries)) => entries.len() * ENTRY_BYTES,
             Self::Index(IndexWrite::Start | IndexWrite::Complete) | Self::Delete(_) | Self::Barrier => 0,
         }
     }
+}
+
+fn item_bytes(writes: &[ItemWrite]) -> usize {
+    writes.iter().map(|write| write.value.as_ref().map_or(0, Vec::len) + 64).sum()
 }
 
 fn bytes(records: &[Record]) -> usize {

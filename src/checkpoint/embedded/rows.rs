@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::files::damaged_store;
 use crate::checkpoint::envelope::{Envelope, Flaw};
-use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
-use crate::checkpoint::{CheckpointError, Key, ThreadId, decode_record, encode_record};
+use crate::checkpoint::key_bytes::{ITEM, put_item, put_key, put_number, put_thread};
+use crate::checkpoint::{CheckpointError, ItemKey, Key, ThreadId, decode_record, encode_record, key_bytes};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -29,6 +29,8 @@ pub(in crate::checkpoint) const DELETIONS: u8 = 4;
 pub(in crate::checkpoint) const INDEX: u8 = 5;
 /// First byte of the keys that mark threads which have changed since the index was brought up to date.
 pub(in crate::checkpoint) const CHANGED: u8 = 6;
+/// First byte of the keys of items.
+pub(in crate::checkpoint) const ITEMS: u8 = 7;
 /// A key after all others.
 #[allow(dead_code, reason = "for databases without an open bound")]
 pub(in crate::checkpoint) const LAST: &[u8] = &[0xff];
@@ -46,9 +48,16 @@ pub(in crate::checkpoint) fn thread_name(thread: &ThreadId) -> Vec<u8> {
     name
 }
 
-/// Returns the key of one row of a record.
+/// Returns the name of an item.
+pub(in crate::checkpoint) fn item_name(item: &ItemKey) -> Vec<u8> {
+    let mut name = Vec::with_capacity(item.namespace.len() + item.key.len() + 8);
+    put_item(item, &mut name);
+    name
+}
+
+/// Returns the key of one row of a record or an item.
 pub(in crate::checkpoint) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
-    let mut key = in_space(RECORDS, name);
+    let mut key = in_space(if name.first() == Some(&ITEM) { ITEMS } else { RECORDS }, name);
     if part > 0 {
         put_number(part.into(), &mut key);
     }
@@ -100,10 +109,18 @@ pub(in crate::checkpoint) fn split_record<'a>(
 
 /// Returns the rows that record which records of a thread a commit deleted; without keys: all of them.
 pub(in crate::checkpoint) fn deletion_rows(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    listing_rows(thread, commit, keys.iter().map(key_bytes))
+}
+
+/// Returns the rows that record which items a commit deleted.
+pub(in crate::checkpoint) fn item_deletion_rows(commit: u64, names: Vec<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    listing_rows(&[ITEM], commit, names.into_iter())
+}
+
+/// Returns rows that list names, in as many as they need.
+fn listing_rows(thread: &[u8], commit: u64, names: impl Iterator<Item = Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut pieces: Vec<Vec<u8>> = vec![vec![]];
-    for key in keys {
-        let mut bytes = vec![];
-        put_key(key, &mut bytes);
+    for bytes in names {
         if pieces.last().is_some_and(|piece| piece.len() + bytes.len() > room(thread)) {
             pieces.push(vec![]);
         }

@@ -20,8 +20,9 @@ use crate::checkpoint::index::keys::IndexReads;
 use crate::checkpoint::index::upkeep::{self, IndexWrite, IndexedStore};
 use crate::checkpoint::listing::query::list_by_reading;
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key, Lease, LeaseOwner, Leases,
-    ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, ThreadHead, ThreadId, ThreadQuery,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Item, ItemKey, ItemScan, ItemWrite,
+    Key, Lease, LeaseOwner, Leases, ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, ThreadHead,
+    ThreadId, ThreadQuery,
 };
 
 /// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
@@ -151,7 +152,7 @@ impl<E: EmbeddedStore> IndexedStore for CommitterState<E> {
 
     fn write_index(&self, write: IndexWrite) -> Receipt {
         match self.check_poison() {
-            Ok(()) => Receipt::waiting(self.queue.push_index(write)),
+            Ok(()) => Receipt::waiting(self.queue.push_apart(Operation::Index(write))),
             Err(error) => Receipt::ready(Err(error)),
         }
     }
@@ -187,6 +188,8 @@ trait StoreReader {
         limit: usize,
     ) -> Result<Vec<Record>, CheckpointError>;
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, CheckpointError>;
+    fn items(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError>;
+    fn scan_items(&self, scan: &ItemScan) -> Result<Vec<Item>, CheckpointError>;
 }
 
 impl<S: RowSource> StoreReader for View<S> {
@@ -210,6 +213,14 @@ impl<S: RowSource> StoreReader for View<S> {
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, CheckpointError> {
         self.snapshot().threads(after, limit)
+    }
+
+    fn items(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
+        self.snapshot().items(items)
+    }
+
+    fn scan_items(&self, scan: &ItemScan) -> Result<Vec<Item>, CheckpointError> {
+        self.snapshot().scan_items(scan)
     }
 }
 
@@ -291,6 +302,25 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
         request: OwnerRequest,
     ) -> BoxFuture<'_, Result<Option<Arc<LeaseOwner>>, CheckpointError>> {
         Box::pin(ready(Ok(self.shared.as_ref().and_then(|shared| shared.leases.send(thread, request)))))
+    }
+
+    fn get_items(&self, items: Vec<ItemKey>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        Box::pin(ready(self.reader().and_then(|reads| reads.items(&items))))
+    }
+
+    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> BoxFuture<'a, Result<Vec<Item>, CheckpointError>> {
+        Box::pin(ready(self.reader().and_then(|reads| reads.scan_items(scan))))
+    }
+
+    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+        let checked = self.shared_state().and_then(|shared| {
+            shared.check_poison()?;
+            ItemWrite::check_all(&writes).map(|()| shared)
+        });
+        match checked {
+            Ok(shared) => Receipt::waiting(shared.queue.push_apart(Operation::Items(writes))),
+            Err(error) => Receipt::ready(Err(error)),
+        }
     }
 
     fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {

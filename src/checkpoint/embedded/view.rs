@@ -9,10 +9,12 @@ use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::engine::{Bytes, Row, RowIter, RowSource, Tree};
-use super::rows::{RECORDS, in_space, prefix_end, record_key, row_key, thread_name};
+use super::rows::{ITEMS, RECORDS, in_space, item_name, prefix_end, record_key, row_key, thread_name};
 use crate::checkpoint::envelope::{Envelope, damaged_record};
-use crate::checkpoint::key_bytes::{take_key, take_thread};
-use crate::checkpoint::{CheckpointError, Key, Order, Record, ThreadHead, ThreadId, decode_record};
+use crate::checkpoint::key_bytes::{take_item, take_key, take_thread};
+use crate::checkpoint::{
+    CheckpointError, Item, ItemKey, ItemScan, Key, Order, Record, ThreadHead, ThreadId, decode_record,
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -129,6 +131,29 @@ impl<S: RowSource> Snapshot<'_, S> {
             }
         }
         Ok(found)
+    }
+
+    pub(super) fn items(&self, items: &[ItemKey]) -> Result<Vec<Option<Vec<u8>>>> {
+        items.iter().map(|item| self.record(&row_key(&item_name(item), 0))).collect()
+    }
+
+    pub(super) fn scan_items(&self, scan: &ItemScan) -> Result<Vec<Item>> {
+        let Some((first, last)) = scan.bounds() else { return Ok(Vec::new()) };
+        let last = last.map_or(prefix_end(&[ITEMS]), |last| row_key(&item_name(&last), 0));
+        let rows = self.rows(&row_key(&item_name(&first), 0), &last, scan.order);
+        rows.filter_map(|row| self.first_of_item(row, scan).transpose()).take(scan.limit).collect()
+    }
+
+    /// Returns the item that starts with this row; `None` if the row is a later part, or not in the scan.
+    fn first_of_item(&self, row: Result<Row<S::Bytes>>, scan: &ItemScan) -> Result<Option<Item>> {
+        let (row_key, first) = row?;
+        let name = row_key.as_ref().get(1..).unwrap_or_default();
+        let mut rest = name;
+        let item = take_item(&mut rest).ok_or_else(|| damaged_record(name, "its key is not a name"))?;
+        if !rest.is_empty() || !scan.has(&item) {
+            return Ok(None);
+        }
+        Ok(Some((item, self.assemble(name, first.as_ref())?)))
     }
 
     fn next_thread(&self, from: &[u8]) -> Result<Option<ThreadId>> {

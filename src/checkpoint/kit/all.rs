@@ -3,11 +3,11 @@
 //! Small because it needs every other file, and none needs it.
 
 use super::check::{CheckFailure, ContractCheck, Harness};
-use super::{durability, lists, records, shared, threads};
+use super::{durability, items, lists, records, shared, threads};
 
 /// Returns all checks.
 pub fn checks() -> Vec<ContractCheck> {
-    [records::CHECKS, threads::CHECKS, lists::CHECKS, durability::CHECKS, shared::CHECKS].concat()
+    [records::CHECKS, threads::CHECKS, items::CHECKS, lists::CHECKS, durability::CHECKS, shared::CHECKS].concat()
 }
 
 /// Returns the check of this name.

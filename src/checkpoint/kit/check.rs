@@ -162,6 +162,7 @@ impl Scene {
             head: head(number),
             puts,
             deletes: Vec::new(),
+            items: vec![],
         }
     }
 

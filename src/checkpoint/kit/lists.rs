@@ -108,7 +108,7 @@ impl<'a> Thread<'a> {
         }
         let expected = number.checked_sub(1).map(CheckpointId);
         let (epoch, deletes) = (lease.epoch(), vec![]);
-        store.commit(Commit { thread, epoch, expected, head: head(number), puts, deletes }).await?;
+        store.commit(Commit { thread, epoch, expected, head: head(number), puts, deletes, items: vec![] }).await?;
         Ok(lease.release().await?)
     }
 }
@@ -231,7 +231,9 @@ async fn a_due_thread_is_given_to_one_caller(harness: &dyn Harness) -> Result<()
     ensure_eq!(store.claim(lease.thread(), Claim::IfFree).await.is_err(), true);
     let (thread, epoch) = (lease.thread().clone(), lease.epoch());
     let expected = Some(CheckpointId(0));
-    store.commit(Commit { thread, epoch, expected, head: head(1), puts: vec![], deletes: vec![] }).await?;
+    store
+        .commit(Commit { thread, epoch, expected, head: head(1), puts: vec![], deletes: vec![], items: vec![] })
+        .await?;
     Ok(())
 }
 

@@ -20,7 +20,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `check` | what a check is, and the setup of most |
-//! | `records`, `threads`, `lists`, `durability`, `shared` | the checks, by what they look at |
+//! | `records`, `threads`, `items`, `lists`, `durability`, `shared` | the checks, by what they look at |
 //! | `all` | all checks |
 //!
 //! Small because it only lists the folder.
@@ -28,6 +28,7 @@
 mod all;
 mod check;
 mod durability;
+mod items;
 mod lists;
 mod records;
 mod shared;

@@ -14,7 +14,7 @@
 //! | `requests`, `put`, `writer` | what is to be written, in what parameters, and in which order |
 //! | `renewal` | renewal of leases in the background |
 //! | `workers` | the list of workers |
-//! | `reads` | records, heads and names |
+//! | `reads`, `items` | records, heads and names; values beside threads |
 //! | `listing`, `hints` | lists of threads and threads that are due; hints that there may be some |
 //! | `handle`, `store` | the thread on which it is all done, and the contract |
 //!
@@ -25,6 +25,7 @@ mod cut;
 mod fault;
 mod handle;
 mod hints;
+mod items;
 mod leases;
 mod listing;
 mod password;

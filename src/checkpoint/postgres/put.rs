@@ -2,6 +2,7 @@
 
 use super::cut::{Cut, CutName};
 use super::fault::Fault;
+use super::items::ItemColumns;
 use super::leases::Ticket;
 use super::query::Query;
 use super::session::{Params, Session};
@@ -51,6 +52,8 @@ pub(super) async fn send_commit(
     number: u64,
 ) -> Result<bool, Fault> {
     let bytes: usize = commit.puts.iter().map(|(_, value)| value.len()).sum();
+    let items = commit.items.iter().filter_map(|write| write.value.as_ref());
+    let bytes = bytes + items.map(Vec::len).sum::<usize>();
     match bytes > LARGE {
         true => send_parts(session, ticket, commit, number).await,
         false => send_part(session, ticket, commit, number, &commit.puts).await,
@@ -89,8 +92,16 @@ async fn send_part(
         hashes,
         rests,
     ];
-    let row = session.row(Query::Commit, params).await?;
-    Ok(row.is_some_and(|row| row.get(0)))
+    if commit.items.is_empty() {
+        let row = session.row(Query::Commit, params).await?;
+        return Ok(row.is_some_and(|row| row.get(0)));
+    }
+    let items = ItemColumns::new(&commit.items);
+    let ItemColumns { namespaces, keys, expected, found, values, .. } = &items;
+    let params = [params, &[namespaces, keys, expected, found, values]].concat();
+    let wrong = session.row(Query::CommitWithItems, &params).await?.map_or(-1, |row| row.get(0));
+    items.check(wrong)?;
+    Ok(wrong == 0)
 }
 
 /// Sends a commit that is too large for one statement.

@@ -45,12 +45,17 @@ pub(super) enum Query {
     SeeWorker,
     LeaveWorkers,
     Workers,
+    CommitWithItems,
+    WriteItems,
+    GetItems,
+    ItemsUp,
+    ItemsDown,
 }
 
 impl Query {
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    pub(super) const ALL: [Self; 33] = [
+    pub(super) const ALL: [Self; 38] = [
         Self::Commit,
         Self::Put,
         Self::Post,
@@ -84,6 +89,11 @@ impl Query {
         Self::SeeWorker,
         Self::LeaveWorkers,
         Self::Workers,
+        Self::CommitWithItems,
+        Self::WriteItems,
+        Self::GetItems,
+        Self::ItemsUp,
+        Self::ItemsDown,
     ];
 
     fn text(self) -> String {
@@ -151,6 +161,16 @@ impl Query {
             }
             Self::NextDue => NEXT_DUE.replace("{is_asked}", IS_ASKED),
             Self::OtherGraphs => other_graphs(),
+            Self::CommitWithItems => {
+                "SELECT {schema}.commit_with_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
+                    .into()
+            }
+            Self::WriteItems => "SELECT {schema}.write_items($1, $2, $3, $4, $5, $6)".into(),
+            Self::GetItems => "SELECT i.bytes FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS n (namespace, key, nth) \
+                 LEFT JOIN {schema}.items AS i USING (namespace, key) ORDER BY nth"
+                .into(),
+            Self::ItemsUp => items("ORDER BY namespace, key"),
+            Self::ItemsDown => items("ORDER BY namespace DESC, key DESC"),
             Self::Hint => "SELECT pg_notify($1, '')".into(),
         }
     }
@@ -213,6 +233,15 @@ const WORKERS: &str = "SELECT name, host, pid, (extract(epoch FROM last_seen) * 
 fn scan(order: &str) -> String {
     format!(
         "SELECT key, key_rest, bytes FROM {{schema}}.records WHERE {IN_THREAD} AND key >= $4 AND key <= $5 {order} LIMIT $6"
+    )
+}
+
+/// Items between two names, but for one of them.
+fn items(order: &str) -> String {
+    format!(
+        "SELECT namespace, key, bytes FROM {{schema}}.items WHERE (namespace, key) >= ($1, $2) \
+         AND ($3::text IS NULL OR (namespace, key) <= ($3, $4)) AND (namespace, key) IS DISTINCT FROM ($5::text, $6::text) \
+         AND ($7::text IS NULL OR namespace = $7) AND starts_with(key, $8) {order} LIMIT $9"
     )
 }
 

@@ -83,6 +83,15 @@ CREATE TABLE {schema}.requests (
     PRIMARY KEY (thread, epoch, request)
 );
 
+-- Values beside threads.
+CREATE TABLE {schema}.items (
+    namespace text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    bytes bytea NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (namespace, key)
+);
+
 CREATE TABLE {schema}.workers (
     name text COLLATE "C" PRIMARY KEY,
     handle bigint NOT NULL,
@@ -125,6 +134,84 @@ BEGIN
     SELECT p_thread, k, v, coalesce(h, ''), coalesce(r, '') FROM unnest(p_keys, p_values, p_hashes, p_rests) AS u(k, v, h, r)
     ON CONFLICT (thread, key, key_hash) DO UPDATE SET bytes = excluded.bytes;
     RETURN true;
+END $$;
+
+-- Returns the first of some items that is not as expected, counted from 1; 0 if all are. `p_expected` is 0 for any value, 1 for none
+-- and 2 for the one in `p_found`. Items that somebody expects something of are locked.
+CREATE FUNCTION {schema}.check_items(p_namespaces text[], p_keys text[], p_expected integer[], p_found bytea[])
+RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    t_bytes bytea;
+BEGIN
+    FOR i IN 1 .. cardinality(p_keys) LOOP
+        CONTINUE WHEN p_expected[i] = 0;
+        SELECT bytes INTO t_bytes FROM {schema}.items WHERE namespace = p_namespaces[i] AND key = p_keys[i] FOR UPDATE;
+        IF FOUND <> (p_expected[i] = 2) OR (FOUND AND t_bytes <> p_found[i]) THEN
+            RETURN i;
+        END IF;
+    END LOOP;
+    RETURN 0;
+END $$;
+
+-- Writes items that were checked; no value deletes one.
+CREATE FUNCTION {schema}.put_items(p_namespaces text[], p_keys text[], p_expected integer[], p_values bytea[])
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. cardinality(p_keys) LOOP
+        IF p_values[i] IS NULL THEN
+            DELETE FROM {schema}.items WHERE namespace = p_namespaces[i] AND key = p_keys[i];
+        ELSIF p_expected[i] = 1 THEN
+            INSERT INTO {schema}.items (namespace, key, bytes) VALUES (p_namespaces[i], p_keys[i], p_values[i]) ON CONFLICT DO NOTHING;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'an item was written in the meantime' USING ERRCODE = 'serialization_failure';
+            END IF;
+        ELSE
+            INSERT INTO {schema}.items (namespace, key, bytes) VALUES (p_namespaces[i], p_keys[i], p_values[i])
+            ON CONFLICT (namespace, key) DO UPDATE SET bytes = excluded.bytes, updated_at = excluded.updated_at;
+        END IF;
+    END LOOP;
+END $$;
+
+-- Writes items without a commit, once for each id. Returns the first that is not as expected, counted from 1; 0 if all were written.
+CREATE FUNCTION {schema}.write_items(p_id bytea, p_namespaces text[], p_keys text[], p_expected integer[], p_found bytea[], p_values bytea[])
+RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    t_wrong integer;
+BEGIN
+    IF EXISTS (SELECT FROM {schema}.signals WHERE id = p_id) THEN
+        RETURN 0;
+    END IF;
+    t_wrong := {schema}.check_items(p_namespaces, p_keys, p_expected, p_found);
+    IF t_wrong = 0 THEN
+        INSERT INTO {schema}.signals (id, thread) VALUES (p_id, 0);
+        PERFORM {schema}.put_items(p_namespaces, p_keys, p_expected, p_values);
+    END IF;
+    RETURN t_wrong;
+END $$;
+
+-- A commit that also writes items: -1 if the commit was refused, or the first item that is not as expected; 0 if all is written.
+CREATE FUNCTION {schema}.commit_with_items(
+    p_thread bigint, p_epoch bigint, p_number bigint, p_expected bigint, p_head bigint, p_next bigint, p_birth bigint,
+    p_deletes bytea[], p_delete_hashes bytea[], p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[],
+    i_namespaces text[], i_keys text[], i_expected integer[], i_found bytea[], i_values bytea[]
+) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    t_wrong integer;
+BEGIN
+    -- The row of the thread is locked first, as by every commit.
+    PERFORM FROM {schema}.threads
+    WHERE id = p_thread AND epoch = p_epoch AND commit_number = p_number - 1 AND head IS NOT DISTINCT FROM p_expected FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN -1;
+    END IF;
+    t_wrong := {schema}.check_items(i_namespaces, i_keys, i_expected, i_found);
+    IF t_wrong > 0 THEN
+        RETURN t_wrong;
+    END IF;
+    PERFORM {schema}.put_items(i_namespaces, i_keys, i_expected, i_values);
+    PERFORM {schema}.commit_records(p_thread, p_epoch, p_number, p_expected, p_head, p_next, p_birth,
+        p_deletes, p_delete_hashes, p_keys, p_values, p_hashes, p_rests);
+    RETURN 0;
 END $$;
 
 -- Makes a handle the only writer of a thread, which may not exist yet. `r_is_claimed` is false if another lease is alive, and the

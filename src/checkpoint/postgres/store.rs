@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::address::{Address, Schema};
 use super::fault::{Fault, Patience};
 use super::handle::{Background, Shared};
@@ -18,11 +20,11 @@ use super::requests::Request;
 use super::schema;
 use super::session::{NO_ANSWER, Server, Session};
 use super::writer::Writer;
-use super::{password, reads, workers};
+use super::{items, password, reads, workers};
 use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Key, Lease, LeaseOwner,
-    ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, StoreWorker, SummaryReader, ThreadHead, ThreadId,
-    ThreadQuery, WorkerGuard,
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Item, ItemKey, ItemScan, ItemWrite,
+    Key, Lease, LeaseOwner, ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, StoreWorker, SummaryReader,
+    ThreadHead, ThreadId, ThreadQuery, WorkerGuard,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -171,6 +173,13 @@ impl PostgresBuilder {
     }
 }
 
+/// Returns an id by which a write is known if its answer is lost.
+fn random_id() -> [u8; 16] {
+    let random = RandomState::new();
+    let id = [random.hash_one(0), random.hash_one(1)].map(u64::to_le_bytes);
+    std::array::from_fn(|at| id[at / 8][at % 8])
+}
+
 /// Makes the first session, checks the server, and makes the schema. Waits only for a server that is there and not ready: it is
 /// starting, or ends connections that it has accepted.
 async fn prepare(server: &Server, address: &Address, is_read_only: bool) -> Result<Session> {
@@ -279,11 +288,8 @@ impl Checkpointer for PostgresCheckpointer {
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        let random = RandomState::new();
-        let id = [random.hash_one(0), random.hash_one(1)].map(u64::to_le_bytes);
-        let id = std::array::from_fn(|at| id[at / 8][at % 8]);
         self.check_writable()
-            .map_or_else(|error| Receipt::ready(Err(error)), |()| self.shared.post(thread, records, id))
+            .map_or_else(|error| Receipt::ready(Err(error)), |()| self.shared.post(thread, records, random_id()))
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>>> {
@@ -352,6 +358,26 @@ impl Checkpointer for PostgresCheckpointer {
             let pool = &writer.pool;
             reads::send_request(pool, &thread, request, &pool.server.channel).await
         })
+    }
+
+    fn get_items(&self, items: Vec<ItemKey>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>>> {
+        self.read(|writer| async move { items::get(&writer.pool, &items).await })
+    }
+
+    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> BoxFuture<'a, Result<Vec<Item>>> {
+        let scan = scan.clone();
+        self.read(|writer| async move { items::scan(&writer.pool, &scan).await })
+    }
+
+    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+        if let Err(error) = self.check_writable().and_then(|()| ItemWrite::check_all(&writes)) {
+            return Receipt::ready(Err(error));
+        }
+        let (writer, (reply, answer)) = (Arc::clone(&self.shared.writer), oneshot::channel());
+        self.shared.background.runtime.spawn(async move {
+            _ = reply.send(items::write(&writer.pool, random_id(), &writes).await);
+        });
+        Receipt::waiting(answer)
     }
 
     fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>>> {

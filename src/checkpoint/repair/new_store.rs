@@ -14,7 +14,7 @@ use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::embedded::tracked::TrackedFiles;
 use crate::checkpoint::threads::insert::insert_thread;
 use crate::checkpoint::threads::marks::mark_records;
-use crate::checkpoint::{CheckpointError, RepairReport};
+use crate::checkpoint::{CheckpointError, Checkpointer, ItemWrite, RepairReport};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -37,6 +37,8 @@ async fn build<E: EmbeddedStore>(damaged: &Path, scan: &Scan, partial: &Path) ->
         broken: scan.broken,
         has_newest: newest_commit(damaged).map(|newest| newest <= scan.newest),
         threads: vec![],
+        items: 0,
+        lost_items: vec![],
     };
     let store = Store::<E>::open(partial, &E::Options::default())?;
     let is_foreign = TrackedFiles::find(damaged)?.is_some_and(|tracked| !tracked.is_trusted());
@@ -50,11 +52,33 @@ async fn build<E: EmbeddedStore>(damaged: &Path, scan: &Scan, partial: &Path) ->
         }
         report.threads.push(repaired);
     }
+    if !is_foreign {
+        restore_items(damaged, scan, &store, &mut report).await?;
+    }
     store.close().await?;
-    if report.threads.iter().all(|thread| thread.goes_on_from.is_none()) {
+    if report.items == 0 && report.threads.iter().all(|thread| thread.goes_on_from.is_none()) {
         return Err(damaged_store(damaged, "nothing of it can be restored"));
     }
     Ok(report)
+}
+
+/// Writes the items that can be read.
+async fn restore_items<E: EmbeddedStore>(
+    damaged: &Path,
+    scan: &Scan,
+    store: &Store<E>,
+    report: &mut RepairReport,
+) -> Result<()> {
+    for (item, version) in &scan.items {
+        match scan.record(version).map_err(|error| read_error(damaged, error))? {
+            Some(value) => {
+                store.write_items(vec![ItemWrite::put(item.clone(), value)]).await?;
+                report.items += 1;
+            }
+            None => report.lost_items.push(item.clone()),
+        }
+    }
+    Ok(())
 }
 
 /// Returns the number of the newest acknowledged commit, if it is known.

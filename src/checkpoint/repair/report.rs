@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::checkpoint::{CheckpointId, ThreadId};
+use crate::checkpoint::{CheckpointId, ItemKey, ThreadId};
 
 /// A checkpoint of which a trace was found, but which is not in the new store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -92,12 +92,17 @@ pub struct RepairReport {
     pub has_newest: Option<bool>,
     /// Result for each thread of which anything was found.
     pub threads: Vec<RepairedThread>,
+    /// Number of items in the new store.
+    pub items: usize,
+    /// Items of which a trace was found, but which cannot be read.
+    pub lost_items: Vec<ItemKey>,
 }
 
 impl RepairReport {
     /// Returns whether nothing is known to be lost.
     pub fn is_whole(&self) -> bool {
-        self.has_newest == Some(true) && self.threads.iter().all(RepairedThread::is_whole)
+        let threads = self.threads.iter().all(RepairedThread::is_whole);
+        self.has_newest == Some(true) && threads && self.lost_items.is_empty()
     }
 }
 
@@ -143,6 +148,10 @@ impl fmt::Display for RepairReport {
             Some(false) => write!(f, "\nthe newest acknowledged commit is lost; there may have been more threads")?,
             None => write!(f, "\nwhether the newest acknowledged commit is there is not known")?,
         }
-        self.threads.iter().try_for_each(|thread| write!(f, "\n{thread}"))
+        self.threads.iter().try_for_each(|thread| write!(f, "\n{thread}"))?;
+        if self.items > 0 {
+            write!(f, "\n{} items beside threads", self.items)?;
+        }
+        self.lost_items.iter().try_for_each(|item| write!(f, "\ncannot be read: {item}"))
     }
 }

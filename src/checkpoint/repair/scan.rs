@@ -9,8 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use crate::checkpoint::envelope::{Envelope, split_name};
-use crate::checkpoint::key_bytes::{take_key, take_thread};
-use crate::checkpoint::{CheckpointId, Key, ThreadId};
+use crate::checkpoint::key_bytes::{ITEM, take_item, take_key, take_thread};
+use crate::checkpoint::{CheckpointId, ItemKey, Key, ThreadId};
 
 /// Bytes of a file read at once, and the overlap of two such pieces: more than the longest row.
 const PIECE: usize = 4 << 20;
@@ -47,6 +47,8 @@ pub(super) struct Scan {
     pub(super) newest: u64,
     pub(super) threads: HashMap<ThreadId, BTreeMap<Key, Version>>,
     deletions: HashMap<ThreadId, (u64, HashMap<Key, u64>)>,
+    pub(super) items: BTreeMap<ItemKey, Version>,
+    deleted_items: HashMap<ItemKey, u64>,
 }
 
 impl Scan {
@@ -92,9 +94,8 @@ impl Scan {
         let Ok(row) = Envelope::decode_prefix(bytes) else {
             self.broken += 1;
             if let Some((name, commit)) = Envelope::decode_header_unchecked(bytes)
-                && let Some((thread, key)) = split_name(name)
+                && let Some(version) = self.version(name)
             {
-                let version = self.threads.entry(thread).or_default().entry(key).or_default();
                 version.newer = version.newer.max(commit);
             }
             return None;
@@ -102,24 +103,37 @@ impl Scan {
         let length = row.length();
         self.rows += 1;
         self.newest = self.newest.max(row.commit);
-        match split_name(row.name) {
-            Some((thread, key)) => {
-                let version = self.threads.entry(thread).or_default().entry(key).or_default();
-                version.add(&row, RowLocation { length, ..place });
-            }
+        match self.version(row.name) {
+            Some(version) => version.add(&row, RowLocation { length, ..place }),
             None => self.note_deletion(&row),
         }
         Some(length)
     }
 
+    /// Returns what was found of the record or item of this name; `None` if it is the name of neither.
+    fn version(&mut self, name: &[u8]) -> Option<&mut Version> {
+        if let Some((thread, key)) = split_name(name) {
+            return Some(self.threads.entry(thread).or_default().entry(key).or_default());
+        }
+        let mut rest = name;
+        let item = take_item(&mut rest).filter(|_| rest.is_empty())?;
+        Some(self.items.entry(item).or_default())
+    }
+
     fn note_deletion(&mut self, row: &Envelope<'_>) {
-        let mut name = row.name;
+        let (mut name, mut rest) = (row.name, row.payload);
+        if name == [ITEM] {
+            while let Some(item) = take_item(&mut rest) {
+                let last = self.deleted_items.entry(item).or_default();
+                *last = row.commit.max(*last);
+            }
+            return;
+        }
         let Some(thread) = take_thread(&mut name).filter(|_| name.is_empty()) else { return };
         let (whole, keys) = self.deletions.entry(thread).or_default();
         if row.payload.is_empty() {
             *whole = row.commit.max(*whole);
         }
-        let mut rest = row.payload;
         while let Some(key) = take_key(&mut rest) {
             let last = keys.entry(key).or_default();
             *last = row.commit.max(*last);
@@ -148,14 +162,11 @@ impl Scan {
         for (thread, versions) in &mut self.threads {
             let deletions = self.deletions.get(thread);
             versions.retain(|key, version| {
-                let last = deletions.map_or(0, |(whole, keys)| *keys.get(key).unwrap_or(&0).max(whole));
-                version.newer = if version.newer > newest || version.newer <= last { 0 } else { version.newer };
-                if version.commit <= last {
-                    (version.locations, version.parts) = (BTreeMap::new(), 0);
-                }
-                version.newer > 0 || !version.locations.is_empty()
+                version.outlives(deletions.map_or(0, |(whole, keys)| *keys.get(key).unwrap_or(&0).max(whole)), newest)
             });
         }
+        let deleted = &self.deleted_items;
+        self.items.retain(|item, version| version.outlives(*deleted.get(item).unwrap_or(&0), newest));
         self.threads.retain(|_, versions| !versions.is_empty());
     }
 
@@ -187,6 +198,15 @@ impl Version {
         }
         self.parts = row.parts;
         self.locations.insert(row.part, place);
+    }
+
+    /// Forgets what is no newer than commit `last`, which deleted it, and returns whether anything is left.
+    fn outlives(&mut self, last: u64, newest: u64) -> bool {
+        self.newer = if self.newer > newest || self.newer <= last { 0 } else { self.newer };
+        if self.commit <= last {
+            (self.locations, self.parts) = (BTreeMap::new(), 0);
+        }
+        self.newer > 0 || !self.locations.is_empty()
     }
 
     fn is_whole(&self) -> bool {

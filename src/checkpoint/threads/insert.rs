@@ -96,7 +96,7 @@ async fn make_visible(
     let (thread, epoch) = (lease.thread().clone(), lease.epoch());
     let deletes = if about.is_none() { vec![Key::About] } else { vec![] };
     let puts = about.into_iter().collect();
-    store.commit(Commit { thread, epoch, expected: None, head, puts, deletes }).await
+    store.commit(Commit { thread, epoch, expected: None, head, puts, deletes, items: vec![] }).await
 }
 
 async fn write_records(
@@ -120,7 +120,7 @@ async fn write_records(
         let checkpoint = if ends { head.checkpoint } else { None };
         let (thread, epoch) = (lease.thread().clone(), lease.epoch());
         let head = ThreadHead { checkpoint, ..head };
-        store.commit(Commit { thread, epoch, expected: None, head, puts, deletes: vec![] }).await?;
+        store.commit(Commit { thread, epoch, expected: None, head, puts, deletes: vec![], items: vec![] }).await?;
         if ends {
             return Ok(());
         }

@@ -84,7 +84,7 @@ pub(super) async fn change(
     let found = store.get(thread, keys).await?;
     let (puts, deletes) = decide(&found)?;
     let (epoch, expected) = (lease.epoch(), head.checkpoint);
-    store.commit(Commit { thread: thread.clone(), epoch, expected, head, puts, deletes }).await?;
+    store.commit(Commit { thread: thread.clone(), epoch, expected, head, puts, deletes, items: vec![] }).await?;
     lease.release().await?;
     Ok(found.into_iter().next().flatten())
 }

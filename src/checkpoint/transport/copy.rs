@@ -10,7 +10,9 @@ use crate::checkpoint::threads::insert::{insert_copy, is_partial};
 use crate::checkpoint::threads::marks::{mark_records, unmark_records};
 use crate::checkpoint::threads::pages::LAST;
 use crate::checkpoint::threads::thread_records::ThreadRecords;
-use crate::checkpoint::{CheckpointError, Checkpointer, Key, Order, Record, ThreadHead, ThreadId};
+use crate::checkpoint::{
+    CheckpointError, Checkpointer, ExpectedItem, Item, ItemScan, ItemWrite, Key, Order, Record, ThreadHead, ThreadId,
+};
 
 /// Number of thread names read at once.
 const PAGE: usize = 256;
@@ -27,6 +29,8 @@ pub struct CopyReport {
     pub bytes: u64,
     /// Number of threads that the target had already, with the same records.
     pub same: usize,
+    /// Number of items beside threads that the target has now.
+    pub items: usize,
     /// Threads that could not be read and were not copied, with the reason.
     pub failed: Vec<(ThreadId, String)>,
 }
@@ -40,10 +44,13 @@ impl CopyReport {
 
 impl fmt::Display for CopyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { threads, records, bytes, same, failed } = self;
+        let Self { threads, records, bytes, same, items, failed } = self;
         write!(f, "{threads} threads copied: {records} records, {bytes} bytes")?;
         if *same > 0 {
             write!(f, "\n{same} threads were there already, with the same records")?;
+        }
+        if *items > 0 {
+            write!(f, "\n{items} items beside threads copied")?;
         }
         failed.iter().try_for_each(|(thread, why)| write!(f, "\nthread `{thread}` was not copied: {why}"))
     }
@@ -59,10 +66,12 @@ impl fmt::Display for CopyReport {
 /// threads are left out and named in the report.
 ///
 /// Threads of a store that comes from elsewhere and is not [trusted](super::super::trust) are marked as imported in the
-/// copy; those of other stores are not.
+/// copy; those of other stores are not. Items beside threads are copied too, except from such a store: nothing could be
+/// marked in them.
 ///
 /// # Errors
-/// [`CheckpointError::ThreadExists`] if the target has another thread of the same name; if either store fails.
+/// [`CheckpointError::ThreadExists`] if the target has another thread of the same name, [`CheckpointError::ItemConflict`]
+/// if it has another value of an item; if either store fails.
 pub async fn copy_threads(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<CopyReport, CheckpointError> {
     let mut copied = CopyReport::default();
     let mut missing = vec![];
@@ -81,7 +90,27 @@ pub async fn copy_threads(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Res
     for thread in missing {
         copy(from, to, thread, &mut copied).await?;
     }
+    if !from.is_foreign() {
+        copied.items = copy_items(from, to).await?;
+    }
     Ok(copied)
+}
+
+/// Copies all items; returns their number.
+async fn copy_items(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<usize, CheckpointError> {
+    let (mut scan, mut count) = (ItemScan::all().limit(PAGE), 0);
+    loop {
+        let page = from.scan_items(&scan).await?;
+        let Some((last, _)) = page.last() else { return Ok(count) };
+        (scan, count) = (scan.after(last.clone()), count + page.len());
+        let found = to.get_items(page.iter().map(|(item, _)| item.clone()).collect()).await?;
+        let missing = page.into_iter().zip(found).filter(|((_, value), found)| found.as_ref() != Some(value));
+        let put = |((item, value), _): (Item, _)| ItemWrite::put(item, value).expecting(ExpectedItem::Absent);
+        let missing: Vec<ItemWrite> = missing.map(put).collect();
+        if !missing.is_empty() {
+            to.write_items(missing).await?;
+        }
+    }
 }
 
 /// Returns whether the target has the thread already.
@@ -176,7 +205,7 @@ pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<Ba
     if let Some(thread) = to.threads(None, 1).await?.pop() {
         return Err(CheckpointError::ThreadExists { thread });
     }
-    let CopyReport { threads, records, bytes, failed, same: _ } = copy_threads(from, to).await?;
+    let CopyReport { threads, records, bytes, failed, .. } = copy_threads(from, to).await?;
     Ok(BackupReport { threads, records, bytes, failed })
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Commit, Key, Lease, Receipt, Record, StopRecord, ThreadHead, ThreadId,
-    ThreadPlace,
+    CheckpointError, CheckpointId, Checkpointer, Commit, ItemWrite, Key, Lease, Receipt, Record, StopRecord,
+    ThreadHead, ThreadId, ThreadPlace,
 };
 use crate::graph::interrupt::SignalId;
 
@@ -78,6 +78,8 @@ pub(crate) struct Inner {
     pub(super) noted: PendingEvents,
     /// Checkpoints of subgraphs that the next commit takes along.
     pub(super) riders: Puts,
+    /// Items that the next commit takes along.
+    items: Vec<ItemWrite>,
     pub(super) mail: Mail,
 }
 
@@ -126,6 +128,11 @@ impl Inner {
         self.staging.gathering
     }
 
+    /// Returns true if something waits for the next commit.
+    fn has_uncommitted(&self) -> bool {
+        !self.held.is_empty() || !self.noted.is_empty() || !self.riders.is_empty() || !self.items.is_empty()
+    }
+
     /// Takes records into the commit that is being gathered; gives them back if there is none.
     fn gather_puts(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
         if !self.staging.gathering {
@@ -155,6 +162,7 @@ impl Recorder {
             staging: Staging::default(),
             noted: PendingEvents::default(),
             riders: vec![],
+            items: vec![],
             mail: Mail::default(),
         };
         Self {
@@ -180,6 +188,21 @@ impl Recorder {
     /// Adds a record to whatever is committed next.
     pub(crate) fn add_rider(&self, record: Record) {
         self.lock().riders.push(record);
+    }
+
+    /// Adds items to whatever is committed next.
+    pub(crate) fn add_items(&self, items: Vec<ItemWrite>) {
+        self.lock().items.extend(items);
+    }
+
+    /// Returns true if items wait for the next commit.
+    pub(crate) fn has_items(&self) -> bool {
+        !self.lock().items.is_empty()
+    }
+
+    /// Drops the items that no commit has taken along.
+    pub(crate) fn drop_items(&self) {
+        self.lock().items.clear();
     }
 
     /// Returns where the runs of the thread stop.
@@ -251,7 +274,7 @@ impl Recorder {
                 false => std::mem::take(&mut inner.held).into_iter().collect(),
             };
             let gone = std::mem::take(&mut inner.staging.gone);
-            if !gathered || (puts.is_empty() && gone.is_empty()) {
+            if !gathered || (puts.is_empty() && gone.is_empty() && inner.items.is_empty()) {
                 return Ok(());
             }
             self.send_now(&mut inner, puts, gone);
@@ -285,7 +308,8 @@ impl Recorder {
         }
         puts.append(&mut inner.noted.take());
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
-        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
+        let items = std::mem::take(&mut inner.items);
+        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes, items };
         inner.expected = inner.head.checkpoint;
         self.store.commit(commit)
     }
@@ -389,7 +413,7 @@ impl Recorder {
                 inner.staging.soon.clear();
                 inner.head.checkpoint = inner.expected;
             }
-            if !inner.held.is_empty() || !inner.noted.is_empty() || !inner.riders.is_empty() {
+            if inner.has_uncommitted() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
                 inner.replaced.newest.clear();
                 let received = std::mem::take(&mut inner.mail.received);
@@ -400,7 +424,12 @@ impl Recorder {
         self.drain(0).await
     }
 
+    /// Logs a failure. After a refusal because of an item, nothing that waits for the end of the run is stored either.
     fn log_failure(&self, error: &CheckpointError) {
+        if let CheckpointError::ItemConflict { .. } = error {
+            let mut inner = self.lock();
+            (inner.held, inner.noted, inner.riders) = Default::default();
+        }
         log_commit_failure(self.lease.thread(), error);
     }
 

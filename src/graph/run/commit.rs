@@ -94,12 +94,24 @@ impl Run {
 
     /// Commits the checkpoint of the input now if a listener wants it; otherwise it is part of the next commit.
     pub(crate) async fn flush_input(&mut self) -> Result<(), RunError> {
-        let Some(recorder) = self.recorder().filter(|_| !self.outbox.input.is_empty() && self.wants(Mode::Checkpoints))
-        else {
-            return Ok(());
-        };
+        match self.wants(Mode::Checkpoints) {
+            true => self.commit_input().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Commits the checkpoint of the input now.
+    async fn commit_input(&mut self) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().filter(|_| !self.outbox.input.is_empty()) else { return Ok(()) };
         let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.meta.id));
         Ok(recorder.commit(std::mem::take(&mut self.outbox.input), head).await?)
+    }
+
+    /// Commits the input together with items, if the request has any, before anything else is written.
+    pub(crate) async fn commit_items(&mut self) -> Result<(), RunError> {
+        let Some(recorder) = self.recorder().filter(|recorder| recorder.has_items()).cloned() else { return Ok(()) };
+        self.commit_input().await?;
+        Ok(recorder.drain(0).await?)
     }
 
     /// Queues the records of finished siblings; those of the last one are part of the checkpoint's commit. If a

@@ -139,7 +139,8 @@ impl ThreadCore {
                 return Err(RunError::NoSuchSignal { thread: reader.thread, id });
             }
             let (thread, epoch, deletes) = (reader.thread.clone(), lease.epoch(), vec![id.key()]);
-            let commit = Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes };
+            let commit =
+                Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes, items: vec![] };
             Ok(reader.store.commit(commit).await?)
         })
     }

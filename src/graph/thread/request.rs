@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::checkpoint::ItemWrite;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{AnyCommand, Command, NodeId};
 use crate::graph::state::{AnyWrite, AnyWrites, IntoWrites, State};
@@ -20,6 +21,8 @@ pub struct Request<S: State, N> {
 pub(crate) struct AnyRequest {
     pub kind: Kind,
     pub given: Option<Arc<Map<String, Value>>>,
+    /// Items to write in the first commit of the run.
+    pub items: Vec<ItemWrite>,
 }
 
 pub(crate) enum Kind {
@@ -37,7 +40,7 @@ impl AnyRequest {
     }
 
     pub(crate) fn proceed() -> Self {
-        Self { kind: Kind::Go { answers: vec![], command: None }, given: None }
+        Self { kind: Kind::Go { answers: vec![], command: None }, given: None, items: vec![] }
     }
 }
 
@@ -58,7 +61,7 @@ impl<S: State, N> std::fmt::Debug for Request<S, N> {
 
 impl<S: State, N> Request<S, N> {
     fn of(kind: Kind) -> Self {
-        Self { request: AnyRequest { kind, given: None }, types: PhantomData }
+        Self { request: AnyRequest { kind, given: None, items: vec![] }, types: PhantomData }
     }
 
     /// Starts at START with new input. LangGraph: `invoke(input)`.
@@ -70,6 +73,14 @@ impl<S: State, N> Request<S, N> {
     /// including keys that are no channels. It is not stored.
     pub fn with_raw_input(mut self, input: Map<String, Value>) -> Self {
         self.request.given = Some(Arc::new(input));
+        self
+    }
+
+    /// Writes items beside threads in the first commit of the run: they and the start of the run are stored together, or
+    /// neither is. The run fails with [`CheckpointError::ItemConflict`](crate::checkpoint::CheckpointError::ItemConflict) if one
+    /// of them is not as expected. Without a checkpointer, they are ignored.
+    pub fn with_items(mut self, writes: impl IntoIterator<Item = ItemWrite>) -> Self {
+        self.request.items.extend(writes);
         self
     }
 

@@ -68,13 +68,18 @@ impl ThreadCore {
         self
     }
 
-    async fn run_locked(&self, request: Box<AnyRequest>, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
+    async fn run_locked(
+        &self,
+        mut request: Box<AnyRequest>,
+        sink: Option<Sink>,
+    ) -> Result<Outcome<AnyState>, RunError> {
         self.check_whole("a run")?;
         self.check()?;
         self.check_writes(request.writes())?;
         let Some(recorder) = Box::pin(self.open()).await? else {
             return Ok(catch_panics(RUNNING, self.drive(request, self.shared(None, sink))).await?.0);
         };
+        recorder.add_items(std::mem::take(&mut request.items));
         let guard = ThreadGuard(Arc::clone(&recorder));
         let done = self.run_recorded(request, sink, &recorder).await;
         guard.release().await;
@@ -90,6 +95,9 @@ impl ThreadCore {
         let shared = self.shared(Some(Arc::clone(recorder)), sink);
         let done = catch_panics(RUNNING, self.drive(request, shared)).await;
         recorder.lease().check()?; // its loss stopped the run, whatever else it reports
+        if done.is_err() {
+            recorder.drop_items(); // a request that was refused writes nothing
+        }
         let settled = recorder.settle().await;
         let (outcome, end) = done?;
         settled?;
@@ -158,6 +166,7 @@ impl ThreadCore {
         run.limit();
         run.begin_input(writes)?;
         run.input.raw = request.given;
+        run.commit_items().await?;
         Ok(run)
     }
 
