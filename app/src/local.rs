@@ -89,7 +89,7 @@ impl Local {
     }
 
     /// Fails if there is no store in its directory.
-    fn find(store: &StoreLocation) -> Result<(), Failure> {
+    pub(crate) fn find(store: &StoreLocation) -> Result<(), Failure> {
         let Some(path) = store.folder() else { return Ok(()) };
         let is_there = StoreKind::is_at(path).map_err(|error| {
             Failure::new(format!("cannot access the store at {}: {error}", path.display()))

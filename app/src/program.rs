@@ -248,7 +248,7 @@ impl App {
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
         let view = View::for_options(globals.json, globals.log.is_some());
-        if caller.store.is_some() && globals.store.has_password() {
+        if caller.store.is_some() && globals.store.has_password() && !globals.json {
             terminal::note(VISIBLE_PASSWORD);
         }
         let control = Control::default();

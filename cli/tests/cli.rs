@@ -397,6 +397,7 @@ fn the_whole_help() {
       trust        Trust an imported thread, so that it can be run
       repair       Save the readable part of a damaged store into a new one
       copy-store   Copy all threads of a store into another store of any kind
+      store        Make or migrate the tables of a store in a database
 
     Agents:
       task         Execute a task with a coding agent until its verifiers pass
@@ -451,6 +452,7 @@ fn the_whole_help() {
 #[case("trust")]
 #[case("repair")]
 #[case("copy-store")]
+#[case("store migrate")]
 #[case("graphs")]
 #[case("graph")]
 #[case("completions")]

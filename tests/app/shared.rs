@@ -81,3 +81,65 @@ fn a_run_of_a_runner_is_cancelled_from_another_process() {
     runner.kill().unwrap();
     runner.wait().unwrap();
 }
+
+#[test]
+fn the_tables_are_made_by_the_sql_that_a_dry_run_prints() {
+    let Some(address) = server::new_store() else { return };
+    let (server, schema) = (server::shared().unwrap(), address.rsplit_once('=').unwrap().1.to_owned());
+    let place = Place::on(address);
+    let printed = place.call(&["store", "migrate", "--dry-run"]);
+    assert_eq!((printed.code(), printed.err().as_str()), (0, ""));
+    let sql = printed.out();
+    assert!(sql.starts_with("BEGIN;\n") && sql.ends_with("COMMIT;\n") && sql.contains("CREATE TABLE"), "{sql}");
+    assert_eq!(place.json(0, &["store", "migrate", "--dry-run"])["migrated"], false);
+    let version = format!("SELECT to_regclass('{schema}.meta')");
+    assert_eq!(server.sql(&version), "", "nothing was made");
+    server.sql(&sql);
+    let done = place.call(&["store", "migrate", "--dry-run"]).out();
+    assert!(done.starts_with("-- nothing to do: postgres://"), "{done}");
+    assert_eq!(place.json(0, &["store", "migrate"])["migrated"], false);
+    assert_eq!(place.call(&["run", "release", "1.2.0", "--thread", "r1"]).code(), 10);
+}
+
+#[test]
+fn the_tables_are_migrated_and_newer_ones_refused() {
+    let Some(address) = server::new_store() else { return };
+    let (server, schema) = (server::shared().unwrap(), address.rsplit_once('=').unwrap().1.to_owned());
+    let place = Place::on(address);
+    let made = place.call(&["store", "migrate"]);
+    assert_eq!(made.code(), 0, "{}", made.err());
+    assert!(made.out().ends_with("has the newest tables now\n"), "{}", made.out());
+    let set = |version: u32| server.sql(&format!("UPDATE {schema}.meta SET version = {version}"));
+    set(1);
+    server.sql(&format!("ALTER TABLE {schema}.threads DROP COLUMN graph_version"));
+    assert_eq!(place.json(0, &["store", "migrate"])["migrated"], true);
+    assert_eq!(place.json(0, &["threads"]), json!([]));
+    set(99);
+    for words in [&["store", "migrate", "--dry-run"][..], &["store", "migrate"]] {
+        let refused = place.call(words);
+        let sentence = "has format 99; this release reads up to";
+        assert!(refused.code() == 1 && refused.err().contains(sentence), "{words:?}: {}", refused.err());
+    }
+}
+
+#[test]
+fn a_store_in_a_directory_needs_no_migration() {
+    let place = Place::new();
+    assert_eq!(place.call(&["store", "migrate", "--dry-run"]).code(), 1, "there is no store");
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    for words in [&["store", "migrate", "--dry-run"][..], &["store", "migrate"]] {
+        assert!(place.call(words).out().starts_with("nothing to do"));
+        assert_eq!(place.json(0, words)["sql"], "");
+    }
+}
+
+#[test]
+fn a_visible_password_is_warned_of_unless_a_program_reads() {
+    let Some(address) = server::new_store() else { return };
+    let (place, address) = (Place::new(), address.replace("postgres@", "postgres:secret@"));
+    let warned = place.call(&["threads", "--store", &address]);
+    assert!(warned.code() == 0 && warned.err().starts_with("warning: while this command runs"), "{}", warned.err());
+    let silent = place.call(&["threads", "--json", "--store", &address]);
+    assert_eq!((silent.code(), silent.out().as_str(), silent.err().as_str()), (0, "[]\n", ""));
+    assert!(!warned.err().contains("secret"));
+}

@@ -10,5 +10,6 @@ mod contract;
 mod due;
 mod leases;
 mod outage;
+mod queries;
 mod settings;
 mod workers;

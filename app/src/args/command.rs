@@ -10,7 +10,7 @@ use super::reads::{
     CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs, WorkersArgs,
 };
 use super::runs::{self, CancelArgs, ProceedArgs, Retry, RunArgs};
-use super::stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, TrustArgs};
+use super::stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, StoreArgs, TrustArgs};
 use crate::custom::{Additions, CustomCommand, first};
 use crate::graphs::AppGraph;
 use crate::store::StoreLocation;
@@ -185,6 +185,7 @@ pub(crate) enum KeepVerb {
     Trust(TrustArgs),
     Repair(RepairArgs),
     CopyStore(CopyStoreArgs),
+    Store(StoreArgs),
 }
 
 /// Returns true if every program has a command of that name.

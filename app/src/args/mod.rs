@@ -21,4 +21,6 @@ pub(crate) use command::{
 };
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 pub(crate) use runs::{RunArgs, RunModeArgs};
-pub(crate) use stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, TrustArgs};
+pub(crate) use stores::{
+    CopyStoreArgs, ExportArgs, ImportArgs, MigrateArgs, RepairArgs, Runner, StoreArgs, StoreVerb, TrustArgs,
+};

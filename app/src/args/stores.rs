@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 use crate::store::StoreLocation;
 use crate::time::span;
@@ -98,6 +98,38 @@ pub(crate) struct CopyStoreArgs {
     /// The store to copy into; it is created if it does not exist
     #[arg(value_name = "TO", value_parser = OsStringValueParser::new().map(StoreLocation::from))]
     pub to: StoreLocation,
+}
+
+/// Make or migrate the tables of a store in a database
+///
+/// A store in PostgreSQL gets its tables, and is moved to their newest version, by whoever connects first. These commands do that
+/// at a time of your choice, or print the SQL for a role that has the right to execute it.
+#[derive(Args, Clone, Debug)]
+#[command(subcommand_value_name = "COMMAND", disable_help_subcommand = true)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    pub verb: StoreVerb,
+}
+
+/// Commands about the tables of a store.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum StoreVerb {
+    Migrate(MigrateArgs),
+}
+
+/// Make the tables of a store, or move them to the newest version
+///
+/// Needs the right to create and to change the schema. A schema that is newer than this program knows is refused. A store in a
+/// directory needs no migration: each opening reads the records of all earlier releases.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} store migrate --store postgres://ann@db.example/team
+  {bin} store migrate --dry-run --store postgres://ann@db.example/team | psql -U owner -h db.example team")]
+pub(crate) struct MigrateArgs {
+    /// Print the SQL and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Resume all threads of the store as soon as they are ready, in one process

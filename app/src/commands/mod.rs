@@ -5,13 +5,14 @@
 //! | `session`, `store` | one call of the program; its store, here or in the process that holds it |
 //! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
-//! | `transfer`, `runner`, `retention` | the commands about stores; what a runner removes by itself |
+//! | `transfer`, `migrate`, `runner`, `retention` | the commands about stores; what a runner removes by itself |
 //!
 //! Small because it only lists the folder.
 
 mod answers;
 mod edits;
 mod interactive;
+mod migrate;
 mod queue;
 mod reads;
 mod replays;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use superstep_base::files;
 
 use crate::advice::{self, Caller};
-use crate::args::{AnswerVerb, DebugVerb, Invocation, KeepVerb, LookVerb, RunVerb, Verb};
+use crate::args::{AnswerVerb, DebugVerb, Invocation, KeepVerb, LookVerb, RunVerb, StoreArgs, StoreVerb, Verb};
 use crate::control::Control;
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
@@ -110,6 +110,7 @@ impl Session {
             KeepVerb::Trust(args) => self.trust(args).await,
             KeepVerb::Repair(args) => self.repair(args).await,
             KeepVerb::CopyStore(args) => self.copy_store(&args).await,
+            KeepVerb::Store(StoreArgs { verb: StoreVerb::Migrate(args) }) => self.migrate(&args).await,
         }
     }
 

@@ -53,6 +53,18 @@ impl DatabaseAddress {
         Ok(Arc::new(opened?))
     }
 
+    /// Returns the SQL that makes the tables, or moves them to the newest version; empty if nothing is to do.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn migration(&self) -> Result<String, CheckpointError> {
+        superstep::checkpoint::PostgresCheckpointer::builder(&self.text).migration().await
+    }
+
+    /// Fails: the program has no such store.
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) async fn migration(&self) -> Result<String, CheckpointError> {
+        self.open(false).await.map(|_| String::new())
+    }
+
     /// Fails: the program has no such store.
     #[cfg(not(feature = "postgres"))]
     pub(crate) async fn open(&self, _read_only: bool) -> Result<Arc<dyn Checkpointer>, CheckpointError> {

@@ -74,12 +74,13 @@ pub(super) async fn check_existing(session: &Session, schema: &Schema, shown: &s
     ))
 }
 
-fn check_version(found: usize, shown: &str) -> Result<(), Fault> {
+/// Checks that this release knows the version of a schema.
+pub(super) fn check_version(found: usize, shown: &str) -> Result<(), Fault> {
     if found <= STEPS.len() {
         return Ok(());
     }
     let number = |version: usize| u16::try_from(version).unwrap_or(u16::MAX);
-    let what = format!("the store at {shown}");
+    let what = format!("the schema of the store at {shown}");
     Err(CheckpointError::Format { what, found: number(found), known: number(STEPS.len()) }.into())
 }
 

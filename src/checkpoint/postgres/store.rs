@@ -133,7 +133,10 @@ impl PostgresBuilder {
         let address = self.completed()?;
         let (background, server) = (Background::start()?, Arc::new(Server::new(&address, true)?));
         let read = background.run(async move {
-            let found = async { schema::version(&server.connect().await?, &address.schema).await };
+            let found = async {
+                let found = schema::version(&server.connect().await?, &address.schema).await?;
+                schema::check_version(found, &server.shown).map(|()| found)
+            };
             let found = found.await.map_err(|fault| outage(fault, &server.shown))?;
             Ok(schema::migration(&address.schema, found))
         });
