@@ -64,6 +64,28 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
         Receipt::ready(Err(CheckpointError::NoMailbox { thread: thread.clone() }))
     }
 
+    /// Queues records as [`post`](Self::post) does, all of them or, if the thread has a record under one of their keys, none: of
+    /// several senders of the same record, in whichever process, one is the first.
+    ///
+    /// The default implementation looks first and posts then, which is enough where one process at a time posts.
+    ///
+    /// # Errors
+    /// As `post`; [`CheckpointError::RecordExists`].
+    fn post_new<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        records: Vec<Record>,
+    ) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        Box::pin(async move {
+            let keys: Vec<Key> = records.iter().map(|(key, _)| key.clone()).collect();
+            let found = self.get(thread, keys.clone()).await?;
+            match keys.into_iter().zip(found).find(|(_, found)| found.is_some()) {
+                Some((key, _)) => Err(CheckpointError::RecordExists { thread: thread.clone(), key }),
+                None => self.post(thread, records).await,
+            }
+        })
+    }
+
     /// Returns the head of a thread; `None` if the thread is unknown.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use superstep_base::Printable;
 
-use super::key::{CheckpointId, ItemKey, ThreadId};
+use super::key::{CheckpointId, ItemKey, Key, ThreadId};
 use super::owner::LeaseOwner;
 use super::store_kind::StoreKind;
 
@@ -53,6 +53,14 @@ pub enum CheckpointError {
     ItemConflict {
         /// The item.
         item: ItemKey,
+    },
+    /// A record that was to be new is there already. Nothing was stored.
+    #[error("thread `{thread}` has a {key} already", thread = Printable(thread))]
+    RecordExists {
+        /// The thread.
+        thread: ThreadId,
+        /// The record.
+        key: Key,
     },
     /// The store keeps no items.
     #[error("this checkpointer keeps no items beside threads")]
@@ -320,6 +328,7 @@ impl CheckpointError {
         Some(match self {
             Self::WorkerExists { .. } => "choose another name, end that worker, or wait until its lease has ended",
             Self::ItemConflict { .. } => "read the item again, and repeat the write with what it is now",
+            Self::RecordExists { .. } => "another sender was faster; read what it has stored",
             Self::NoItems => "implement `write_items` for the checkpointer; the stores of this crate have it",
             Self::ThreadBusy { .. } => "wait for the other run to end, or cancel it",
             Self::StaleLease { .. } | Self::HeadMoved { .. } => {

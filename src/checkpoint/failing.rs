@@ -87,6 +87,19 @@ impl Checkpointer for FailingCheckpointer {
         Receipt::ready(Err(injected_error()))
     }
 
+    fn post_new<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        records: Vec<Record>,
+    ) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        Box::pin(async move {
+            if self.has_failed() {
+                return Err(injected_error());
+            }
+            self.inner.post_new(thread, records).await
+        })
+    }
+
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {
         self.inner.head(thread)
     }

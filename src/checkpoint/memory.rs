@@ -80,11 +80,11 @@ impl MemoryCheckpointer {
         self.store.lock_write().create(commit, &self.store.items)
     }
 
-    fn apply_post(&self, thread: &ThreadId, records: Vec<Record>) -> Result<(), CheckpointError> {
+    fn apply_post(&self, thread: &ThreadId, records: Vec<Record>, is_new: bool) -> Result<(), CheckpointError> {
         Commit::check_posted(thread, &records)?;
         let threads = self.store.lock_read();
         let found = threads.by_name.get(thread).ok_or_else(|| CheckpointError::unknown_thread(thread))?;
-        lock(found).records.extend(records);
+        lock(found).post(thread, records, is_new)?;
         drop(threads);
         self.store.changes.note(thread);
         self.leases.note_post(thread);
@@ -153,6 +153,14 @@ impl Thread {
         Ok(())
     }
 
+    fn post(&mut self, thread: &ThreadId, records: Vec<Record>, is_new: bool) -> Result<(), CheckpointError> {
+        if let Some((key, _)) = records.iter().find(|(key, _)| is_new && self.records.contains_key(key)) {
+            return Err(CheckpointError::RecordExists { thread: thread.clone(), key: key.clone() });
+        }
+        self.records.extend(records);
+        Ok(())
+    }
+
     fn write(&mut self, commit: Commit) {
         for key in &commit.deletes {
             self.records.remove(key);
@@ -182,7 +190,15 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        Receipt::ready(self.apply_post(thread, records))
+        Receipt::ready(self.apply_post(thread, records, false))
+    }
+
+    fn post_new<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        records: Vec<Record>,
+    ) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        Box::pin(ready(self.apply_post(thread, records, true)))
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {

@@ -11,5 +11,6 @@ mod due;
 mod leases;
 mod outage;
 mod queries;
+mod runs;
 mod settings;
 mod workers;

@@ -137,6 +137,16 @@ impl<'a, E: Engine> Batch<'a, E> {
         }
     }
 
+    /// Checks that a thread has none of some records, this batch included.
+    pub(super) fn check_absent(&self, thread: &ThreadId, records: &[Record]) -> Result<()> {
+        for (key, _) in records {
+            if self.current_row(&name_of(thread, key), 0)?.is_some() {
+                return Err(CheckpointError::RecordExists { thread: thread.clone(), key: key.clone() });
+            }
+        }
+        Ok(())
+    }
+
     /// Adds records of a thread without a lease, or refuses them if the thread does not exist.
     pub(super) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
         self.head(thread)?.ok_or_else(|| CheckpointError::unknown_thread(thread))?;

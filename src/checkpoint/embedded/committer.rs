@@ -110,6 +110,10 @@ impl<E: Engine> CommitterState<E> {
             Operation::Post(records) => {
                 self.check_poison().and_then(|()| batch.post(&thread, records, self.next_number()))
             }
+            Operation::PostNew(records) => self.check_poison().and_then(|()| {
+                batch.check_absent(&thread, &records)?;
+                batch.post(&thread, records, self.next_number())
+            }),
             // Takes effect at once and not with the batch: the queue returns a deletion alone.
             Operation::Delete(epoch) => {
                 batch.forget(&thread);

@@ -83,6 +83,10 @@ macro_rules! public_methods {
                     self.0.post(thread, records)
                 }
 
+                fn post_new<'a>(&'a self, thread: &'a ThreadId, records: Vec<Record>) -> Answer<'a, ()> {
+                    self.0.post_new(thread, records)
+                }
+
                 fn head(&self, thread: &ThreadId) -> Answer<'_, Option<ThreadHead>> {
                     self.0.head(thread)
                 }

@@ -35,6 +35,8 @@ pub(super) enum Operation {
     Commit(Commit),
     /// Write records of the thread without a lease, if the thread exists.
     Post(Vec<Record>),
+    /// The same, if the thread has none of them.
+    PostNew(Vec<Record>),
     /// Delete the thread, under the lease of this epoch.
     Delete(u64),
     /// Write items that belong to no thread.
@@ -168,7 +170,7 @@ impl Operation {
     fn bytes(&self) -> usize {
         match self {
             Self::Commit(commit) => bytes(&commit.puts) + item_bytes(&commit.items),
-            Self::Post(records) => bytes(records),
+            Self::Post(records) | Self::PostNew(records) => bytes(records),
             Self::Items(writes) => item_bytes(writes),
             Self::Index(IndexWrite::Entries(entries)) => entries.len() * ENTRY_BYTES,
             Self::Index(IndexWrite::Start | IndexWrite::Complete) | Self::Delete(_) | Self::Barrier => 0,

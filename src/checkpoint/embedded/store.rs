@@ -122,6 +122,17 @@ impl<E: EmbeddedStore> Store<E> {
         })
     }
 
+    fn push_post(&self, thread: &ThreadId, records: Vec<Record>, post: fn(Vec<Record>) -> Operation) -> Receipt {
+        let checked = self.shared_state().and_then(|shared| {
+            shared.check_poison()?;
+            Commit::check_posted(thread, &records).map(|()| shared)
+        });
+        match checked {
+            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), post(records))),
+            Err(error) => Receipt::ready(Err(error)),
+        }
+    }
+
     fn reader(&self) -> Result<&dyn StoreReader, CheckpointError> {
         match &self.reads {
             Some((_, view)) => Ok(view),
@@ -250,14 +261,15 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        let checked = self.shared_state().and_then(|shared| {
-            shared.check_poison()?;
-            Commit::check_posted(thread, &records).map(|()| shared)
-        });
-        match checked {
-            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), Operation::Post(records))),
-            Err(error) => Receipt::ready(Err(error)),
-        }
+        self.push_post(thread, records, Operation::Post)
+    }
+
+    fn post_new<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        records: Vec<Record>,
+    ) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        Box::pin(self.push_post(thread, records, Operation::PostNew))
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>, CheckpointError>> {

@@ -2,6 +2,10 @@
 //! mailboxes: records posted without a lease while another caller commits. The last pass at once where the store does
 //! not implement `post`. Knows the contract only.
 
+use std::sync::Arc;
+
+use futures::future::join_all;
+
 use super::check::{FailureReason, Harness, Scene, checkpoint, ensure_eq, ensure_matches, head, list, record, value};
 use crate::checkpoint::{CheckpointError, Claim, Commit, Key, Order, Record, ThreadId};
 
@@ -27,6 +31,7 @@ list![
     a_post_to_an_unknown_thread_is_refused,
     a_received_record_is_gone_with_its_commit,
     acknowledged_posts_outlive_the_store,
+    of_several_posts_of_a_new_record_one_is_stored,
 ];
 
 /// Names in the order of [`crate::checkpoint::Checkpointer::threads`]: by length, then by bytes.
@@ -296,5 +301,33 @@ async fn acknowledged_posts_outlive_the_store(harness: &dyn Harness) -> Result<(
     let scene = Scene::on(store?, "t").await?;
     ensure_eq!(orders(&scene).await?, (1..20).collect::<Vec<_>>());
     ensure_eq!(scene.newest().await?, Some(0));
+    Ok(())
+}
+
+async fn of_several_posts_of_a_new_record_one_is_stored(harness: &dyn Harness) -> Result<(), FailureReason> {
+    let scene = Scene::new(harness).await?;
+    let key = Key::Signal { order: 1, id: 1 };
+    match scene.store.post_new(&scene.thread, vec![(key.clone(), vec![])]).await {
+        Err(CheckpointError::NoMailbox { .. }) => return Ok(()),
+        posted => ensure_matches!(posted, Err(CheckpointError::UnknownThread { .. })),
+    }
+    scene.commit(0, vec![]).await?;
+    let other = match harness.open_again().await {
+        Some(again) => again?,
+        None => Arc::clone(&scene.store),
+    };
+    let stores = [&scene.store, &other];
+    let post = |nth: u8| {
+        let beside = (Key::Signal { order: 2, id: nth.into() }, vec![nth]);
+        stores[usize::from(nth) % 2].post_new(&scene.thread, vec![(key.clone(), vec![nth]), beside])
+    };
+    let posted = join_all((0..8).map(post)).await;
+    let stored: Vec<u8> = (0..8).zip(&posted).filter(|(_, posted)| posted.is_ok()).map(|(nth, _)| nth).collect();
+    let refused = posted.iter().filter(|posted| matches!(posted, Err(CheckpointError::RecordExists { .. }))).count();
+    ensure_eq!((stored.len(), refused), (1, 7));
+    let signals = Key::Signal { order: 0, id: 0 }..=Key::Signal { order: u64::MAX, id: 0 };
+    let found = scene.store.scan(&scene.thread, signals, Order::Ascending, 9).await?;
+    let values: Vec<u8> = found.into_iter().flat_map(|(_, value)| value).collect();
+    ensure_eq!(values, vec![stored[0], stored[0]]);
     Ok(())
 }

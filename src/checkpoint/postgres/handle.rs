@@ -120,12 +120,12 @@ impl Shared {
         Receipt::waiting(answer)
     }
 
-    pub(super) fn post(&self, thread: &ThreadId, records: Vec<Record>, id: [u8; 16]) -> Receipt {
+    pub(super) fn post(&self, thread: &ThreadId, records: Vec<Record>, id: [u8; 16], is_new: bool) -> Receipt {
         if let Err(error) = Commit::check_posted(thread, &records) {
             return Receipt::ready(Err(error));
         }
         let (reply, answer) = oneshot::channel();
-        self.push(thread, Request::Post { id, records, reply });
+        self.push(thread, Request::Post { id, records, is_new, reply });
         Receipt::waiting(answer)
     }
 

@@ -1,5 +1,5 @@
-//! Lists of threads and threads that are due, by the indexes of the table `threads`. A commit and a post remove a thread's summary
-//! from its row; whoever lists next makes those of the threads that nobody runs. Knows columns and summaries; must not know graphs.
+//! Lists of threads and threads that are due, by the indexes of the table `threads`. Knows columns and summaries; must not know how
+//! these are made.
 //!
 //! Threads that are being run, and those without a summary, are read one by one beside the indexes.
 
@@ -11,58 +11,19 @@ use superstep_base::time::system_time;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::columns::name_in;
 use super::cut::{CutName, readable};
 use super::fault::Fault;
 use super::pool::{Pool, PooledSession};
 use super::query::Query;
-use super::reads::name_in;
 use super::session::Session;
+use super::summaries::{PIECE, refresh};
 use super::writer::Writer;
 use crate::checkpoint::listing::query::list_order;
 use crate::checkpoint::listing::status_kind::StatusKind;
-use crate::checkpoint::{
-    CheckpointError, DueQuery, ListedThread, SummaryReader, ThreadId, ThreadQuery, decode_record, encode_record,
-};
+use crate::checkpoint::{CheckpointError, DueQuery, ListedThread, SummaryReader, ThreadId, ThreadQuery, decode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
-
-/// The number of threads that are read at once.
-const PIECE: usize = 256;
-
-/// Makes the summaries of threads that have changed and that nobody runs.
-pub(super) async fn refresh(pool: &Pool) -> Result<()> {
-    let (mut reader, mut last) = (SummaryReader::new(pool), 0_i64);
-    loop {
-        let rows = pool.rows(Query::Unlisted, &[&last]).await?;
-        for row in &rows {
-            last = row.get(2);
-            if let Some(summary) = reader.read_records(&name_in(row)?).await? {
-                write_summary(pool, row, &summary).await?;
-            }
-        }
-        if rows.len() < PIECE {
-            return Ok(());
-        }
-    }
-}
-
-/// Writes a summary, unless the thread has changed since its row was read.
-async fn write_summary(pool: &Pool, row: &Row, found: &ListedThread) -> Result<()> {
-    let [id, epoch, commit, posts] = [2, 3, 4, 5].map(|at| row.get::<_, i64>(at));
-    let status: &'static str = found.status.into();
-    let is_ready = found.ready && found.due.is_some() && found.is_trusted();
-    let due = found.due.filter(|_| found.is_trusted()).map(u64::cast_signed);
-    let pairs = found.metadata.iter().map(|(key, value)| (readable(key), readable(value).into()));
-    let metadata = serde_json::Value::Object(pairs.collect()).to_string();
-    let (bytes, graph, version) = (encode_record(found)?, readable(&found.graph), i64::from(found.version));
-    let [wake, created, updated] = [found.wakes.first().copied(), Some(found.created_at), Some(found.updated_at)];
-    let [wake, created, updated] = [wake, created, updated].map(|time| time.map(u64::cast_signed));
-    let params: &[&(dyn ToSql + Sync)] = &[
-        &id, &epoch, &commit, &posts, &bytes, &status, &graph, &due, &wake, &created, &updated, &metadata, &is_ready,
-        &version,
-    ];
-    pool.rows(Query::WriteSummary, params).await.map(drop)
-}
 
 /// Returns the time of the server, in milliseconds since 1970.
 async fn server_time(pool: &Pool) -> Result<u64> {

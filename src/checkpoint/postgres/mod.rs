@@ -14,13 +14,15 @@
 //! | `requests`, `put`, `writer` | what is to be written, in what parameters, and in which order |
 //! | `renewal` | renewal of leases in the background |
 //! | `workers` | the list of workers |
+//! | `columns` | columns of rows as values |
 //! | `reads`, `items` | records, heads and names; values beside threads |
-//! | `listing`, `hints` | lists of threads and threads that are due; hints that there may be some |
+//! | `summaries`, `listing`, `hints` | summaries of threads; lists of threads and threads that are due; hints that there may be some |
 //! | `handle`, `store` | the thread on which it is all done, and the contract |
 //!
 //! Small because it only lists the folder.
 
 mod address;
+mod columns;
 mod cut;
 mod fault;
 mod handle;
@@ -38,6 +40,7 @@ mod requests;
 mod schema;
 mod session;
 mod store;
+mod summaries;
 mod tls;
 mod workers;
 mod writer;

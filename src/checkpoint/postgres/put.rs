@@ -6,7 +6,7 @@ use super::items::ItemColumns;
 use super::leases::Ticket;
 use super::query::Query;
 use super::session::{Params, Session};
-use crate::checkpoint::{Commit, Key, Record, ThreadId, key_from_bytes};
+use crate::checkpoint::{CheckpointError, Commit, Key, Record, ThreadId, key_from_bytes};
 
 /// A commit of more bytes is sent in several statements of one transaction: a statement holds less than 1 GiB.
 const LARGE: usize = 96 << 20;
@@ -132,19 +132,24 @@ async fn send_all(session: &Session, ticket: &Ticket, commit: &Commit, number: u
     Ok(true)
 }
 
-/// Sends records without a lease; returns whether the thread exists.
+/// Sends records without a lease, which all have to be new if that is set; returns whether the thread exists.
 pub(super) async fn send_post(
     session: &Session,
     thread: &ThreadId,
     id: [u8; 16],
-    records: &[Record],
+    (records, is_new): (&[Record], bool),
 ) -> Result<bool, Fault> {
     let CutName { length, cut } = CutName::new(thread);
     let Columns { keys, values, hashes, rests } = &Columns::new(records);
     let id = id.as_slice();
-    let params: Params<'_> = &[&length, &cut.start, &cut.hash, &id, keys, values, hashes, rests];
+    let params: Params<'_> = &[&length, &cut.start, &cut.hash, &id, keys, values, hashes, rests, &is_new];
     let row = session.row(Query::Post, params).await?;
-    Ok(row.is_some_and(|row| row.get(0)))
+    match (row.and_then(|row| row.get::<_, Option<bool>>(0)), records) {
+        (None, [(key, _), ..]) => {
+            Err(CheckpointError::RecordExists { thread: thread.clone(), key: key.clone() }.into())
+        }
+        (posted, _) => Ok(posted.unwrap_or(false)),
+    }
 }
 
 /// Returns the key whose parts are stored.

@@ -50,12 +50,14 @@ pub(super) enum Query {
     GetItems,
     ItemsUp,
     ItemsDown,
+    /// A thread without a summary, by number.
+    UnlistedThread,
 }
 
 impl Query {
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    pub(super) const ALL: [Self; 38] = [
+    pub(super) const ALL: [Self; 39] = [
         Self::Commit,
         Self::Put,
         Self::Post,
@@ -94,6 +96,7 @@ impl Query {
         Self::GetItems,
         Self::ItemsUp,
         Self::ItemsDown,
+        Self::UnlistedThread,
     ];
 
     fn text(self) -> String {
@@ -102,7 +105,7 @@ impl Query {
                 "SELECT {schema}.commit_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)".into()
             }
             Self::Put => "SELECT {schema}.put_records($1, $2, $3, $4, $5)".into(),
-            Self::Post => "SELECT {schema}.post_records($1, $2, $3, $4, $5, $6, $7, $8)".into(),
+            Self::Post => "SELECT {schema}.post_records($1, $2, $3, $4, $5, $6, $7, $8, $9)".into(),
             Self::Claim => "SELECT * FROM {schema}.claim_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)".into(),
             Self::Renew => RENEW.into(),
             Self::Leases => format!("SELECT id, {LEASE} FROM {{schema}}.threads WHERE id = ANY ($1)"),
@@ -144,10 +147,8 @@ impl Query {
                 "DELETE FROM {schema}.signals WHERE posted_at < clock_timestamp() - interval '1 hour'".into()
             }
             Self::Clock => "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint".into(),
-            Self::Unlisted => format!(
-                "SELECT name_start, name_rest, id, epoch, commit_number, posts FROM {{schema}}.threads \
-                 WHERE summary IS NULL AND birth IS NOT NULL AND {IS_FREE} AND id > $1 ORDER BY id LIMIT 256"
-            ),
+            Self::Unlisted => unlisted("id > $1 ORDER BY id LIMIT 256"),
+            Self::UnlistedThread => unlisted("id = $1"),
             Self::WriteSummary => WRITE_SUMMARY.into(),
             Self::Apart => {
                 "SELECT name_start, name_rest FROM {schema}.threads WHERE owner IS NOT NULL AND birth IS NOT NULL \
@@ -242,6 +243,14 @@ fn items(order: &str) -> String {
         "SELECT namespace, key, bytes FROM {{schema}}.items WHERE (namespace, key) >= ($1, $2) \
          AND ($3::text IS NULL OR (namespace, key) <= ($3, $4)) AND (namespace, key) IS DISTINCT FROM ($5::text, $6::text) \
          AND ($7::text IS NULL OR namespace = $7) AND starts_with(key, $8) {order} LIMIT $9"
+    )
+}
+
+/// Threads that have changed since their summary was made, and that nobody runs.
+fn unlisted(condition: &str) -> String {
+    format!(
+        "SELECT name_start, name_rest, id, epoch, commit_number, posts FROM {{schema}}.threads \
+         WHERE summary IS NULL AND birth IS NOT NULL AND {IS_FREE} AND {condition}"
     )
 }
 

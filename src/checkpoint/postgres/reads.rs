@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 
+use super::columns::{name_in, owner_in};
 use super::cut::{Cut, CutName};
 use super::fault::Fault;
 use super::pool::{Pool, PooledSession};
 use super::put::key_of_parts;
 use super::query::Query;
 use super::session::Session;
-use super::writer::owner_in;
 use crate::checkpoint::listing::reads::{ReadFuture, ThreadReads};
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Key, LeaseOwner, Order, OwnerRequest, Record, ThreadHead, ThreadId,
@@ -186,16 +186,6 @@ pub(super) async fn threads(pool: &Pool, after: Option<&ThreadId>, limit: usize)
 
 fn row_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
-}
-
-/// Reads the name in the first two columns of a row.
-pub(super) fn name_in(row: &Row) -> Result<ThreadId> {
-    let bytes = [row.get::<_, &[u8]>(0), row.get::<_, &[u8]>(1)].concat();
-    let name = String::from_utf8(bytes).map_err(|error| {
-        let thread = ThreadId::from(String::from_utf8_lossy(error.as_bytes()).into_owned());
-        CheckpointError::damaged_record(&thread, "name", "it is not UTF-8")
-    });
-    name.map(ThreadId::from)
 }
 
 fn record(thread: &ThreadId, row: &Row) -> Result<Record> {

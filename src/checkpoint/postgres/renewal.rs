@@ -8,12 +8,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
+use super::columns::{epoch_in, owner_in};
 use super::fault::Fault;
 use super::leases::Ticket;
 use super::listing::send_hint;
 use super::query::Query;
 use super::session::Session;
-use super::writer::{Writer, epoch_in, owner_in};
+use super::writer::Writer;
 use crate::checkpoint::CheckpointError;
 
 /// The pause before another attempt to renew.

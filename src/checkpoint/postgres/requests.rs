@@ -27,6 +27,8 @@ pub(super) enum Request {
     Post {
         id: [u8; 16],
         records: Vec<Record>,
+        /// Set to store nothing if the thread has one of the records.
+        is_new: bool,
         reply: Reply<()>,
     },
     Claim {

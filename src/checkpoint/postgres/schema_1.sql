@@ -296,22 +296,31 @@ BEGIN
     RETURN true;
 END $$;
 
--- Stores records without a lease, once for each id; false if there is no such thread.
+-- Stores records without a lease, once for each id; false if there is no such thread. If all of them have to be new and one is not,
+-- nothing is stored, and the answer is NULL.
 CREATE FUNCTION {schema}.post_records(
-    p_length integer, p_start bytea, p_hash bytea, p_id bytea, p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[]
+    p_length integer, p_start bytea, p_hash bytea, p_id bytea, p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[],
+    p_is_new boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     t_id bigint;
 BEGIN
     SELECT id INTO t_id FROM {schema}.threads
-    WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash AND birth IS NOT NULL FOR KEY SHARE;
+    WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash AND birth IS NOT NULL FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    INSERT INTO {schema}.signals (id, thread) VALUES (p_id, t_id) ON CONFLICT DO NOTHING;
-    IF FOUND THEN
-        PERFORM {schema}.put_records(t_id, p_keys, p_values, p_hashes, p_rests);
-        UPDATE {schema}.threads SET posts = posts + 1, summary = NULL, due_at = NULL, is_ready = false, is_left = false WHERE id = t_id;
+    IF EXISTS (SELECT FROM {schema}.signals WHERE id = p_id) THEN
+        RETURN true;
     END IF;
+    IF p_is_new AND EXISTS (
+        SELECT FROM unnest(p_keys, p_hashes) AS u(k, h)
+        JOIN {schema}.records AS r ON r.thread = t_id AND r.key = u.k AND r.key_hash = coalesce(u.h, '')
+    ) THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO {schema}.signals (id, thread) VALUES (p_id, t_id);
+    PERFORM {schema}.put_records(t_id, p_keys, p_values, p_hashes, p_rests);
+    UPDATE {schema}.threads SET posts = posts + 1, summary = NULL, due_at = NULL, is_ready = false, is_left = false WHERE id = t_id;
     RETURN true;
 END $$;

@@ -20,7 +20,7 @@ use super::requests::Request;
 use super::schema;
 use super::session::{NO_ANSWER, Server, Session};
 use super::writer::Writer;
-use super::{items, password, reads, workers};
+use super::{items, password, reads, summaries, workers};
 use crate::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, DueQuery, DueThreads, Item, ItemKey, ItemScan, ItemWrite,
     Key, Lease, LeaseOwner, ListedThread, Order, OwnerRequest, Receipt, Record, StoreWatch, StoreWorker, SummaryReader,
@@ -292,7 +292,15 @@ impl Checkpointer for PostgresCheckpointer {
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
         self.check_writable()
-            .map_or_else(|error| Receipt::ready(Err(error)), |()| self.shared.post(thread, records, random_id()))
+            .map_or_else(|error| Receipt::ready(Err(error)), |()| self.shared.post(thread, records, random_id(), false))
+    }
+
+    fn post_new<'a>(&'a self, thread: &'a ThreadId, records: Vec<Record>) -> BoxFuture<'a, Result<()>> {
+        let checked = self.check_writable();
+        Box::pin(async move {
+            checked?;
+            self.shared.post(thread, records, random_id(), true).await
+        })
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>>> {
@@ -389,7 +397,7 @@ impl Checkpointer for PostgresCheckpointer {
             self.shared.settle_released().await?;
             let list = |writer: Arc<Writer>| async move {
                 if may_write {
-                    listing::refresh(&writer.pool).await?;
+                    summaries::refresh(&writer.pool).await?;
                 }
                 listing::list(&writer.pool, &query).await
             };

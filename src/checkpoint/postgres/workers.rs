@@ -9,8 +9,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use tokio_util::sync::CancellationToken;
 
+use super::columns::owner_in;
 use super::query::Query;
-use super::writer::{Writer, owner_in};
+use super::writer::Writer;
 use crate::checkpoint::{CheckpointError, StoreWorker, WorkerGuard};
 
 type Result<T> = std::result::Result<T, CheckpointError>;

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use superstep_base::time::system_time;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 
+use super::columns::{epoch_in, millis_in, number_in, owner_in};
 use super::cut::{CutName, readable};
 use super::fault::{Fault, Patience};
 use super::hints::Hints;
@@ -18,6 +18,7 @@ use super::put::{send_commit, send_post};
 use super::query::Query;
 use super::requests::Request;
 use super::session::{Params, Session};
+use super::summaries::refresh_thread;
 use crate::checkpoint::{CheckpointError, CheckpointId, Claim, Commit, Lease, LeaseKeeper, LeaseOwner, ThreadId};
 
 /// The writing side of one handle on a store.
@@ -50,7 +51,12 @@ impl Writer {
             }
             Some(Request::Release { ticket, is_left, reply }) => {
                 let released = self.release(&ticket, is_left).await;
+                let is_released = released.is_ok();
                 _ = reply.map(|reply| reply.send(released));
+                if is_released && let Err(error) = refresh_thread(&self.pool, ticket.id).await {
+                    // Whoever lists next makes it.
+                    tracing::debug!(thread = thread.as_str(), %error, "the summary of a thread was not made");
+                }
             }
             Some(Request::Delete { ticket, reply }) => _ = reply.send(self.delete(&ticket).await),
             Some(Request::Barrier { reply }) => _ = reply.send(Ok(())),
@@ -290,7 +296,7 @@ fn numbers(waiting: &VecDeque<Request>) -> Vec<u64> {
 async fn send(session: &Session, thread: &ThreadId, request: &Request, number: u64) -> Result<bool, Fault> {
     match request {
         Request::Commit { ticket, commit, .. } => send_commit(session, ticket, commit, number).await,
-        Request::Post { id, records, .. } => send_post(session, thread, *id, records).await,
+        Request::Post { id, records, is_new, .. } => send_post(session, thread, *id, (records, *is_new)).await,
         Request::Claim { .. } | Request::Release { .. } | Request::Delete { .. } | Request::Barrier { .. } => Ok(true),
     }
 }
@@ -342,26 +348,4 @@ async fn stale(session: &Session, ticket: &Ticket) -> Result<CheckpointError, Fa
     let row = session.row(Query::Position, &[&ticket.id]).await?;
     let (epoch, owner) = row.map_or((ticket.epoch, None), |row| (epoch_in(&row, 2), owner_in(&row, 3)));
     Ok(ticket.stale(epoch, owner))
-}
-
-fn number_in(row: &Row) -> u64 {
-    row.get::<_, i64>("commit_number").cast_unsigned()
-}
-
-/// Reads the epoch in column `at` of a row.
-pub(super) fn epoch_in(row: &Row, at: usize) -> u64 {
-    row.get::<_, i64>(at).cast_unsigned()
-}
-
-/// Reads the owner whose name, host, process and end are in the columns from `at` on.
-pub(super) fn owner_in(row: &Row, at: usize) -> Option<Arc<LeaseOwner>> {
-    let name: String = row.get::<_, Option<String>>(at)?;
-    let host: Option<String> = row.get(at + 1);
-    let pid = row.get::<_, Option<i64>>(at + 2).and_then(|pid| u32::try_from(pid).ok());
-    let owner = LeaseOwner::recorded(name, host.unwrap_or_default(), pid.unwrap_or_default());
-    Some(Arc::new(owner.until(millis_in(row, at + 3))))
-}
-
-fn millis_in(row: &Row, at: usize) -> std::time::SystemTime {
-    system_time(row.get::<_, Option<i64>>(at).unwrap_or_default().cast_unsigned())
 }

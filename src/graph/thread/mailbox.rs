@@ -11,10 +11,6 @@ use crate::graph::records::{KeyedSignal, PendingSignal, Reader, SIGNAL_BYTES, SI
 use crate::graph::state::stored_value::short_name;
 use crate::graph::state::{Boxed, State};
 
-/// Held from the lookup of a key until its signal is stored. Other processes send through the process that opened the
-/// store.
-static KEYED_SENDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Sends a signal to the thread; it is on disk when this returns. Nothing runs.
     ///
@@ -91,13 +87,22 @@ impl ThreadCore {
             let record = self.check_signal(request)?;
             let Some(key) = key else { return self.post(&reader, record, None).await };
             check_key(&key)?;
-            let _sending = KEYED_SENDING.lock().await;
-            let sent = KeyedSignal::find(&*reader.store, &reader.thread, &record.name, key).await?;
-            match sent.signal {
-                Some(first) => Ok(first),
-                None => self.post(&reader, record, Some(sent)).await,
-            }
+            self.post_keyed(&reader, record, key).await
         })
+    }
+
+    /// Sends a signal unless one was sent with its key. Of several senders, the first one's is stored.
+    async fn post_keyed(&self, reader: &Reader, record: SignalRecord, key: String) -> Result<SignalId, RunError> {
+        loop {
+            let sent = KeyedSignal::find(&*reader.store, &reader.thread, &record.name, key.clone()).await?;
+            if let Some(first) = sent.signal {
+                return Ok(first);
+            }
+            match self.post(reader, record.clone(), Some(sent)).await {
+                Err(RunError::Checkpoint(CheckpointError::RecordExists { .. })) => {} // another sender was faster
+                posted => return posted,
+            }
+        }
     }
 
     async fn post(
@@ -116,7 +121,7 @@ impl ThreadCore {
         if let Some(keyed) = keyed {
             records.push(keyed.record(&record.name, id, record.at)?);
         }
-        reader.store.post(&reader.thread, records).await?;
+        reader.store.post_new(&reader.thread, records).await?;
         Ok(id)
     }
 

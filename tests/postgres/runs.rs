@@ -1,0 +1,72 @@
+//! Runs of a graph whose threads are in PostgreSQL: what people read in the tables afterwards, and senders in several processes.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use superstep::checkpoint::PostgresCheckpointer;
+use superstep::graph::Signal;
+use superstep::prelude::*;
+
+use crate::server::{new_store, shared};
+
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Order {
+    #[channel(add)]
+    cents: u64,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Pay,
+}
+
+#[derive(Signal, Serialize, Deserialize)]
+struct Paid {
+    cents: u64,
+}
+
+async fn pay(_: Arc<Order>, ctx: Ctx) -> Result<OrderUpdate, NodeError> {
+    Ok(Order::update().cents(ctx.receive::<Paid>().await?.cents))
+}
+
+async fn graph(address: &str) -> CompiledGraph<Order, Step> {
+    let graph = StateGraph::new().add_node(Step::Pay, pay.receives::<Paid>()).add_sequence([Step::Pay]);
+    graph.compile().unwrap().with_checkpointer(PostgresCheckpointer::connect(address).await.unwrap())
+}
+
+/// Returns the columns of the thread `t` that people read.
+fn row(address: &str) -> String {
+    let schema = address.split("schema=").nth(1).unwrap().split('&').next().unwrap();
+    let columns = "concat_ws(' ', status, graph <> '', owner IS NULL, summary IS NOT NULL)";
+    shared().unwrap().sql(&format!("SELECT {columns} FROM {schema}.threads WHERE name = 't'"))
+}
+
+#[tokio::test]
+async fn the_row_of_a_thread_says_how_its_run_ended_without_a_list() {
+    let Some(address) = new_store() else { return };
+    let first = graph(&address).await;
+    first.thread("t").invoke(Order::update()).await.unwrap();
+    drop(first);
+    assert_eq!(row(&address).trim(), "awaiting-signal t t t");
+    let second = graph(&address).await;
+    second.thread("t").signal(Paid { cents: 5 }).await.unwrap();
+    second.thread("t").proceed().await.unwrap();
+    drop(second);
+    assert_eq!(row(&address).trim(), "finished t t t");
+}
+
+#[tokio::test]
+async fn a_signal_with_a_key_is_sent_once_by_any_number_of_processes() {
+    let Some(address) = new_store() else { return };
+    let graphs = join_all((0..4).map(|_| graph(&address))).await;
+    graphs[0].thread("t").invoke(Order::update()).await.unwrap();
+    for round in 0..5 {
+        let send = async |nth: usize| {
+            let thread = graphs[nth % 4].thread("t");
+            thread.signal_with_key(Paid { cents: 1 }, format!("invoice {round}")).await.unwrap()
+        };
+        let ids = join_all((0..8).map(send)).await;
+        assert!(ids.iter().all(|id| *id == ids[0]), "round {round}: {ids:?}");
+    }
+    assert_eq!(graphs[1].thread("t").mailbox().await.unwrap().len(), 5);
+}
