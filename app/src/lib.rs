@@ -11,7 +11,7 @@
 //! | `stored` | a thread and its history, for commands that a program adds |
 //! | `repository`, `relocation` | what git keeps for a thread; where its repository is, if it was moved |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
-//! | `store`, `time` | stores and times as a command line names them |
+//! | `store`, `dispatch`, `time` | stores, engines and times as a command line names them |
 //! | `shapes`, `events` | JSON for programs |
 //! | `text`, `watch`, `terminal` | lines and trees for people; the live one; the only place that prints |
 
@@ -22,6 +22,7 @@ mod commands;
 mod control;
 mod custom;
 mod custom_output;
+mod dispatch;
 mod entry;
 mod events;
 mod failure;

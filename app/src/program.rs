@@ -257,6 +257,7 @@ impl App {
             caller: caller.clone(),
             store: globals.store.clone(),
             read_only: globals.read_only,
+            dispatch: globals.dispatch.clone(),
             view,
             command,
             control,

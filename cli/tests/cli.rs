@@ -407,14 +407,16 @@ fn the_whole_help() {
       demo         Run a plan with scripted agents in a new folder, without a key or a network
 
     Options:
-          --store <PATH>   The store of the threads: a directory of sled, or of another kind with the
-                           prefix `fjall:`; or a database, `postgres://USER@HOST/NAME` [env:
-                           SUPERSTEP_STORE] [default: .superstep/store]
-          --read-only      Only read the store; write nothing to it
-          --json           Print JSON, also for errors on standard error
-          --log[=<LEVEL>]  Log to standard error; LEVEL: error, warn, info [env: SUPERSTEP_LOG]
-      -h, --help           Print help
-      -V, --version        Print version
+          --store <PATH>       The store of the threads: a directory of sled, or of another kind with
+                               the prefix `fjall:`; or a database, `postgres://USER@HOST/NAME` [env:
+                               SUPERSTEP_STORE] [default: .superstep/store]
+          --dispatch <ENGINE>  Threads are run by workers that this engine calls:
+                               `restate:http://HOST:8080`, Restate's ingress [env: SUPERSTEP_DISPATCH]
+          --read-only          Only read the store; write nothing to it
+          --json               Print JSON, also for errors on standard error
+          --log[=<LEVEL>]      Log to standard error; LEVEL: error, warn, info [env: SUPERSTEP_LOG]
+      -h, --help               Print help
+      -V, --version            Print version
 
     A first run, from two processes:
       superstep run approval --thread first

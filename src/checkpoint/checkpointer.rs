@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use superstep_base::near::near;
+use superstep_base::time::now;
 
 use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
@@ -200,6 +201,15 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// If the store cannot be read or written.
     fn due<'a>(&'a self, query: &'a DueQuery) -> BoxFuture<'a, Result<DueThreads, CheckpointError>> {
         Box::pin(due_by_listing(self, query))
+    }
+
+    /// Returns the time by the store's clock, in milliseconds since 1970, which says when a wait is over; that of this machine
+    /// unless a store has another one.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn time(&self) -> BoxFuture<'_, Result<u64, CheckpointError>> {
+        Box::pin(ready(Ok(now())))
     }
 
     /// Returns hints that a thread may have become due. The default implementation sends none.

@@ -164,6 +164,10 @@ impl Checkpointer for FailingCheckpointer {
         self.inner.due(query)
     }
 
+    fn time(&self) -> BoxFuture<'_, Result<u64, CheckpointError>> {
+        self.inner.time()
+    }
+
     fn watch(&self) -> StoreWatch {
         self.inner.watch()
     }

@@ -23,6 +23,7 @@ mod durability;
 mod edges;
 mod effect_scopes;
 mod effects;
+mod engines;
 mod expiry;
 mod failures;
 mod fixture;

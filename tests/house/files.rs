@@ -7,7 +7,17 @@ use std::path::Path;
 pub(crate) fn source_files() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["src", "agents/src", "verify/src", "base/src", "macros/src", "workflows/src", "app/src", "cli/src"] {
+    for folder in [
+        "src",
+        "agents/src",
+        "verify/src",
+        "base/src",
+        "macros/src",
+        "workflows/src",
+        "restate/src",
+        "app/src",
+        "cli/src",
+    ] {
         collect(root, folder, true, &mut files);
     }
     for folder in ["tests", "macros/tests", "cli/tests", "examples", "benches"] {

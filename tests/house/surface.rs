@@ -13,8 +13,8 @@ const EXPORTED: (usize, usize) = (440, 728);
 /// The largest number of functions and types in a thousand whose name is one participle.
 const PARTICIPLES: (usize, usize) = (12, 6);
 
-const CRATES: [&str; 8] =
-    ["src", "agents/src", "verify/src", "base/src", "macros/src", "workflows/src", "app/src", "cli/src"];
+const CRATES: [&str; 9] =
+    ["src", "agents/src", "verify/src", "base/src", "macros/src", "workflows/src", "restate/src", "app/src", "cli/src"];
 
 /// Participles that do not end in -ed.
 const IRREGULAR: [&str; 42] = [

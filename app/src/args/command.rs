@@ -12,6 +12,7 @@ use super::reads::{
 use super::runs::{self, CancelArgs, ProceedArgs, Retry, RunArgs};
 use super::stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, StoreArgs, TrustArgs};
 use crate::custom::{Additions, CustomCommand, first};
+use crate::dispatch::DispatchAddress;
 use crate::graphs::AppGraph;
 use crate::store::StoreLocation;
 use crate::terminal::Level;
@@ -134,7 +135,7 @@ pub(crate) enum RunVerb {
     Proceed(ProceedArgs),
     Retry(Retry),
     Cancel(CancelArgs),
-    Runner(Runner),
+    Runner(Box<Runner>),
 }
 
 /// Commands that answer a thread.
@@ -203,6 +204,11 @@ pub(crate) struct Globals {
     #[arg(hide_env_values = true, value_parser = OsStringValueParser::new().map(StoreLocation::from))]
     #[arg(help = StoreLocation::help())]
     pub store: StoreLocation,
+
+    /// Threads are run by workers that this engine calls: `restate:http://HOST:8080`, Restate's ingress
+    #[arg(long, global = true, value_name = "ENGINE", env = "SUPERSTEP_DISPATCH", hide_env_values = true)]
+    #[arg(value_parser = DispatchAddress::parse)]
+    pub dispatch: Option<DispatchAddress>,
 
     /// Only read the store; write nothing to it
     #[arg(long, global = true)]

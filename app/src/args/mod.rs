@@ -22,5 +22,6 @@ pub(crate) use command::{
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 pub(crate) use runs::{RunArgs, RunModeArgs};
 pub(crate) use stores::{
-    CopyStoreArgs, ExportArgs, ImportArgs, MigrateArgs, RepairArgs, Runner, StoreArgs, StoreVerb, TrustArgs,
+    CopyStoreArgs, ExportArgs, ImportArgs, MigrateArgs, RepairArgs, RestateOptions, Runner, StoreArgs, StoreVerb,
+    TrustArgs,
 };

@@ -181,6 +181,14 @@ pub(crate) struct Runner {
     #[arg(long, value_name = "FILE", requires = "gc_every")]
     pub config: Option<PathBuf>,
 
+    /// Run the threads that Restate calls for, on this address, such as 127.0.0.1:9080; the store has to be one of several
+    /// machines
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "until_idle")]
+    pub restate: Option<String>,
+
+    #[command(flatten)]
+    pub restate_options: RestateOptions,
+
     /// Maximum number of resumes of a thread that makes no progress
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub max_resumes: u32,
@@ -196,4 +204,21 @@ pub(crate) struct Runner {
     /// Time limit of a hook that is a command
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "5m")]
     pub hook_timeout: Duration,
+}
+
+/// The options of a runner that Restate calls.
+#[derive(Args, Clone, Debug)]
+#[cfg_attr(not(feature = "restate"), allow(dead_code, reason = "the program has no Restate"))]
+pub(crate) struct RestateOptions {
+    /// With --restate: Restate's admin API, such as http://127.0.0.1:9070, at which the runner registers itself
+    #[arg(long, value_name = "URL", requires = "restate")]
+    pub admin: Option<String>,
+
+    /// With --restate: the address that Restate calls, where it is another one: that of a load balancer
+    #[arg(long, value_name = "URL", requires = "restate")]
+    pub advertise: Option<String>,
+
+    /// With --restate: the name of the service in Restate, which several stores may share [default: superstep]
+    #[arg(long, value_name = "NAME", requires = "restate")]
+    pub service: Option<String>,
 }

@@ -44,6 +44,7 @@ impl Session {
         let request = AnswerRequest { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
             let report: ThreadReport = self.call(ThreadRequest::Answer(request)).await?;
+            self.wake(&thread).await?;
             return self.output_with_note(report, 0, "the answer is stored");
         }
         let local = self.store_to_answer().await?;
@@ -60,6 +61,7 @@ impl Session {
         let value = value.map_or(Ok(serde_json::Value::Null), |text| json_argument("JSON", &text))?;
         let request = SignalInput { thread: thread.clone(), name: name.clone(), value, by, note, key: key.clone() };
         let sent: SignalReport = self.call(ThreadRequest::Signal(request)).await?;
+        self.wake(&thread).await?;
         let with = key.map(|key| format!(" with the key `{}`", clean(&key))).unwrap_or_default();
         let runner = if sent.report.status == "pending" { ": a runner resumes the thread, or you" } else { "" };
         let note = format!("signal `{}`{with} is stored ({}){runner}", clean(&name), sent.signal);

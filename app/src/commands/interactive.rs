@@ -28,7 +28,7 @@ impl Session {
         if mode.queue || self.place_elsewhere(thread).await?.is_some() {
             return self.queue(thread, name, go, mode.wait).await;
         }
-        let mut output = self.follow(thread, name, go).await?;
+        let mut output = self.run_request(thread, name, go).await?;
         if !mode.interactive {
             self.note_unread(&output);
             return Ok(output);
@@ -41,7 +41,7 @@ impl Session {
                 shown = Some(asked.id.clone());
             }
             let Some((answer, draft)) = read_answer(thread, name, asked).await? else { return Ok(output) };
-            match keep_on_failure(draft, self.follow(thread, name, RunRequest::Answer(Box::new(answer))).await) {
+            match keep_on_failure(draft, self.run_request(thread, name, RunRequest::Answer(Box::new(answer))).await) {
                 Ok(next) => output = next,
                 Err(failure) => report_usage_error(failure)?,
             }

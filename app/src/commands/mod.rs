@@ -5,7 +5,7 @@
 //! | `session`, `store` | one call of the program; its store, here or in the process that holds it |
 //! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
-//! | `transfer`, `migrate`, `runner`, `retention` | the commands about stores; what a runner removes by itself |
+//! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
 //!
 //! Small because it only lists the folder.
 
@@ -16,6 +16,7 @@ mod migrate;
 mod queue;
 mod reads;
 mod replays;
+mod restate;
 mod retention;
 mod runner;
 mod runs;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep_base::time::{millis, rfc3339};
 
+use super::restate::RestateArgs;
 use super::retention::RetentionRules;
 use super::session::{CommandOutput, Session};
 use crate::advice::{Caller, commands};
@@ -34,6 +35,9 @@ impl Session {
         let asked = args.on_question.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let stopped = args.on_stop.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let rules = RetentionRules::read(args.config.as_deref(), self.store.folder())?;
+        if args.restate.is_some() {
+            self.check_shared()?;
+        }
         let local = self.store_of_runner(OwnerSettings { name: args.name, lease: args.lease }).await?;
         let graphs = self.graphs.named_over(&args.graphs, &local.store)?;
         let host = Arc::new(TurnHost {
@@ -73,8 +77,13 @@ impl Session {
             None => Until::Cancelled(cancel.token.clone()),
         };
         let runner = runner.stop_with(cancel.token.clone());
+        let restate =
+            args.restate.map(|listen| RestateArgs { listen, options: args.restate_options, lasting: args.lasting });
         let cleaning = args.gc_every.map(|every| tokio::spawn(clean_up(rules, Arc::clone(&local.store), every)));
-        let report = runner.run(until).await;
+        let report = match restate {
+            Some(restate) => self.serve_restate(runner, restate, cancel.token.clone()).await,
+            None => runner.run(until).await.map_err(Failure::from),
+        };
         cleaning.iter().for_each(tokio::task::JoinHandle::abort);
         entry.leave().await;
         let report = report?;

@@ -116,10 +116,24 @@ impl Session {
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<CommandOutput, Failure> {
+        self.dispatch_cancel(&thread).await?;
         let report: ThreadReport = self.call(ThreadRequest::Cancel { thread }).await?;
         // It may have come to its end, to a question or to a wait before.
         let was_cut_off = !matches!(report.status.as_str(), "finished" | "interrupted" | "waiting" | "awaiting-signal");
         self.output_with_note(report, 0, if was_cut_off { note_of(Exit::Cancelled) } else { "" })
+    }
+
+    /// Runs a thread in this process, or has the engine that was named run it.
+    pub(super) async fn run_request(
+        &self,
+        thread: &AppThread,
+        name: &str,
+        go: RunRequest,
+    ) -> Result<CommandOutput, Failure> {
+        match self.dispatch {
+            Some(_) => self.queue(thread, name, go, true).await,
+            None => self.follow(thread, name, go).await,
+        }
     }
 
     /// Runs a thread, shows its events, and reports its status at the end.
@@ -244,7 +258,7 @@ impl Session {
                 RunRequest::Input(graph.input(&values)?)
             }
         };
-        self.follow(&thread, name, go).await
+        self.run_request(&thread, name, go).await
     }
 }
 

@@ -11,6 +11,7 @@ use superstep_base::files;
 use crate::advice::{self, Caller};
 use crate::args::{AnswerVerb, DebugVerb, Invocation, KeepVerb, LookVerb, RunVerb, StoreArgs, StoreVerb, Verb};
 use crate::control::Control;
+use crate::dispatch::DispatchAddress;
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::service::AnswerInput;
@@ -25,6 +26,8 @@ pub(crate) struct Session {
     pub store: StoreLocation,
     /// Set if nothing may be written to the store.
     pub read_only: bool,
+    /// The engine whose workers run threads, in place of this process.
+    pub dispatch: Option<DispatchAddress>,
     /// The way in which runs are shown.
     pub view: View,
     /// The command line itself, for completions.
@@ -59,7 +62,7 @@ impl Session {
             RunVerb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.mode).await,
             RunVerb::Retry(args) => self.retry(&args.on.thread, args.mode).await,
             RunVerb::Cancel(args) => self.cancel(args.on.thread).await,
-            RunVerb::Runner(args) => self.runner(args).await,
+            RunVerb::Runner(args) => self.runner(*args).await,
         }
     }
 

@@ -17,6 +17,7 @@ list![
     a_released_thread_is_free_for_other_handles,
     a_dropped_lease_frees_the_thread_for_other_handles,
     a_take_over_from_another_handle_fences_and_is_reported,
+    an_engine_takes_over_only_what_was_claimed_for_it,
     epochs_grow_across_handles,
     of_two_handles_one_claims_a_thread,
     a_lease_is_renewed_while_it_is_held,
@@ -94,6 +95,26 @@ async fn a_take_over_from_another_handle_fences_and_is_reported(harness: &dyn Ha
     drop(first);
     second.commit(2, vec![]).await?;
     ensure_eq!(second.get(checkpoint(1)).await?, Some(b"new".to_vec()));
+    Ok(())
+}
+
+async fn an_engine_takes_over_only_what_was_claimed_for_it(harness: &dyn Harness) -> Result<(), FailureReason> {
+    let Some((first, other)) = pair(harness).await? else { return Ok(()) };
+    let (by_one, by_two) = (Claim::ForEngine("one"), Claim::ForEngine("two"));
+    ensure_matches!(other.claim(&first.thread, by_one).await, Err(CheckpointError::ThreadBusy { .. }));
+    first.commit(0, vec![]).await?;
+    first.lease.release().await?;
+    let lease = first.store.claim(&first.thread, by_one).await?;
+    let first = Scene { lease, ..first };
+    for claim in [Claim::IfFree, by_two] {
+        ensure_matches!(other.claim(&first.thread, claim).await, Err(CheckpointError::ThreadBusy { .. }));
+    }
+    let lease = other.claim(&first.thread, by_one).await?;
+    soon("the report of a loss", first.lease.lost()).await?;
+    let second = Scene { store: other, lease, thread: first.thread.clone() };
+    second.commit(1, vec![]).await?;
+    second.lease.release().await?;
+    ensure_matches!(first.store.claim(&first.thread, Claim::IfFree).await, Ok(_));
     Ok(())
 }
 

@@ -20,6 +20,7 @@ list![
     a_claimed_thread_is_busy,
     a_dropped_lease_frees_the_thread,
     a_take_over_fences_the_earlier_writer,
+    an_engine_takes_over_its_own_claim_and_no_other,
     an_older_lease_does_not_free_a_newer_one,
     epochs_grow,
     a_commit_without_a_lease_is_refused,
@@ -158,6 +159,22 @@ async fn a_take_over_fences_the_earlier_writer(harness: &dyn Harness) -> Result<
     let second = Scene { store: first.store.clone(), lease, thread: first.thread.clone() };
     second.commit(1, vec![record(1, "new")]).await?;
     ensure_eq!(second.newest().await?, Some(1));
+    Ok(())
+}
+
+async fn an_engine_takes_over_its_own_claim_and_no_other(harness: &dyn Harness) -> Result<(), FailureReason> {
+    let scene = Scene::new(harness).await?;
+    let Scene { store, lease, thread } = scene;
+    let (by_one, by_two) = (Claim::ForEngine("one"), Claim::ForEngine("two"));
+    ensure_matches!(store.claim(&thread, by_one).await, Err(CheckpointError::ThreadBusy { .. }));
+    lease.release().await?;
+    let first = store.claim(&thread, by_one).await?;
+    for claim in [Claim::IfFree, by_two] {
+        ensure_matches!(store.claim(&thread, claim).await, Err(CheckpointError::ThreadBusy { .. }));
+    }
+    let second = store.claim(&thread, by_one).await?;
+    ensure_matches!(first.check(), Err(CheckpointError::StaleLease { .. }));
+    second.check()?;
     Ok(())
 }
 

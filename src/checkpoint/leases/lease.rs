@@ -22,6 +22,28 @@ pub enum Claim {
     IfFree,
     /// Takes over: from now on commits under the earlier lease are refused.
     TakeOver,
+    /// Takes over a lease that was claimed for the same engine, and fails while any other is alive. For an engine, such as
+    /// Restate, that calls for a thread one worker at a time: it need not wait for the lease of a worker that died.
+    ForEngine(&'static str),
+}
+
+impl Claim {
+    /// Returns the engine for which a thread is claimed.
+    pub(in crate::checkpoint) fn engine(self) -> Option<&'static str> {
+        match self {
+            Self::ForEngine(engine) => Some(engine),
+            Self::IfFree | Self::TakeOver => None,
+        }
+    }
+
+    /// Returns true if the lease before, which was claimed for `engine`, may be taken over.
+    pub(in crate::checkpoint) fn takes_over(self, engine: Option<&str>) -> bool {
+        match self {
+            Self::IfFree => false,
+            Self::TakeOver => true,
+            Self::ForEngine(own) => engine == Some(own),
+        }
+    }
 }
 
 /// A request to whoever runs a thread.
@@ -80,6 +102,7 @@ pub struct Lease {
     epoch: u64,
     owner: Arc<LeaseOwner>,
     follows: Option<u64>,
+    follows_cancel: bool,
     handle: LeaseHandle,
     keeper: Arc<dyn LeaseKeeper>,
     is_released: AtomicBool,
@@ -98,7 +121,20 @@ impl Lease {
         keeper: Arc<dyn LeaseKeeper>,
     ) -> Self {
         let (handle, is_released) = (LeaseHandle::default(), AtomicBool::new(false));
-        Self { thread, epoch, owner, follows, handle, keeper, is_released }
+        Self { thread, epoch, owner, follows, follows_cancel: false, handle, keeper, is_released }
+    }
+
+    /// Sets whether the run before was cancelled and nobody has written the thread since.
+    #[must_use]
+    pub fn after_cancel(mut self, is_cancelled: bool) -> Self {
+        self.follows_cancel = is_cancelled;
+        self
+    }
+
+    /// Returns true if the run before was cancelled and nobody has written the thread since: then it is not resumed unless
+    /// somebody asks for that.
+    pub fn follows_cancel(&self) -> bool {
+        self.follows_cancel
     }
 
     /// Returns the thread.
@@ -274,6 +310,8 @@ struct Inner {
 #[derive(Debug)]
 struct LiveLease {
     epoch: u64,
+    /// The engine for which it was claimed.
+    engine: Option<&'static str>,
     handle: LeaseHandle,
     /// True if records were posted to the thread meanwhile.
     has_mail: bool,
@@ -302,14 +340,17 @@ impl Leases {
     /// [`CheckpointError::ThreadBusy`] if a lease is alive and `claim` does not take over.
     pub fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, CheckpointError> {
         let mut inner = self.0.lock();
-        if claim == Claim::IfFree && inner.live.contains_key(thread) {
+        if inner.live.get(thread).is_some_and(|live| !claim.takes_over(live.engine)) {
             return Err(CheckpointError::ThreadBusy { thread: thread.clone(), owner: Arc::clone(&self.0.owner) });
         }
         inner.newest += 1;
         let epoch = inner.newest;
         let follows = inner.ended.remove(thread);
-        let lease = Lease::new(thread.clone(), epoch, Arc::clone(&self.0.owner), follows, Arc::clone(&self.0) as _);
-        let earlier = inner.live.insert(thread.clone(), LiveLease { epoch, handle: lease.handle(), has_mail: false });
+        let is_cancelled = inner.left.get(thread) == Some(&true);
+        let lease = Lease::new(thread.clone(), epoch, Arc::clone(&self.0.owner), follows, Arc::clone(&self.0) as _)
+            .after_cancel(is_cancelled);
+        let live = LiveLease { epoch, engine: claim.engine(), handle: lease.handle(), has_mail: false };
+        let earlier = inner.live.insert(thread.clone(), live);
         drop(inner);
         if let Some(earlier) = earlier {
             earlier.handle.report_loss(self.0.stale(thread, earlier.epoch, Some(epoch)));

@@ -20,6 +20,8 @@ pub(super) struct Ticket {
     /// The number of the thread's row.
     pub(super) id: i64,
     pub(super) epoch: u64,
+    /// The engine for which the thread was claimed.
+    pub(super) engine: Option<&'static str>,
     /// The number of the newest acknowledged commit under this lease.
     pub(super) commits: AtomicU64,
     holder: LeaseHandle,
@@ -29,7 +31,11 @@ pub(super) struct Ticket {
 
 impl Ticket {
     pub(super) fn new(thread: ThreadId, id: i64, epoch: u64, holder: LeaseHandle, end: Instant) -> Self {
-        Self { thread, id, epoch, commits: AtomicU64::new(0), holder, end: Mutex::new(end) }
+        Self { thread, id, epoch, engine: None, commits: AtomicU64::new(0), holder, end: Mutex::new(end) }
+    }
+
+    pub(super) fn claimed_for(self, engine: Option<&'static str>) -> Self {
+        Self { engine, ..self }
     }
 
     /// Checks that the loss of the lease was not reported.

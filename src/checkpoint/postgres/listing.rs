@@ -26,7 +26,7 @@ use crate::checkpoint::{CheckpointError, DueQuery, ListedThread, SummaryReader, 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Returns the time of the server, in milliseconds since 1970.
-async fn server_time(pool: &Pool) -> Result<u64> {
+pub(super) async fn server_time(pool: &Pool) -> Result<u64> {
     let rows = pool.rows(Query::Clock, &[]).await?;
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned()))
 }

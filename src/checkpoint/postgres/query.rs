@@ -106,7 +106,7 @@ impl Query {
             }
             Self::Put => "SELECT {schema}.put_records($1, $2, $3, $4, $5)".into(),
             Self::Post => "SELECT {schema}.post_records($1, $2, $3, $4, $5, $6, $7, $8, $9)".into(),
-            Self::Claim => "SELECT * FROM {schema}.claim_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)".into(),
+            Self::Claim => "SELECT * FROM {schema}.claim_thread($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)".into(),
             Self::Renew => RENEW.into(),
             Self::Leases => format!("SELECT id, {LEASE} FROM {{schema}}.threads WHERE id = ANY ($1)"),
             Self::Release => "SELECT {schema}.release_thread($1, $2, $3, $4)".into(),

@@ -15,6 +15,8 @@ CREATE TABLE {schema}.threads (
     owner_host text,
     owner_pid bigint,
     lease_until timestamptz,
+    -- The engine that calls one worker at a time for the thread, and for which it was claimed; its next call takes the lease over.
+    engine text,
     wake_at timestamptz,
     due_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -218,23 +220,26 @@ END $$;
 -- rest is then about that lease.
 CREATE FUNCTION {schema}.claim_thread(
     p_length integer, p_start bytea, p_hash bytea, p_rest bytea, p_name text,
-    p_handle bigint, p_owner text, p_host text, p_pid bigint, p_lease_ms bigint, p_takes_over boolean,
+    p_handle bigint, p_owner text, p_host text, p_pid bigint, p_lease_ms bigint, p_takes_over boolean, p_engine text,
     OUT r_is_claimed boolean, OUT r_id bigint, OUT r_epoch bigint, OUT r_epoch_before bigint,
-    OUT r_owner text, OUT r_host text, OUT r_pid bigint, OUT r_until_ms bigint
+    OUT r_owner text, OUT r_host text, OUT r_pid bigint, OUT r_until_ms bigint, OUT r_is_cancelled boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
     t record;
 BEGIN
     LOOP
-        SELECT id, handle, lease_until, epoch, owner, owner_host, owner_pid INTO t FROM {schema}.threads
+        SELECT id, handle, lease_until, epoch, owner, owner_host, owner_pid, engine,
+            is_left AND is_cancelled AS is_cancelled INTO t FROM {schema}.threads
         WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash FOR NO KEY UPDATE;
         EXIT WHEN FOUND;
         INSERT INTO {schema}.threads (name, name_length, name_start, name_hash, name_rest)
         VALUES (p_name, p_length, p_start, p_hash, p_rest) ON CONFLICT DO NOTHING;
     END LOOP;
-    r_is_claimed := t.lease_until IS NULL OR t.lease_until <= clock_timestamp() OR t.handle = p_handle OR p_takes_over;
+    r_is_claimed := t.lease_until IS NULL OR t.lease_until <= clock_timestamp() OR t.handle = p_handle OR p_takes_over
+        OR coalesce(t.engine = p_engine, false);
     r_id := t.id;
     r_epoch_before := t.epoch;
+    r_is_cancelled := t.is_cancelled;
     IF NOT r_is_claimed THEN
         r_epoch := t.epoch;
         r_owner := t.owner;
@@ -245,7 +250,7 @@ BEGIN
     END IF;
     UPDATE {schema}.threads
     SET epoch = nextval('{schema}.epochs'), epoch_before = t.epoch, commit_number = 0, posts_before = posts, handle = p_handle, owner = p_owner,
-        owner_host = p_host, owner_pid = p_pid, lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+        owner_host = p_host, owner_pid = p_pid, engine = p_engine, lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
     WHERE id = t.id
     RETURNING epoch, extract(epoch FROM lease_until) * 1000 INTO r_epoch, r_until_ms;
 END $$;
@@ -254,7 +259,8 @@ END $$;
 -- else writes it, unless records were posted under the lease.
 CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint, p_is_left boolean, p_is_cancelled boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, handle = 0,
+    UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, engine = NULL,
+        handle = 0,
         is_left = is_left OR (p_is_left AND posts = posts_before),
         is_cancelled = p_is_cancelled OR (is_cancelled AND is_left)
     WHERE id = p_thread AND epoch = p_epoch AND birth IS NOT NULL;

@@ -435,6 +435,10 @@ impl Checkpointer for PostgresCheckpointer {
         })
     }
 
+    fn time(&self) -> BoxFuture<'_, Result<u64>> {
+        self.read(|writer| async move { listing::server_time(&writer.pool).await })
+    }
+
     fn watch(&self) -> StoreWatch {
         self.shared.writer.hints.watch()
     }

@@ -166,7 +166,7 @@ impl Writer {
         keeper: Arc<dyn LeaseKeeper>,
     ) -> Result<Lease, CheckpointError> {
         let live = self.book.live_ticket(thread);
-        if let (Claim::IfFree, Some(_)) = (claim, live) {
+        if live.is_some_and(|ticket| !claim.takes_over(ticket.engine)) {
             return Err(CheckpointError::ThreadBusy { thread: thread.clone(), owner: self.own().into() });
         }
         let (sent, row) =
@@ -178,12 +178,13 @@ impl Writer {
         }
         let follows = self.book.take_mark(thread, row.get::<_, i64>("r_epoch_before").cast_unsigned());
         let owner = self.own().until(millis_in(&row, 7));
-        let lease = Lease::new(thread.clone(), epoch, Arc::new(owner), follows, keeper);
+        let lease = Lease::new(thread.clone(), epoch, Arc::new(owner), follows, keeper)
+            .after_cancel(row.get::<_, Option<bool>>("r_is_cancelled").unwrap_or_default());
         let ticket = Ticket::new(thread.clone(), row.get("r_id"), epoch, lease.handle(), self.book.end(sent));
         if sent.elapsed() > self.book.time / 3 {
             self.renew(&ticket).await?; // by the clock of this process, much or all of its time is up
         }
-        if let Some(earlier) = self.book.insert(Arc::new(ticket)) {
+        if let Some(earlier) = self.book.insert(Arc::new(ticket.claimed_for(claim.engine()))) {
             earlier.report(earlier.stale(epoch, Some(self.own().into())));
         }
         Ok(lease)
@@ -193,10 +194,22 @@ impl Writer {
         let CutName { length, cut } = CutName::new(thread);
         let (name, owner, host) = (readable(thread.as_str()), readable(&self.owner.name), readable(&self.owner.host));
         let (pid, time) = (i64::from(self.owner.pid), i64::try_from(self.book.time.as_millis()).unwrap_or(i64::MAX));
-        let takes_over = claim == Claim::TakeOver;
+        let (takes_over, engine) = (claim == Claim::TakeOver, claim.engine());
         let sent = Instant::now();
-        let params: Params<'_> =
-            &[&length, &cut.start, &cut.hash, &cut.rest, &name, &self.handle, &owner, &host, &pid, &time, &takes_over];
+        let params: Params<'_> = &[
+            &length,
+            &cut.start,
+            &cut.hash,
+            &cut.rest,
+            &name,
+            &self.handle,
+            &owner,
+            &host,
+            &pid,
+            &time,
+            &takes_over,
+            &engine,
+        ];
         let row = session.row(Query::Claim, params).await?;
         row.map(|row| (sent, row)).ok_or_else(|| Fault::Conflict("the claim had no answer".into()))
     }

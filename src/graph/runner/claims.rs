@@ -8,7 +8,7 @@ use super::report::{ThreadLedger, ThreadMark};
 use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{Checkpointer, DueQuery, DueThreads, Lease, ListedThread, ThreadId};
 use crate::graph::error::RunError;
-use crate::graph::host::{AnyThread, Graphs};
+use crate::graph::host::{AnyGraph, AnyThread, Graphs};
 use crate::graph::records::Host;
 use crate::graph::thread::{LeaseSlot, Status};
 
@@ -107,17 +107,29 @@ impl Claims<'_> {
             lease.leave().await?;
             return Ok(None);
         }
-        let mut thread = graph.thread(id.clone());
-        thread.core.environment.lease = LeaseSlot::of(lease);
-        if wants(&thread, listed).await? {
-            return Ok(Some(ReadyThread { thread, id, mark }));
-        }
-        ledger.leave(id, mark);
-        if let Some(lease) = thread.core.environment.lease.take() {
-            lease.leave().await?;
-        }
-        Ok(None)
+        let Some(thread) = wanted_thread(graph, lease, listed).await? else {
+            ledger.leave(id, mark);
+            return Ok(None);
+        };
+        Ok(Some(ReadyThread { thread, id, mark }))
     }
+}
+
+/// Returns a claimed thread that its graph resumes. Any other is left.
+pub(super) async fn wanted_thread(
+    graph: &AnyGraph,
+    lease: Lease,
+    listed: &ListedThread,
+) -> Result<Option<AnyThread>, RunError> {
+    let mut thread = graph.thread(listed.id.clone());
+    thread.core.environment.lease = LeaseSlot::of(lease);
+    if wants(&thread, listed).await? {
+        return Ok(Some(thread));
+    }
+    if let Some(lease) = thread.core.environment.lease.take() {
+        lease.leave().await?;
+    }
+    Ok(None)
 }
 
 /// True if its graph resumes the thread: only the graph knows its breakpoints and compatibility.

@@ -107,12 +107,12 @@ type Drive = Arc<dyn Fn(RunnerTurn) -> BoxFuture<'static, Result<TurnEnd, RunErr
 /// Resumes the threads of a store; made by [`runner`].
 #[must_use = "a runner does nothing until `run` is called"]
 pub struct Runner {
-    graphs: Graphs,
+    pub(super) graphs: Graphs,
     drive: Drive,
-    threads: usize,
-    resumes: u32,
+    pub(super) threads: usize,
+    pub(super) resumes: u32,
     poll: Duration,
-    grace: Duration,
+    pub(super) grace: Duration,
     host: Host,
     wake: Arc<Notify>,
     stop: CancellationToken,
@@ -283,16 +283,25 @@ impl Runner {
     }
 
     fn start(&self, shift: &mut Shift, ready: ReadyThread) {
-        let ReadyThread { thread: claimed, id: thread, mark } = ready;
-        shift.ledger.begin(&thread, mark);
+        shift.ledger.begin(&ready.id, ready.mark.clone());
         shift.report.turns += 1;
-        let mut resumed = claimed.cancel_with(shift.cancel.clone()).drain_with(shift.drain.clone());
+        shift.turns.spawn(self.turn(ready, &shift.stops));
+    }
+
+    /// Returns the turn of a claimed thread, with the calls of the hooks at its end.
+    pub(super) fn turn(
+        &self,
+        ready: ReadyThread,
+        stops: &TurnStops,
+    ) -> impl Future<Output = EndedTurn> + Send + 'static {
+        let ReadyThread { thread: claimed, id: thread, .. } = ready;
+        let mut resumed = claimed.cancel_with(stops.cancel.clone()).drain_with(stops.drain.clone());
         resumed.core.environment.host = self.host.clone();
         let lease = resumed.core.environment.lease.clone();
-        let turn = RunnerTurn { thread: resumed, cancel: shift.cancel.clone() };
+        let turn = RunnerTurn { thread: resumed, cancel: stops.cancel.clone() };
         let driven = catch_panics("resuming a thread", drive(Arc::clone(&self.drive), thread.clone(), turn));
         let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
-        shift.turns.spawn(async move {
+        async move {
             let stop = driven.await;
             drop(lease.take()); // of a turn that has not run the thread
             let panics = match &stop {
@@ -300,12 +309,12 @@ impl Runner {
                 Err(_) => 0,
             };
             EndedTurn { thread, stop, panics }
-        });
+        }
     }
 
     /// Lets the runs end after their supersteps, and cancels them after the grace time.
     async fn end(&self, mut shift: Shift) -> RunnerReport {
-        shift.drain.cancel();
+        shift.stops.drain.cancel();
         let patience = tokio::time::sleep(self.grace);
         tokio::pin!(patience);
         loop {
@@ -314,13 +323,18 @@ impl Runner {
                     Some(ended) => shift.note(ended),
                     None => return shift.report,
                 },
-                () = &mut patience, if !shift.cancel.is_cancelled() => shift.cancel.cancel(),
+                () = &mut patience, if !shift.stops.cancel.is_cancelled() => shift.stops.cancel.cancel(),
             }
         }
     }
 
     fn now(&self) -> SystemTime {
         system_time(self.host.now())
+    }
+
+    /// Returns the time by the clock that was set in place of a store's.
+    pub(super) fn own_time(&self) -> Option<u64> {
+        self.host.clock.as_ref().map(|_| self.host.now())
     }
 }
 
@@ -343,11 +357,18 @@ async fn drive(drive: Drive, id: ThreadId, turn: RunnerTurn) -> Result<RunnerSto
     Ok(RunnerStop { thread: id, graph: thread.graph().name().to_owned(), status, error, is_cancelled })
 }
 
-struct EndedTurn {
+pub(super) struct EndedTurn {
     thread: ThreadId,
-    stop: Result<RunnerStop, RunError>,
+    pub(super) stop: Result<RunnerStop, RunError>,
     /// The number of calls of hooks that panicked.
     panics: u64,
+}
+
+/// The tokens by which all turns of a runner are stopped: after their supersteps, or at once.
+#[derive(Debug, Default)]
+pub(super) struct TurnStops {
+    pub(super) drain: CancellationToken,
+    pub(super) cancel: CancellationToken,
 }
 
 #[derive(Default)]
@@ -355,8 +376,7 @@ struct Shift {
     turns: JoinSet<EndedTurn>,
     ledger: ThreadLedger,
     report: RunnerReport,
-    drain: CancellationToken,
-    cancel: CancellationToken,
+    stops: TurnStops,
 }
 
 impl Shift {
