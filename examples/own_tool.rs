@@ -1,5 +1,6 @@
-//! A custom command line: `App` over two graphs. `release` takes arguments, has an interrupt that `approve`, `reject`
-//! and `revise` answer, and reports its end as an exit code; `nap` waits for a time or a signal without a process.
+//! A custom command line: `App` over three graphs. `release` takes arguments, has an interrupt that `approve`, `reject`
+//! and `revise` answer, and reports its end as an exit code; `nap` waits for a time or a signal without a process; `draft` asks
+//! while it builds.
 //!
 //!     own_tool run release 1.2.0 --thread spring
 //!     own_tool approve spring --by ada
@@ -139,6 +140,13 @@ fn input(args: ReleaseArgs) -> Result<ReleaseUpdate, String> {
     Ok(Release::update().version(args.version))
 }
 
+/// Asks while it builds.
+fn draft() -> Result<CompiledGraph<Release, Step, Tools>, CompileError> {
+    let graph = StateGraph::new().add_node(Step::Build, build).add_node(Step::Ask, ask.asks::<MayShip>());
+    let graph = graph.add_node(Step::Ship, ship).add_edge(START, [Step::Build, Step::Ask]);
+    graph.add_edge([Step::Build, Step::Ask], Step::Ship).compile()
+}
+
 fn ends(release: &Release) -> Exit {
     if matches!(release.decision, Some(Decision::Drop { .. })) { Exit::Rejected } else { Exit::Finished }
 }
@@ -178,11 +186,14 @@ fn nap() -> Result<CompiledGraph<Nap, Rest>, CompileError> {
 }
 
 fn main() -> ExitCode {
+    let tools = || Tools { broken: "broken", busy: "busy" };
+    let draft = draft().about("Builds a version and asks meanwhile").args(input).question::<MayShip>();
     let release = release().about("Builds a version and ships it if you agree").args(input).outcome(ends);
     App::new()
         .about("Ships releases")
         .version("1.0.0")
-        .graph_with("release", release.question::<MayShip>(), Tools { broken: "broken", busy: "busy" })
+        .graph_with("release", release.question::<MayShip>(), tools())
+        .graph_with("draft", draft, tools())
         .graph("nap", nap().about("Waits for a time or a call, without a process"))
         .main()
 }

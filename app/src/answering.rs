@@ -9,17 +9,42 @@ use super::events::load_texts;
 use super::failure::{Call, Failure, json};
 use super::shapes::{Draft, NextStep, OpenQuestion, TaskReport, ThreadReport};
 use super::threads::AppThread;
-use superstep::checkpoint::ThreadId;
+use superstep::checkpoint::{LeaseOwner, ThreadId};
 use superstep::graph::interrupt::ReplyKind;
 use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{Answer, AnyState, InterruptId, Question, Reply, RunError, Status};
 
 impl AppThread {
+    /// Stores an answer and runs nothing; a run that holds the thread takes it.
+    pub(crate) async fn record(&self, answer: Answer) -> Result<(), Failure> {
+        if self.owner().await?.is_some() {
+            self.thread.post_answer(answer).await?;
+            return Ok(());
+        }
+        self.thread.clone().max_supersteps(0).answer(answer).await?;
+        Ok(())
+    }
+
+    /// Returns the process that runs the thread.
+    pub(crate) async fn owner(&self) -> Result<Option<Arc<LeaseOwner>>, Failure> {
+        Ok(self.store.owner(&self.id).await?)
+    }
+
     async fn open(&self) -> Result<Vec<Question>, Failure> {
         match self.thread.status().await? {
             Status::Interrupted { questions } => Ok(questions),
+            Status::Running { .. } => match self.questions_while_running().await? {
+                questions if questions.is_empty() => Err(no_open_question(&self.report().await?)),
+                questions => Ok(questions),
+            },
             _ => Err(no_open_question(&self.report().await?)),
         }
+    }
+
+    /// Returns the questions that tasks of a running superstep have asked already.
+    pub(super) async fn questions_while_running(&self) -> Result<Vec<Question>, Failure> {
+        let snapshot = self.thread.state().await?;
+        Ok(snapshot.into_iter().flat_map(|snapshot| snapshot.tasks).flat_map(|task| task.questions).collect())
     }
 
     /// Converts `approve`, `reject` or `revise` into the answer for the question's type.

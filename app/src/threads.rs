@@ -14,7 +14,9 @@ use super::shapes::{
     ThreadReport,
 };
 use super::stops::StopArgs;
-use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, ThreadPlace, about_thread, foreign};
+use superstep::checkpoint::{
+    CheckpointId, Checkpointer, LeaseOwner, StopRecord, ThreadId, ThreadPlace, about_thread, foreign,
+};
 use superstep::graph::interrupt::{SignalId, SignalRequest};
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
@@ -199,12 +201,6 @@ impl AppThread {
         Ok(replaced)
     }
 
-    /// Stores an answer and runs nothing.
-    pub(crate) async fn record(&self, answer: Answer) -> Result<(), Failure> {
-        self.thread.clone().max_supersteps(0).answer(answer).await?;
-        Ok(())
-    }
-
     /// Stores a signal and runs nothing.
     pub(crate) async fn send(&self, request: SignalRequest) -> Result<SignalId, Failure> {
         Ok(self.thread.send(request).await?)
@@ -221,6 +217,11 @@ impl AppThread {
         let mut position: StatusShape = shape(&status)?;
         if let Status::Interrupted { questions } = &status {
             self.add_replies(questions, Some(&snapshot.values), &mut position.questions);
+        }
+        if let Status::Running { .. } = &status {
+            let asked: Vec<Question> = snapshot.tasks.iter().flat_map(|task| &task.questions).cloned().collect();
+            position.questions = shape(&asked)?;
+            self.add_replies(&asked, Some(&snapshot.values), &mut position.questions);
         }
         position.next.clone_from(&snapshot.next);
         position.help = position.help.map(|help| help + UPDATE_HELP);

@@ -270,6 +270,9 @@ pub(super) fn chunked_log(name: &str) -> Option<&str> {
 /// Order of the records of senders' keys: after all signals, whose order is a time.
 pub(crate) const KEYED: u64 = 1 << 60;
 
+/// Order of posted answers: after all signals, before the keys.
+pub(crate) const POSTED_ANSWERS: u64 = KEYED - 1;
+
 /// Returns the name of a signal as people write it: its key as text.
 pub(crate) fn signal_name(order: u64, id: u64) -> String {
     format!("{order:x}-{id:016x}")

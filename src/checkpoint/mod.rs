@@ -92,7 +92,7 @@ pub use expiry::{Expiry, ExpiryReport, expire_threads};
 pub use failing::FailingCheckpointer;
 pub use item::{ExpectedItem, Item, ItemScan, ItemWrite};
 pub use key::{CheckpointId, ItemKey, Key, Order, RowId, ThreadId};
-pub(crate) use key::{KEYED, signal_name};
+pub(crate) use key::{KEYED, POSTED_ANSWERS, signal_name};
 pub use key_bytes::{key_bytes, key_from_bytes};
 pub use leases::lease::{Claim, Lease, LeaseHandle, LeaseKeeper, Leases, OwnerRequest};
 pub use leases::place::ThreadPlace;
@@ -103,7 +103,9 @@ pub use listing::query::ThreadQuery;
 pub use listing::summary::ListedThread;
 pub(crate) use listing::summary::Progress;
 pub(crate) use listing::summary_reader::SummaryReader;
-pub(crate) use listing::waits::{ArrivedSignals, TaskRecords, is_failed, is_resting, sent_signals};
+pub(crate) use listing::waits::{
+    ArrivedSignals, TaskRecords, is_failed, is_resting, posted_answers, question_name, sent_signals,
+};
 pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
 #[cfg(feature = "_embedded")]

@@ -137,7 +137,7 @@ fn a_signal_needs_no_process_and_reaches_a_runner() {
         text.starts_with("n2: waits for a signal, until ") && text.contains("Sleep waits for the signal `call`"),
         "{text}"
     );
-    assert_eq!(place.json(0, &["graphs"])[1]["signals"], json!(["call"]));
+    assert_eq!(place.json(0, &["graphs"])[2]["signals"], json!(["call"]));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_thread_of_another_program_is_refused() {
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
     error: thread `theirs` belongs to the graph `elsewhere`, which this program does not have
-     help: use the program that has it; this one has release, nap
+     help: use the program that has it; this one has release, draft, nap
     ");
     let listed = place.json(0, &["threads"]);
     assert_eq!(listed.as_array().unwrap().len(), 2);

@@ -143,3 +143,19 @@ fn a_visible_password_is_warned_of_unless_a_program_reads() {
     assert_eq!((silent.code(), silent.out().as_str(), silent.err().as_str()), (0, "[]\n", ""));
     assert!(!warned.err().contains("secret"));
 }
+
+#[test]
+fn a_run_takes_an_answer_from_another_process() {
+    let Some(place) = place() else { return };
+    let mut run = place.busy_with("draft", "d1");
+    let questions = || place.json(0, &["status", "d1"])["questions"].clone();
+    assert!((0..500).any(|_| questions()[0]["name"] == "may_ship"), "{}", questions());
+    let approved = place.call(&["approve", "d1", "--by", "ada"]);
+    assert_eq!(approved.code(), 0, "{}", approved.err());
+    assert!(approved.out().contains("the answer is stored: `own_tool`, process "), "{}", approved.out());
+    let again = place.call(&["approve", "d1", "--by", "ada"]);
+    assert_eq!(again.code(), 1, "{}", again.err());
+    place.idle();
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert_eq!(place.json(0, &["status", "d1"])["state"]["decision"], "ship");
+}

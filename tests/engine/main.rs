@@ -55,6 +55,7 @@ mod parted;
 mod past;
 mod permits;
 mod poisoned;
+mod posted_answers;
 mod questions;
 mod recorded;
 mod repair;

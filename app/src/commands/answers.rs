@@ -50,6 +50,11 @@ impl Session {
         let local = self.store_to_answer().await?;
         let found = local.thread(&thread).await?;
         let answer = answer(&found, request).await?;
+        if let Some(owner) = found.owner().await? {
+            found.record(answer).await?;
+            let report = found.report().await?;
+            return self.output_with_note(report, 0, &format!("the answer is stored: {owner} takes it"));
+        }
         self.run_interactive(&found, &thread, RunRequest::Answer(Box::new(answer)), mode).await
     }
 

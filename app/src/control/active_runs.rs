@@ -70,10 +70,6 @@ impl ActiveRuns {
         lock(&self.1).iter().for_each(RunnerWaker::wake);
     }
 
-    pub(super) fn has(&self, thread: &str) -> bool {
-        lock(&self.0).contains_key(thread)
-    }
-
     /// Cancels a run; returns a token that is cancelled when it has ended. None if there is no such run.
     pub(super) fn cancel(&self, thread: &str) -> Option<CancellationToken> {
         let track = lock(&self.0).get(thread).cloned()?;

@@ -164,7 +164,6 @@ struct Responder {
 impl Responder {
     pub(super) async fn call(&self, request: ThreadRequest) -> Result<Value, Failure> {
         match request {
-            ThreadRequest::Answer(answer) if self.live.has(&answer.thread) => Err(self.busy(&answer.thread)),
             ThreadRequest::Cancel { thread } => self.cancel(thread).await,
             ThreadRequest::Answer(answer) => {
                 let stored = self.local.call(ThreadRequest::Answer(answer)).await;
@@ -201,12 +200,6 @@ impl Responder {
             return Err(still_running(&thread));
         }
         self.local.call(ThreadRequest::Status { thread }).await
-    }
-
-    fn busy(&self, thread: &str) -> Failure {
-        let pid = std::process::id();
-        Failure::new(format!("thread `{thread}` is running in process {pid}: it takes answers once it stops"))
-            .hint("wait until it stops; `{events --follow}` shows when, `{cancel}` stops it")
     }
 
     /// Returns the events of the active run so far, and a stream of the rest; none without a run.

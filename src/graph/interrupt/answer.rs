@@ -34,6 +34,8 @@ pub struct Answer {
     pub(crate) closing: Option<CloseReason>,
     /// Set if it was made when the question expired, not by a person.
     pub(crate) is_of_expiry: bool,
+    /// The time at which it was posted, in milliseconds since 1970, if that was before it is applied.
+    pub(crate) posted_at: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +61,23 @@ impl Answer {
 
     fn bytes(name: Option<&'static str>, bytes: Result<Vec<u8>, ValueError>) -> Self {
         let (json, by, note, closing) = (None, None, None, None);
-        Self { to: To::TheOnly, name, bytes, json, by, note, closing, is_of_expiry: false }
+        Self { to: To::TheOnly, name, bytes, json, by, note, closing, is_of_expiry: false, posted_at: None }
     }
 
     /// Returns the result of an expired question: its default, or no answer.
     pub(crate) fn of_expiry(default: Option<Vec<u8>>) -> Self {
         let closing = default.is_none().then_some(CloseReason::Expired);
         Self { closing, is_of_expiry: true, ..Self::bytes(None, Ok(default.unwrap_or_default())) }
+    }
+
+    /// Returns an answer that was posted at a time.
+    pub(crate) fn posted(
+        to: To,
+        value: Vec<u8>,
+        (by, note): (Option<String>, Option<String>),
+        (at, closing): (u64, Option<CloseReason>),
+    ) -> Self {
+        Self { to, by, note, closing, posted_at: Some(at), ..Self::bytes(None, Ok(value)) }
     }
 
     /// Sets the question.

@@ -13,7 +13,7 @@ use superstep_base::time::system_time;
 
 use super::question::NotAnId;
 use super::sketch::sketch;
-use crate::checkpoint::{KEYED, Key, ReceiveRecord, signal_name};
+use crate::checkpoint::{Key, POSTED_ANSWERS, ReceiveRecord, signal_name};
 use crate::graph::json::{Object, node_path, time_text, write_time};
 use crate::graph::state::{ValueError, reading, stored_value, value};
 
@@ -69,7 +69,7 @@ impl SignalId {
 
     /// True if it identifies the record of a sender's key, not a signal.
     pub(crate) fn is_keyed(self) -> bool {
-        self.order >= KEYED
+        self.order >= POSTED_ANSWERS
     }
 }
 

@@ -262,6 +262,11 @@ impl Recorder {
         inner.staging.gathering = self.durability != Durability::Exit;
     }
 
+    /// Removes a record in the commit that is being gathered.
+    pub(crate) fn delete_gathered(&self, key: Key) {
+        self.lock().staging.gone.push(key);
+    }
+
     /// Makes what was gathered durable.
     pub(crate) async fn keep_gathered(&self) -> Result<(), CheckpointError> {
         {

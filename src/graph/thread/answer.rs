@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::handle::ThreadCore;
 use crate::checkpoint::{
-    AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, TermsRecord, VoteRecord,
-    encode_record,
+    AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, SignalRecord, TaskRecord, TaskStatus, TermsRecord,
+    VoteRecord, encode_record, question_name,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::question::{terms_of, votes_of};
@@ -25,6 +25,16 @@ pub(crate) struct MatchedAnswer {
     bytes: Vec<u8>,
     /// The time of the answer, in milliseconds since 1970: checked against the terms, and stored.
     at: u64,
+}
+
+impl MatchedAnswer {
+    /// Returns the record with which the answer is posted, and the id of its question.
+    pub(super) fn into_post(self, reader: &Reader, is_closing: bool) -> (InterruptId, SignalRecord) {
+        let Self { question, answer, bytes, at, .. } = self;
+        let (id, name) = (question_id(reader, &question), question_name(place(&question)));
+        let value = if is_closing { vec![] } else { bytes };
+        (id, SignalRecord { name, value, by: answer.by, at, note: answer.note })
+    }
 }
 
 impl ThreadCore {
@@ -94,6 +104,7 @@ impl ThreadCore {
         (answer, now): (Answer, u64),
         questions: &mut StepQuestions<'_>,
     ) -> Result<MatchedAnswer, RunError> {
+        let now = answer.posted_at.unwrap_or(now);
         let (question, root) = match questions.find(&answer) {
             Err(RunError::UnknownQuestion { question }) => {
                 return Err(unmatched_error(reader, answer.to, question).await?);
@@ -121,7 +132,7 @@ fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
 }
 
 /// Returns the place of a question in its thread.
-fn place(asked: &QuestionRecord) -> (CheckpointId, u32, u32) {
+pub(super) fn place(asked: &QuestionRecord) -> (CheckpointId, u32, u32) {
     (asked.checkpoint, asked.task, asked.place)
 }
 

@@ -8,6 +8,7 @@
 //! | `request`, `outcome`, `stream` | what a run is asked for, what it ends with, its events |
 //! | `open` | the claim, the reader, stored breakpoints; the end that the last run left |
 //! | `run_request` | a run from its request to its outcome |
+//! | `posted_answers` | answers to a thread that somebody runs |
 //! | `resume`, `answer` | continuing a thread; answers matched to questions, and stored |
 //! | `update`, `state_update` | writing the state from outside |
 //! | `scope`, `fork` | subgraphs of a thread; records that go with a fork |
@@ -30,6 +31,7 @@ mod maintenance;
 mod migrate;
 mod open;
 pub(crate) mod outcome;
+mod posted_answers;
 pub(crate) mod request;
 mod resume;
 mod run_request;

@@ -30,12 +30,13 @@ impl ThreadCore {
     pub(super) async fn resume_run(
         &self,
         shared: Arc<RunShared>,
-        answers: Vec<Answer>,
+        mut answers: Vec<Answer>,
         command: Option<AnyCommand>,
     ) -> Result<Run, RunError> {
         let recorder = shared.recorder.clone();
         if let Some(recorder) = &recorder {
             recorder.gather();
+            answers.extend(self.take_posted(recorder, &answers).await?);
         }
         let run = self.load_for_resume(shared, answers, command).await?;
         if let Some(recorder) = &recorder {

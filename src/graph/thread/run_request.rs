@@ -81,7 +81,10 @@ impl ThreadCore {
         };
         recorder.add_items(std::mem::take(&mut request.items));
         let guard = ThreadGuard(Arc::clone(&recorder));
-        let done = self.run_recorded(request, sink, &recorder).await;
+        let mut done = self.run_recorded(request, sink.clone(), &recorder).await;
+        while self.is_answered(&done, &recorder).await? {
+            done = self.run_recorded(Box::new(AnyRequest::proceed()), sink.clone(), &recorder).await;
+        }
         guard.release().await;
         done
     }
