@@ -13,6 +13,7 @@
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
 //! | `store`, `dispatch`, `time` | stores, engines and times as a command line names them |
 //! | `shapes`, `events` | JSON for programs |
+//! | `metrics` | the numbers of a runner, for Prometheus |
 //! | `text`, `watch`, `terminal` | lines and trees for people; the live one; the only place that prints |
 
 mod advice;
@@ -28,6 +29,7 @@ mod events;
 mod failure;
 mod graphs;
 mod local;
+mod metrics;
 mod program;
 mod relocation;
 mod repository;

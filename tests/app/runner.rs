@@ -368,3 +368,50 @@ fn requests_are_stored_for_a_runner() {
     assert_eq!(place.json(0, &["runner", "--until-idle"])["turns"], 0);
     assert_eq!(place.call(&["proceed", "q", "--wait"]).code(), 2);
 }
+
+/// Sends an HTTP request, and returns the answer.
+fn request(address: &str, request: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nhost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_command_serves_its_numbers() {
+    let place = Place::new();
+    place.json(10, &["run", "release", "1.2.0", "--thread", "r1"]);
+    let mut command = place.command(&["runner", "--metrics", "127.0.0.1:0"]);
+    let mut runner = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let note = BufReader::new(runner.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    let address = note.strip_prefix("metrics: http://").unwrap().strip_suffix("/metrics").unwrap();
+    let before = request(address, "GET /metrics");
+    assert!(before.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4"), "{before}");
+    assert!(before.contains("superstep_claims_total{graph=\"release\"} 0\n"), "{before}");
+
+    place.json(0, &["approve", "r1", "--record-only"]);
+    let mut lines = BufReader::new(runner.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "r1: finished");
+    let after = request(address, "GET /metrics?now");
+    for line in [
+        "superstep_threads_running{graph=\"release\"} 0",
+        "superstep_claims_total{graph=\"release\"} 1",
+        "superstep_turns_total{graph=\"release\",status=\"finished\"} 1",
+        "superstep_supersteps_total{graph=\"release\"} 2",
+        "superstep_leases_lost_total{graph=\"release\"} 0",
+        "superstep_due_delay_seconds_count{graph=\"release\"} 1",
+        "superstep_commit_seconds_bucket{graph=\"release\",le=\"+Inf\"} 2",
+        "superstep_claims_total{graph=\"nap\"} 0",
+    ] {
+        assert!(after.contains(&format!("\n{line}\n")), "{line}: {after}");
+    }
+    assert!(request(address, "GET /").starts_with("HTTP/1.1 404 "));
+    assert!(request(address, "POST /metrics").starts_with("HTTP/1.1 405 "));
+    assert!(request(address, "HEAD /metrics").ends_with("\r\n\r\n"));
+
+    let taken = place.call(&["runner", "--until-idle", "--metrics", address, "--store", "other"]);
+    assert!(taken.code() == 1 && taken.err().contains("cannot listen at 127.0.0.1:"), "{}", taken.err());
+    interrupt(&runner);
+    assert!(runner.wait().unwrap().success());
+}

@@ -189,6 +189,10 @@ pub(crate) struct Runner {
     #[command(flatten)]
     pub restate_options: RestateOptions,
 
+    /// Serve the numbers of this runner for Prometheus at this address, such as 127.0.0.1:9464, under /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
+
     /// Maximum number of resumes of a thread that makes no progress
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub max_resumes: u32,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep_base::time::{millis, rfc3339};
+use tokio::task::JoinSet;
 
 use super::restate::RestateArgs;
 use super::retention::RetentionRules;
@@ -17,6 +18,7 @@ use crate::events::{EventBuffer, timed_event_json};
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::local::Local;
+use crate::metrics::{self, RunnerMetrics};
 use crate::relocation::locate_to_run;
 use crate::shapes::ThreadReport;
 #[cfg(all(feature = "agents", unix))]
@@ -40,18 +42,25 @@ impl Session {
         }
         let local = self.store_of_runner(OwnerSettings { name: args.name, lease: args.lease }).await?;
         let graphs = self.graphs.named_over(&args.graphs, &local.store)?;
+        let names: Vec<String> = graphs.iter().map(|graph| graph.name().to_owned()).collect();
+        let metrics = RunnerMetrics::new(&names);
+        let listener = self.serve_metrics(args.metrics.as_deref(), &metrics).await?;
         let host = Arc::new(TurnHost {
+            metrics: Arc::clone(&metrics),
             graphs: Arc::clone(&self.graphs),
             local: local.clone(),
             control: self.control.clone(),
         });
-        let names = graphs.iter().map(|graph| graph.name().to_owned()).collect();
         let version = self.command.get_version().unwrap_or_default().to_owned();
         let entry = local.store.join_workers(names, version).await?;
         let mut runner = graph::runner(graphs)
             .drive_with(move |turn| Arc::clone(&host).drive(turn))
             .max_threads(args.jobs)
-            .max_resumes(args.max_resumes);
+            .max_resumes(args.max_resumes)
+            .on_stop(move |stop| {
+                metrics.end(&stop.graph, stop.status.kind());
+                std::future::ready(())
+            });
         self.control.wakes(runner.waker());
         if let Some(hook) = asked {
             let formatter = QuestionFormatter::of(self, &local);
@@ -86,8 +95,24 @@ impl Session {
         };
         cleaning.iter().for_each(tokio::task::JoinHandle::abort);
         entry.leave().await;
+        drop(listener);
         let report = report?;
         CommandOutput::new(text(&report), &report)
+    }
+}
+
+impl Session {
+    /// Serves the numbers of a runner until the returned task is dropped.
+    async fn serve_metrics(&self, address: Option<&str>, metrics: &Arc<RunnerMetrics>) -> Result<JoinSet<()>, Failure> {
+        let Some(address) = address else { return Ok(JoinSet::new()) };
+        let (address, task) = metrics::serve(address, Arc::clone(metrics)).await.map_err(|error| {
+            let failure = Failure::new(format!("cannot listen at {}", clean(address))).because(&error);
+            failure.help("give a free address of this machine to `--metrics`, such as 127.0.0.1:9464")
+        })?;
+        if self.view != View::Quiet {
+            note(&format!("metrics: http://{address}/metrics\n"));
+        }
+        Ok(task)
     }
 }
 
@@ -108,16 +133,18 @@ struct TurnHost {
     graphs: Arc<AppGraphs>,
     local: Local,
     control: Control,
+    metrics: Arc<RunnerMetrics>,
 }
 
 impl TurnHost {
     async fn drive(self: Arc<Self>, turn: RunnerTurn) -> Result<TurnEnd, RunError> {
-        let RunnerTurn { thread, cancel, .. } = turn;
+        let RunnerTurn { thread, cancel, due, .. } = turn;
         let (Some(id), name) = (thread.id().cloned(), thread.graph().name().to_owned()) else {
             return Ok(TurnEnd::default()); // a runner's threads have names
         };
         let invalid = |failure: Failure| RunError::InvalidConfig { what: failure.error };
         let graph = self.graphs.get(&name).map_err(invalid)?;
+        let mut metrics = self.metrics.begin(&name, due);
         let own = cancel.child_token();
         let running = self.control.runs(id.as_str(), own.clone());
         let thread = graph.thread_of(thread, Arc::clone(&self.local.store), id.clone());
@@ -127,9 +154,10 @@ impl TurnHost {
         let emit = |event: &Event| timed_event_json(event, &labels).iter().for_each(|json| running.record(json));
         let mut buffer = EventBuffer::default();
         while let Some(event) = run.next().await {
+            metrics.on_event(&event);
             buffer.push(event).iter().for_each(emit);
         }
-        let ended = run.end().await;
+        let ended = run.end().await.inspect_err(|error| metrics.on_error(error));
         if !matches!(ended, Err(RunError::Checkpoint(_))) {
             buffer.finish().iter().for_each(emit);
         }

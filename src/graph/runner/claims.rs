@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use superstep_base::time::system_time;
+
 use super::report::{ThreadLedger, ThreadMark};
 use crate::checkpoint::listing::status_kind::StatusKind;
 use crate::checkpoint::{Checkpointer, DueQuery, DueThreads, Lease, ListedThread, ThreadId};
@@ -17,6 +19,8 @@ pub(super) struct ReadyThread {
     pub thread: AnyThread,
     pub id: ThreadId,
     pub mark: ThreadMark,
+    /// The time since when it is due.
+    pub due: Option<SystemTime>,
 }
 
 #[derive(Default)]
@@ -111,7 +115,7 @@ impl Claims<'_> {
             ledger.leave(id, mark);
             return Ok(None);
         };
-        Ok(Some(ReadyThread { thread, id, mark }))
+        Ok(Some(ReadyThread { thread, id, mark, due: listed.due.map(system_time) }))
     }
 }
 

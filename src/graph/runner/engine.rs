@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use superstep_base::time::system_time;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -126,7 +127,8 @@ impl EngineWorker {
         }
         let Some(thread) = wanted_thread(graph, lease, &found.listed).await? else { return Ok(NextCall::WhenWoken) };
         self.ledger().begin(&id, mark.clone());
-        let ready = ReadyThread { thread, id: id.clone(), mark: mark.clone() };
+        let due = found.listed.due.map(system_time);
+        let ready = ReadyThread { thread, id: id.clone(), mark: mark.clone(), due };
         let EndedTurn { stop, .. } = self.runner.turn(ready, &self.stops).await;
         self.ledger().end(&id);
         let stop = stop?;

@@ -62,6 +62,8 @@ pub struct RunnerTurn {
     pub thread: AnyThread,
     /// Cancelled when the time is over that the runner gives its runs to stop.
     pub cancel: CancellationToken,
+    /// The time since when the thread was due, by the clock of its store.
+    pub due: Option<SystemTime>,
 }
 
 /// The end of a turn that was driven by a function: see [`Runner::drive_with`].
@@ -294,11 +296,11 @@ impl Runner {
         ready: ReadyThread,
         stops: &TurnStops,
     ) -> impl Future<Output = EndedTurn> + Send + 'static {
-        let ReadyThread { thread: claimed, id: thread, .. } = ready;
+        let ReadyThread { thread: claimed, id: thread, due, .. } = ready;
         let mut resumed = claimed.cancel_with(stops.cancel.clone()).drain_with(stops.drain.clone());
         resumed.core.environment.host = self.host.clone();
         let lease = resumed.core.environment.lease.clone();
-        let turn = RunnerTurn { thread: resumed, cancel: stops.cancel.clone() };
+        let turn = RunnerTurn { thread: resumed, cancel: stops.cancel.clone(), due };
         let driven = catch_panics("resuming a thread", drive(Arc::clone(&self.drive), thread.clone(), turn));
         let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
         async move {
