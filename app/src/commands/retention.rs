@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
-use superstep::checkpoint::{Checkpointer, Expiry, Retention, expire_threads, gc_all};
+use superstep::checkpoint::{Expiry, Retention};
 use superstep_base::files;
 
 use crate::failure::Failure;
@@ -68,19 +68,12 @@ impl RetentionRules {
         Ok(file.retention)
     }
 
-    /// Removes what the rules allow, and returns a line about it.
-    pub(super) async fn apply(&self, store: &dyn Checkpointer) -> Result<String, Failure> {
-        let expired = expire_threads(store, &self.expiry()).await?;
-        let swept = gc_all(store, &self.policy()).await?;
-        Ok(format!("{expired}; {}", swept.total()))
-    }
-
-    fn expiry(&self) -> Expiry {
+    pub(super) fn expiry(&self) -> Expiry {
         let finished = self.finished.iter().fold(Expiry::new(), |expiry, age| expiry.finished(age.0));
         self.graphs.iter().fold(finished, |expiry, (graph, rules)| expiry.finished_of(graph, rules.finished.0))
     }
 
-    fn policy(&self) -> Retention {
+    pub(super) fn policy(&self) -> Retention {
         let policy = self.max_age.iter().fold(Retention::new(), |policy, age| policy.max_age(age.0));
         self.keep_last.iter().fold(policy, |policy, last| policy.keep_last(*last))
     }

@@ -79,6 +79,13 @@ impl Session {
                 unknown_graph(&graphs, graph, version).iter().for_each(|line| note(line));
             });
         }
+        if let Some(every) = args.gc_every {
+            runner = runner.gc_every(every, rules.expiry(), rules.policy()).on_gc(|done| {
+                if let Err(error) = done {
+                    print_failure(&error.into(), false);
+                }
+            });
+        }
         let cancel = terminal::cancel_on_signal();
         let until = match args.lasting {
             Some(time) => Until::For(time),
@@ -88,12 +95,10 @@ impl Session {
         let runner = runner.stop_with(cancel.token.clone());
         let restate =
             args.restate.map(|listen| RestateArgs { listen, options: args.restate_options, lasting: args.lasting });
-        let cleaning = args.gc_every.map(|every| tokio::spawn(clean_up(rules, Arc::clone(&local.store), every)));
         let report = match restate {
             Some(restate) => self.serve_restate(runner, restate, cancel.token.clone()).await,
             None => runner.run(until).await.map_err(Failure::from),
         };
-        cleaning.iter().for_each(tokio::task::JoinHandle::abort);
         entry.leave().await;
         drop(listener);
         let report = report?;
@@ -113,18 +118,6 @@ impl Session {
             note(&format!("metrics: http://{address}/metrics\n"));
         }
         Ok(task)
-    }
-}
-
-/// Applies the rules of retention at an interval.
-async fn clean_up(rules: RetentionRules, store: Arc<dyn Checkpointer>, every: Duration) {
-    let mut ticks = tokio::time::interval(every.max(Duration::from_secs(1)));
-    loop {
-        ticks.tick().await;
-        match rules.apply(&*store).await {
-            Ok(done) => tracing::info!(%done, "removed what is not kept"),
-            Err(failure) => print_failure(&failure, false),
-        }
     }
 }
 

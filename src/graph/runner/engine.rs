@@ -2,11 +2,12 @@
 //! of one thread. Knows what a store says of the thread; must not know the engine.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use superstep_base::time::system_time;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,8 @@ pub struct EngineWorker {
     all: u32,
     ledger: Mutex<ThreadLedger>,
     stops: TurnStops,
+    /// Removals at an interval, beside the turns.
+    cleaning: OnceLock<JoinSet<()>>,
 }
 
 /// The next call of a thread, which the engine has to see to.
@@ -70,7 +73,8 @@ impl Runner {
         self.graphs.stores_for("a worker")?;
         let all = u32::try_from(self.threads.min(MOST)).unwrap_or(u32::MAX);
         let permits = Semaphore::new(all as usize);
-        Ok(EngineWorker { runner: self, engine, permits, all, ledger: Mutex::default(), stops: TurnStops::default() })
+        let (ledger, stops, cleaning) = (Mutex::default(), TurnStops::default(), OnceLock::new());
+        Ok(EngineWorker { runner: self, engine, permits, all, ledger, stops, cleaning })
     }
 }
 
@@ -154,13 +158,15 @@ impl EngineWorker {
     }
 
     /// Returns threads that can be resumed and that nobody runs: those whose call was lost, and those whose call is on its
-    /// way. To be asked for from time to time, and woken.
+    /// way. To be asked for from time to time, and woken. The first call starts what the runner
+    /// [removes](Runner::gc_every) at an interval.
     ///
     /// # Errors
     /// If a store fails.
     pub async fn lost(&self) -> Result<Vec<ThreadId>, RunError> {
-        let mut lost = vec![];
-        for (nth, store) in self.runner.graphs.stores_for("a worker")?.iter().enumerate() {
+        let (mut lost, stores) = (vec![], self.runner.graphs.stores_for("a worker")?);
+        self.cleaning.get_or_init(|| self.runner.clean_up(&stores));
+        for (nth, store) in stores.iter().enumerate() {
             let mut query = DueQuery::new(Vec::<String>::new(), LOST);
             let own = self.runner.graphs.over(store);
             query.graphs = own.map(|graph| (graph.name().to_owned(), graph.version())).collect();

@@ -8,6 +8,7 @@
 //! | `claims` | the threads that can be resumed now |
 //! | `dispatch` | the way to the engine that says where and when a thread runs |
 //! | `engine` | a worker that such an engine calls with a thread |
+//! | `housekeeping` | what is removed at an interval |
 //! | `report` | the outcome of a runner; running threads, and those given up |
 //!
 //! Small because it only lists the folder.
@@ -15,6 +16,7 @@
 mod claims;
 mod dispatch;
 mod engine;
+mod housekeeping;
 mod report;
 pub(crate) mod resume;
 

@@ -13,8 +13,11 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::claims::{Claims, ReadyThread};
+use super::housekeeping::Housekeeping;
 use super::report::{RunnerQuestion, RunnerReport, RunnerStop, ThreadLedger};
-use crate::checkpoint::{BoxFuture, StoreWatch, ThreadId};
+use crate::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, Expiry, ExpiryReport, Retention, StoreGcReport, StoreWatch, ThreadId,
+};
 use crate::graph::error::RunError;
 use crate::graph::host::{AnyGraph, AnyThread, Graphs};
 use crate::graph::records::{Clock, Host};
@@ -104,6 +107,7 @@ impl From<CancellationToken> for Until {
 
 type Hook<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
 type UnknownGraphHook = Arc<dyn Fn(&str, u32) + Send + Sync>;
+type GcHook = Arc<dyn Fn(Result<(ExpiryReport, StoreGcReport), CheckpointError>) + Send + Sync>;
 type Drive = Arc<dyn Fn(RunnerTurn) -> BoxFuture<'static, Result<TurnEnd, RunError>> + Send + Sync>;
 
 /// Resumes the threads of a store; made by [`runner`].
@@ -121,6 +125,8 @@ pub struct Runner {
     asked: Vec<Hook<RunnerQuestion>>,
     stopped: Vec<Hook<RunnerStop>>,
     unknown: Vec<UnknownGraphHook>,
+    keeping: Option<Housekeeping>,
+    cleaned: Vec<GcHook>,
 }
 
 impl fmt::Debug for Runner {
@@ -145,6 +151,8 @@ impl Runner {
             asked: vec![],
             stopped: vec![],
             unknown: vec![],
+            keeping: None,
+            cleaned: vec![],
         }
     }
 
@@ -222,6 +230,34 @@ impl Runner {
         self
     }
 
+    /// Removes at an interval, and at the start, finished threads that have [expired](crate::checkpoint::expire_threads), and what no
+    /// kept checkpoint [needs](crate::checkpoint::gc_all), in all stores of the runner. Not done unless set.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use superstep::checkpoint::{Expiry, Retention};
+    /// # use superstep::graph::{AnyGraph, runner};
+    /// # fn example(graph: AnyGraph) {
+    /// let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(86_400));
+    /// let expiry = Expiry::new().finished(30 * day).finished_of("chat", 7 * day);
+    /// let runner = runner([graph]).gc_every(hour, expiry, Retention::new().keep_last(20));
+    /// # }
+    /// ```
+    pub fn gc_every(mut self, interval: Duration, expiry: Expiry, retention: Retention) -> Self {
+        self.keeping = Some(Housekeeping { interval, expiry, retention });
+        self
+    }
+
+    /// Calls a function after each removal of [`gc_every`](Self::gc_every), with its reports. A removal that fails is tried again
+    /// after the interval.
+    pub fn on_gc(
+        mut self,
+        hook: impl Fn(Result<(ExpiryReport, StoreGcReport), CheckpointError>) + Send + Sync + 'static,
+    ) -> Self {
+        self.cleaned.push(Arc::new(hook));
+        self
+    }
+
     /// Returns a handle that makes the runner check the store at once: for stores that send no hints.
     pub fn waker(&self) -> RunnerWaker {
         RunnerWaker(Arc::clone(&self.wake))
@@ -244,6 +280,7 @@ impl Runner {
         tokio::pin!(ends);
         // Each round checks the stores, starts what can run, and waits for a reason to check again.
         let (mut shift, stores) = (Shift::default(), self.graphs.stores_for("a runner")?);
+        let _cleaning = self.clean_up(&stores);
         let mut watches: Vec<StoreWatch> = stores.iter().map(|store| store.watch()).collect();
         loop {
             let free = self.threads.saturating_sub(shift.turns.len());
@@ -265,6 +302,21 @@ impl Runner {
                 () = sleep_until(self.next_look(shift.report.wake)) => {}
             }
         }
+    }
+
+    /// Starts what is done at an interval beside the turns; dropping it ends it.
+    pub(super) fn clean_up(&self, stores: &[Arc<dyn Checkpointer>]) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        for store in stores {
+            let Some(keeping) = self.keeping.clone() else { break };
+            let (store, host, hooks) = (Arc::clone(store), self.host.clone(), self.cleaned.clone());
+            tasks.spawn(async move {
+                keeping
+                    .run(&*store, &host, |done| hooks.iter().for_each(|hook| _ = catch_panic(|| hook(done.clone()))))
+                    .await;
+            });
+        }
+        tasks
     }
 
     fn claims(&self) -> Claims<'_> {
