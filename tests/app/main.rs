@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod advice;
+#[path = "../support/restate.rs"]
+mod engine;
 mod interrupts;
 mod journal;
 mod json;
@@ -14,6 +16,7 @@ mod origins;
 mod output;
 mod place;
 mod reads;
+mod restate;
 mod runner;
 #[path = "../support/postgres.rs"]
 mod server;

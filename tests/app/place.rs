@@ -39,7 +39,7 @@ impl Place {
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = example("own_tool");
-        for variable in ["SUPERSTEP_STORE", "SUPERSTEP_LOG", "RUST_BACKTRACE"] {
+        for variable in ["SUPERSTEP_STORE", "SUPERSTEP_DISPATCH", "SUPERSTEP_LOG", "RUST_BACKTRACE"] {
             command.env_remove(variable);
         }
         command.envs(self.store.iter().map(|store| ("SUPERSTEP_STORE", store)));

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::graphs::WORDS;
 use crate::ledger::{FILE, Ledger};
+use crate::restate::free_ports;
 use crate::rng::Rng;
 
 /// The lease of each worker.
@@ -25,6 +26,8 @@ pub(crate) struct Fleet {
     ledger: Ledger,
     workers: Vec<Worker>,
     started: u32,
+    /// Restate's admin API, if it calls the workers.
+    admin: Option<String>,
     /// Variables of the environment of the workers, one set for each in turn.
     variables: Vec<Vec<(String, String)>>,
 }
@@ -32,7 +35,13 @@ pub(crate) struct Fleet {
 impl Fleet {
     pub(crate) fn new(address: String, ledger: &Path, variables: Vec<Vec<(String, String)>>) -> Self {
         let folder = ledger.parent().unwrap().to_owned();
-        Self { address, folder, ledger: Ledger::at(ledger), workers: vec![], started: 0, variables }
+        Self { address, folder, ledger: Ledger::at(ledger), workers: vec![], started: 0, admin: None, variables }
+    }
+
+    /// Returns the workers as ones that Restate calls.
+    pub(crate) fn called_by_restate(mut self, admin: String) -> Self {
+        self.admin = Some(admin);
+        self
     }
 
     /// Starts workers until there are so many, in place of those that have ended too.
@@ -55,6 +64,10 @@ impl Fleet {
         self.started += 1;
         let (number, name) = (self.started as usize, format!("w{}", self.started));
         let words = format!("runner --name {name} --jobs 6 --store {}&lease={}ms", self.address, LEASE.as_millis());
+        let words = match &self.admin {
+            Some(admin) => format!("{words} --restate 127.0.0.1:{} --admin {admin}", free_ports::<1>()[0]),
+            None => words,
+        };
         let log = std::fs::File::create(self.folder.join(format!("{name}.log"))).unwrap();
         let mut command = program(&words, self.ledger.path());
         if let Some(variables) = self.variables.get((number - 1) % self.variables.len().max(1)) {

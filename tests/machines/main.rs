@@ -11,6 +11,8 @@ mod graphs;
 mod judge;
 mod ledger;
 mod proxy;
+#[path = "../support/restate.rs"]
+mod restate;
 #[path = "../crash/rng.rs"]
 #[allow(dead_code, reason = "the crash tests draw in more ways")]
 mod rng;

@@ -59,3 +59,10 @@ async fn connections_that_are_cut() {
     let Some(team) = Team::start(seed() + 3, true, vec![]).await else { return };
     check("cut connections", team, &[Disturbance::Wait], 2 * times()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restate_and_its_workers_that_are_killed() {
+    let Some(team) = Team::start_with_restate(seed() + 4).await else { return };
+    let ways = [Disturbance::Kill, Disturbance::KillRestate, Disturbance::End, Disturbance::KillServer];
+    check("killed with Restate", team, &ways, times()).await;
+}

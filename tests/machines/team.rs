@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use superstep::checkpoint::{
-    CheckpointId, Checkpointer, ListedThread, MemoryCheckpointer, PostgresCheckpointer, ThreadQuery,
+    CheckpointId, Checkpointer, ListedThread, MemoryCheckpointer, PostgresCheckpointer, ThreadId, ThreadQuery,
 };
+use superstep::graph::runner::Dispatch;
 use superstep::graph::{Answer, Outcome, StatusKind};
+use superstep_restate::RestateDispatch;
 use tempfile::TempDir;
 
 use crate::fleet::{Fleet, LEASE};
@@ -17,6 +19,7 @@ use crate::graphs::{GRAPHS, Job, JobGraph, Sure, graphs_over};
 use crate::judge::{CALM, OUTAGE, Verdict, judge};
 use crate::ledger::Ledger;
 use crate::proxy::Proxy;
+use crate::restate::Restate;
 use crate::rng::{Rng, hash};
 use crate::server::Server;
 
@@ -34,6 +37,7 @@ pub(crate) enum Disturbance {
     Freeze,
     KillServer,
     FreezeServer,
+    KillRestate,
     /// Nothing: the connections are cut by themselves.
     Wait,
 }
@@ -50,9 +54,37 @@ pub(crate) struct Team {
     heads: HashMap<String, CheckpointId>,
     finished: BTreeSet<String>,
     started: usize,
+    restate: Option<RestateCalls>,
+}
+
+/// A Restate server that calls the workers.
+struct RestateCalls {
+    server: Restate,
+    dispatch: RestateDispatch,
+    /// Threads for which something was stored while the server was away.
+    waiting: Vec<ThreadId>,
+}
+
+impl RestateCalls {
+    async fn wake_all(&mut self) {
+        for thread in std::mem::take(&mut self.waiting) {
+            if self.dispatch.wake(&thread, None).await.is_err() {
+                self.waiting.push(thread);
+            }
+        }
+    }
 }
 
 impl Team {
+    /// Starts a team whose workers Restate calls; `None` if there is no Restate here.
+    pub(crate) async fn start_with_restate(seed: u64) -> Option<Self> {
+        let server = Restate::start()?;
+        let team = Self::start(seed, false, vec![]).await?;
+        let dispatch = RestateDispatch::new(&server.ingress()).unwrap();
+        let fleet = team.fleet.called_by_restate(server.admin());
+        Some(Self { fleet, restate: Some(RestateCalls { server, dispatch, waiting: vec![] }), ..team })
+    }
+
     /// Starts a server and a team; `None` if there is no PostgreSQL here.
     pub(crate) async fn start(seed: u64, has_proxy: bool, variables: Vec<Vec<(String, String)>>) -> Option<Self> {
         let server = Server::start(&[])?;
@@ -67,7 +99,20 @@ impl Team {
         let fleet = Fleet::new(address, ledger.path(), variables);
         let (graphs, rng) = (graphs_over(&store), Rng::new(seed));
         let (heads, finished) = (HashMap::new(), BTreeSet::new());
-        Some(Self { server, proxy, folder, ledger, store, graphs, fleet, rng, heads, finished, started: 0 })
+        Some(Self {
+            server,
+            proxy,
+            folder,
+            ledger,
+            store,
+            graphs,
+            fleet,
+            rng,
+            heads,
+            finished,
+            started: 0,
+            restate: None,
+        })
     }
 
     /// Lets the workers run threads, and disturbs them so often, in ways that are drawn; then waits for the end of all threads, and
@@ -122,6 +167,14 @@ impl Team {
                 self.server.signal("-CONT");
                 self.ledger.note(CALM);
             }
+            Disturbance::KillRestate => {
+                let (away, calls) = (Duration::from_millis(rng.below(700)), self.restate.as_mut().unwrap());
+                self.ledger.note(OUTAGE);
+                calls.server.kill();
+                tokio::time::sleep(away).await;
+                tokio::task::block_in_place(|| calls.server.run());
+                self.ledger.note(CALM);
+            }
             Disturbance::Wait => {}
         }
     }
@@ -139,6 +192,9 @@ impl Team {
             self.begin().await;
             open += 1;
         }
+        if let Some(calls) = &mut self.restate {
+            calls.wake_all().await;
+        }
         tokio::time::sleep(Duration::from_millis(30)).await;
         open
     }
@@ -155,7 +211,10 @@ impl Team {
             StatusKind::Interrupted => {
                 let thread = self.graph_of(&name).thread_with(thread.id, Ledger::at(self.ledger.path()));
                 // Refused if somebody runs it again, or was faster.
-                _ = thread.max_supersteps(0).answer(Answer::new::<Sure>(&answer(&name))).await;
+                let answered = thread.max_supersteps(0).answer(Answer::new::<Sure>(&answer(&name))).await;
+                if answered.is_ok() {
+                    self.wake(name.as_str()).await;
+                }
             }
             StatusKind::Failed | StatusKind::Damaged => panic!("{thread:?}"),
             _ => assert!(!self.finished.contains(&name), "{thread:?} has finished before"),
@@ -175,7 +234,15 @@ impl Team {
         if let Err(error) = stored {
             println!("{name}: {error}");
         }
+        self.wake(name.as_str()).await;
         self.started += 1;
+    }
+
+    async fn wake(&mut self, name: &str) {
+        if let Some(calls) = &mut self.restate {
+            calls.waiting.push(name.into());
+            calls.wake_all().await;
+        }
     }
 
     /// Compares with the same threads undisturbed.
