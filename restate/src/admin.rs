@@ -49,6 +49,24 @@ impl Admin {
         self.call(Method::PATCH, &path, Some(&json!({ "uri": address.to_string() }))).await.map(drop)
     }
 
+    /// Removes deployments that get no new calls and have none under way.
+    pub(crate) async fn remove_unused(&self, service: &str, all: &[Deployment]) -> Result<(), String> {
+        let about = self.call(Method::GET, &format!("/services/{service}"), None).await?;
+        let newest = about["deployment_id"].as_str().ok_or("it does not say what serves the service")?;
+        for one in all.iter().filter(|one| one.id != newest) {
+            let sql = format!(
+                "SELECT id FROM sys_invocation WHERE pinned_deployment_id = '{}' AND status <> 'completed' LIMIT 1",
+                one.id
+            );
+            let found = self.call(Method::POST, "/query", Some(&json!({ "query": sql }))).await?;
+            if found["rows"].as_array().is_some_and(Vec::is_empty) {
+                let path = format!("/deployments/{}?force=true", one.id);
+                request(&self.0, Call::new(Method::DELETE, path, None)).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the address of the ingress, as Restate advertises it.
     pub(crate) async fn ingress(&self) -> Option<String> {
         let about = self.call(Method::GET, "/version", None).await.ok()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::{http1, http2};
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::{Method, Request};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
@@ -71,6 +71,7 @@ async fn exchange(address: &Address, call: Call<'_>) -> Result<Answer, String> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| text(&error))?;
     tokio::spawn(connection);
     let mut request = Request::builder().method(call.method).uri(&call.path).header(HOST, address.authority());
+    request = request.header(ACCEPT, "application/json");
     if call.json.is_some() {
         request = request.header(CONTENT_TYPE, "application/json");
     }

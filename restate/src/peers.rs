@@ -2,7 +2,7 @@
 //! and one that stops gives its own to another. Where all workers have one address, that of a load balancer, there is nothing to do.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
@@ -13,6 +13,8 @@ use crate::notices::Notices;
 
 /// The pause between two looks at the other workers.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The pause between two looks for what workers that died have left in Restate.
+const TIDY: Duration = Duration::from_secs(60);
 /// The number of looks in a row at which a worker that died does not answer.
 const LOOKS: u32 = 2;
 
@@ -29,9 +31,13 @@ pub(crate) struct Peers {
 impl Peers {
     /// Watches the other workers, and takes the calls of those that died.
     pub(crate) async fn watch(&self) {
-        let mut silent: HashMap<String, u32> = HashMap::new();
+        let (mut silent, mut tidied) = (HashMap::<String, u32>::new(), Instant::now());
         loop {
             sleep(PAUSE).await;
+            if tidied.elapsed() > TIDY {
+                tidied = Instant::now();
+                self.tidy().await;
+            }
             let Ok(others) = self.others().await else { continue }; // Restate is down: nobody is called
             let mut found = HashMap::new();
             for other in others {
@@ -46,6 +52,17 @@ impl Peers {
             if silent.values().any(|looks| *looks >= LOOKS) {
                 self.take_over(&silent).await;
             }
+        }
+    }
+
+    /// Removes what is left in Restate of workers whose calls came to this one, once these calls have ended.
+    async fn tidy(&self) {
+        let Ok(all) = self.admin.deployments(&self.service).await else { return };
+        let own: Vec<Deployment> = all.into_iter().filter(|one| one.address == self.own).collect();
+        if own.len() > 1
+            && let Err(reason) = self.admin.remove_unused(&self.service, &own).await
+        {
+            tracing::warn!(reason, "what is left of workers that died was not removed");
         }
     }
 
