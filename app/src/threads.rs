@@ -14,9 +14,7 @@ use super::shapes::{
     ThreadReport,
 };
 use super::stops::StopArgs;
-use superstep::checkpoint::{
-    CheckpointId, Checkpointer, LeaseOwner, StopRecord, ThreadId, ThreadPlace, about_thread, foreign,
-};
+use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, ThreadPlace, about_thread, foreign};
 use superstep::graph::interrupt::{SignalId, SignalRequest};
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,

@@ -69,11 +69,11 @@ impl Peers {
     /// Has the calls of workers that died come to this one.
     async fn take_over(&self, silent: &HashMap<String, u32>) {
         let Ok(others) = self.others().await else { return };
-        for other in others {
-            let address = other.address.to_string();
-            if silent.get(&address).is_some_and(|looks| *looks >= LOOKS) {
-                self.notices.send(&format!("the worker at {address} does not answer: its calls come to this one"));
-                self.move_to(&other, &self.own).await;
+        let dead = silent.iter().filter(|(_, looks)| **looks >= LOOKS).map(|(address, _)| address);
+        for address in dead {
+            self.notices.send(&format!("the worker at {address} does not answer: its calls come to this one"));
+            for other in others.iter().filter(|other| other.address.to_string() == *address) {
+                self.move_to(other, &self.own).await;
             }
         }
     }

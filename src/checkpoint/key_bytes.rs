@@ -16,7 +16,9 @@
 //! A number is its count of base-128 digits, then the digits, greatest first. A text ends with 0 0; a zero in it is 0
 //! 1.
 
-use super::key::{CheckpointId, ItemKey, Key, RowId, ThreadId};
+#[cfg(feature = "_embedded")]
+use super::key::ItemKey;
+use super::key::{CheckpointId, Key, RowId, ThreadId};
 
 mod tag {
     pub(super) const HEAD: u8 = 1;
@@ -61,9 +63,11 @@ pub(crate) fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
 }
 
 /// First byte of the names of items: no name of a thread begins with it, as that would be too long.
+#[cfg(feature = "_embedded")]
 pub(super) const ITEM: u8 = 0x7e;
 
 /// Appends the name of an item; the names are ordered like items.
+#[cfg(feature = "_embedded")]
 pub(super) fn put_item(item: &ItemKey, out: &mut Vec<u8>) {
     out.push(ITEM);
     put_text(&item.namespace, out);
