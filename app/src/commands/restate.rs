@@ -12,6 +12,7 @@ use crate::dispatch::no_restate;
 use crate::failure::Failure;
 
 /// Arguments of a runner that Restate calls.
+#[cfg_attr(not(feature = "restate"), allow(dead_code, reason = "the program has no Restate"))]
 pub(super) struct RestateArgs {
     pub(super) listen: String,
     pub(super) options: RestateOptions,
@@ -78,8 +79,7 @@ impl Session {
         args: RestateArgs,
         _: CancellationToken,
     ) -> Result<RunnerReport, Failure> {
-        let RestateArgs { listen, options: _, lasting: _ } = args;
-        Err(no_restate(&format!("`--restate {listen}`")))
+        Err(no_restate(&format!("`--restate {}`", args.listen)))
     }
 }
 
