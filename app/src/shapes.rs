@@ -73,6 +73,9 @@ pub(crate) struct StatusShape {
     pub until: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<AwaitedShape>,
+    /// The process that runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Value>,
 }
 
 /// A signal that a thread waits for.

@@ -150,6 +150,11 @@ fn a_run_takes_an_answer_from_another_process() {
     let mut run = place.busy_with("draft", "d1");
     let questions = || place.json(0, &["status", "d1"])["questions"].clone();
     assert!((0..500).any(|_| questions()[0]["name"] == "may_ship"), "{}", questions());
+    for shown in [place.json(0, &["status", "d1"]), place.json(0, &["threads"])[0].clone()] {
+        let owner = &shown["owner"];
+        assert_eq!((&owner["name"], &owner["pid"]), (&json!("own_tool"), &json!(run.id())), "{shown}");
+        assert!(owner["until"].is_string() && owner["host"].is_string(), "{shown}");
+    }
     let approved = place.call(&["approve", "d1", "--by", "ada"]);
     assert_eq!(approved.code(), 0, "{}", approved.err());
     assert!(approved.out().contains("the answer is stored: `own_tool`, process "), "{}", approved.out());
@@ -157,5 +162,6 @@ fn a_run_takes_an_answer_from_another_process() {
     assert_eq!(again.code(), 1, "{}", again.err());
     place.idle();
     assert_eq!(run.wait().unwrap().code(), Some(0));
-    assert_eq!(place.json(0, &["status", "d1"])["state"]["decision"], "ship");
+    let ended = place.json(0, &["status", "d1"]);
+    assert_eq!((&ended["state"]["decision"], ended.get("owner")), (&json!("ship"), None));
 }
