@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::future::ready;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use superstep_base::near::near;
-use superstep_base::time::now;
 
 use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 use super::error::CheckpointError;
@@ -203,18 +203,17 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
         Box::pin(due_by_listing(self, query))
     }
 
-    /// Returns the time by the store's clock, in milliseconds since 1970, which says when a wait is over; that of this machine
-    /// unless a store has another one.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    fn time(&self) -> BoxFuture<'_, Result<u64, CheckpointError>> {
-        Box::pin(ready(Ok(now())))
-    }
-
     /// Returns hints that a thread may have become due. The default implementation sends none.
     fn watch(&self) -> StoreWatch {
         StoreWatch::default()
+    }
+
+    /// Returns the time by the clock of the store, which decides when waits are over and what is recorded as the time; `None` if
+    /// that is the clock of the machine. Machines that share a store need not agree on the time.
+    ///
+    /// The default implementation returns `None`; a wrapper forwards the call to the store it wraps.
+    fn time(&self) -> Option<SystemTime> {
+        None
     }
 
     /// Enters this process in the list of workers, under the name with which it opened the store, until the guard is

@@ -49,7 +49,7 @@ impl Expiry {
         self
     }
 
-    /// Sets the time from which ages are counted back; the system clock unless set.
+    /// Sets the time from which ages are counted back; the clock of the store or the machine unless set.
     pub fn at(self, now: SystemTime) -> Self {
         Self { at: Some(now), ..self }
     }
@@ -105,6 +105,7 @@ impl fmt::Display for ExpiryReport {
 /// If the store cannot be read or written.
 pub async fn expire_threads(store: &dyn Checkpointer, expiry: &Expiry) -> Result<ExpiryReport, CheckpointError> {
     let mut report = ExpiryReport::default();
+    let expiry = &Expiry { at: expiry.at.or_else(|| store.time()), ..expiry.clone() };
     for mut query in expiry.candidates() {
         loop {
             let page = store.list(&query).await?;

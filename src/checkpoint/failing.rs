@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use super::checkpointer::Checkpointer;
 use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
@@ -164,12 +165,12 @@ impl Checkpointer for FailingCheckpointer {
         self.inner.due(query)
     }
 
-    fn time(&self) -> BoxFuture<'_, Result<u64, CheckpointError>> {
-        self.inner.time()
-    }
-
     fn watch(&self) -> StoreWatch {
         self.inner.watch()
+    }
+
+    fn time(&self) -> Option<SystemTime> {
+        self.inner.time()
     }
 
     fn is_foreign(&self) -> bool {

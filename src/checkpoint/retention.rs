@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
-use superstep_base::time::now;
+use superstep_base::time::{millis, now};
 
 use super::checkpointer::unknown_thread;
 use super::threads::pages::{LAST, Pages};
@@ -215,7 +215,8 @@ pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention)
     let lease = store.claim(thread, Claim::IfFree).await?;
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let decoded = ThreadRecords::read(store, thread).await?;
-    let roots = policy.roots(&decoded, head);
+    let as_of = policy.as_of.or_else(|| store.time().map(millis));
+    let roots = Retention { as_of, ..policy.clone() }.roots(&decoded, head);
     if let Some(missing) = head.checkpoint.filter(|id| !decoded.checkpoints.contains_key(id)) {
         return Err(CheckpointError::damaged_record(thread, Key::Checkpoint(missing), "it is missing"));
     }

@@ -1,5 +1,8 @@
 //! What is done to teams, and what is expected of them.
 
+use std::path::Path;
+use std::process::Command;
+
 use crate::judge::Verdict;
 use crate::team::{Disturbance, Team};
 
@@ -52,6 +55,26 @@ async fn a_server_that_is_killed_or_frozen() {
         times(),
     )
     .await;
+}
+
+/// Returns the environments of a worker with the right time, and of two whose clocks are an hour off.
+fn wrong_clocks(folder: &Path) -> Vec<Vec<(String, String)>> {
+    let (source, library) =
+        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/clock.c"), folder.join("clock.so").display().to_string());
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, source]).status().unwrap();
+    assert!(built.success());
+    let shifted = |seconds: &str| {
+        vec![("LD_PRELOAD".to_owned(), library.clone()), ("CLOCK_SHIFT".to_owned(), seconds.to_owned())]
+    };
+    vec![vec![], shifted("3600"), shifted("-3600")]
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clocks_that_are_an_hour_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(team) = Team::start(seed() + 4, false, wrong_clocks(folder.path())).await else { return };
+    check("wrong clocks", team, &[Disturbance::Kill], times()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant as StdInstant, SystemTime};
 
+use superstep_base::time::system_time;
 use tokio::time::Instant;
 
 use crate::checkpoint::{CheckpointError, LeaseHandle, LeaseOwner, OwnerRequest, ThreadId};
@@ -165,5 +166,53 @@ impl LeaseBook {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A reading that is further behind was not delayed on its way: somebody has set the clock, or the two drift apart.
+const DELAY: Duration = Duration::from_millis(200);
+
+/// The clock of the server.
+#[derive(Debug, Default)]
+pub(super) struct ServerClock(Mutex<Option<(StdInstant, SystemTime)>>);
+
+impl ServerClock {
+    /// Takes a reading, in milliseconds since 1970, that has just arrived. It is late by the time of its way, so of two readings
+    /// the one that is ahead counts: a thread that the server has found to be due never seems to sleep.
+    pub(super) fn note(&self, millis: u64) {
+        let (read, known) = (system_time(millis), self.time());
+        let is_delayed = |known: SystemTime| known.duration_since(read).is_ok_and(|behind| behind < DELAY);
+        if !known.is_some_and(is_delayed) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((StdInstant::now(), read));
+        }
+    }
+
+    /// Returns the time; `None` before the first reading.
+    pub(super) fn time(&self) -> Option<SystemTime> {
+        let noted = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.map(|(at, read)| read + at.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn since(clock: &ServerClock, millis: u64) -> i128 {
+        let now = clock.time().unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        i128::try_from(now.as_millis()).unwrap() - i128::from(millis)
+    }
+
+    #[test]
+    fn a_delayed_reading_does_not_set_it_back() {
+        let clock = ServerClock::default();
+        assert_eq!(clock.time(), None);
+        clock.note(1_000_000);
+        clock.note(999_900);
+        assert!(since(&clock, 1_000_000) >= 0);
+        clock.note(2_000_000);
+        assert!(since(&clock, 2_000_000) >= 0);
+        clock.note(1_000_000);
+        assert!(since(&clock, 2_000_000) < 0, "somebody has set it");
     }
 }

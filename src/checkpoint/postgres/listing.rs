@@ -31,6 +31,12 @@ pub(super) async fn server_time(pool: &Pool) -> Result<u64> {
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned()))
 }
 
+/// Takes a reading of the clock of the server.
+pub(super) async fn read_clock(writer: &Writer) -> Result<()> {
+    writer.clock.note(server_time(&writer.pool).await?);
+    Ok(())
+}
+
 /// Returns the threads that meet the conditions of a query.
 pub(super) async fn list(pool: &Pool, query: &ThreadQuery) -> Result<Vec<ListedThread>> {
     let now = match query.at {

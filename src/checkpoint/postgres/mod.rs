@@ -10,7 +10,7 @@
 //! | `query`, `schema`, `schema_1.sql` | statements, tables, and how these are made |
 //! | `fault` | failures, by what to do about them |
 //! | `session`, `pool` | one connection, and all of them |
-//! | `leases` | leases of this handle, by the clock of this process |
+//! | `leases` | leases of this handle, by the clock of this process; the clock of the server |
 //! | `requests`, `put`, `writer` | what is to be written, in what parameters, and in which order |
 //! | `renewal` | renewal of leases in the background |
 //! | `workers` | the list of workers |

@@ -5,14 +5,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::oneshot;
 
 use super::address::{Address, Schema};
 use super::fault::{Fault, Patience};
 use super::handle::{Background, Shared};
-use super::leases::LeaseBook;
+use super::leases::{LeaseBook, ServerClock};
 use super::listing::{self, DueNames};
 use super::pool::Pool;
 use super::renewal::renew_all;
@@ -156,6 +156,7 @@ impl PostgresBuilder {
             handle: RandomState::new().hash_one("handle").cast_signed(),
             owner,
             hints: Arc::default(),
+            clock: ServerClock::default(),
         });
         let read_only = is_read_only.then(|| PathBuf::from(&server.shown));
         let shared = Shared { writer: Arc::clone(&writer), requests: Arc::default(), background };
@@ -163,6 +164,7 @@ impl PostgresBuilder {
         let store = PostgresCheckpointer { shared: Arc::new(shared), read_only };
         let background = &store.shared.background;
         writer.pool.adopt(background.run(async move { prepare(&server, &address, is_read_only).await }).await?);
+        store.read(|writer| async move { listing::read_clock(&writer).await }).await?;
         if !is_read_only {
             background.runtime.spawn(renew_all(writer));
         }
@@ -435,11 +437,11 @@ impl Checkpointer for PostgresCheckpointer {
         })
     }
 
-    fn time(&self) -> BoxFuture<'_, Result<u64>> {
-        self.read(|writer| async move { listing::server_time(&writer.pool).await })
-    }
-
     fn watch(&self) -> StoreWatch {
         self.shared.writer.hints.watch()
+    }
+
+    fn time(&self) -> Option<SystemTime> {
+        self.shared.writer.clock.time()
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
@@ -12,7 +13,7 @@ use super::columns::{epoch_in, millis_in, number_in, owner_in};
 use super::cut::{CutName, readable};
 use super::fault::{Fault, Patience};
 use super::hints::Hints;
-use super::leases::{LeaseBook, Ticket};
+use super::leases::{LeaseBook, ServerClock, Ticket};
 use super::pool::{LONGEST, Pool, PooledSession};
 use super::put::{send_commit, send_post};
 use super::query::Query;
@@ -31,6 +32,7 @@ pub(super) struct Writer {
     /// The owner of its leases.
     pub(super) owner: LeaseOwner,
     pub(super) hints: Arc<Hints>,
+    pub(super) clock: ServerClock,
 }
 
 /// The outcome of a commit whose answer was lost or was a refusal.
@@ -177,6 +179,7 @@ impl Writer {
             return Err(CheckpointError::ThreadBusy { thread: thread.clone(), owner });
         }
         let follows = self.book.take_mark(thread, row.get::<_, i64>("r_epoch_before").cast_unsigned());
+        self.clock.note(row.get::<_, i64>("r_until_ms").saturating_sub(millis(self.book.time)).cast_unsigned());
         let owner = self.own().until(millis_in(&row, 7));
         let lease = Lease::new(thread.clone(), epoch, Arc::new(owner), follows, keeper)
             .after_cancel(row.get::<_, Option<bool>>("r_is_cancelled").unwrap_or_default());
@@ -193,7 +196,7 @@ impl Writer {
     async fn send_claim(&self, session: &Session, thread: &ThreadId, claim: Claim) -> Result<(Instant, Row), Fault> {
         let CutName { length, cut } = CutName::new(thread);
         let (name, owner, host) = (readable(thread.as_str()), readable(&self.owner.name), readable(&self.owner.host));
-        let (pid, time) = (i64::from(self.owner.pid), i64::try_from(self.book.time.as_millis()).unwrap_or(i64::MAX));
+        let (pid, time) = (i64::from(self.owner.pid), millis(self.book.time));
         let (takes_over, engine) = (claim == Claim::TakeOver, claim.engine());
         let sent = Instant::now();
         let params: Params<'_> = &[
@@ -361,4 +364,8 @@ async fn stale(session: &Session, ticket: &Ticket) -> Result<CheckpointError, Fa
     let row = session.row(Query::Position, &[&ticket.id]).await?;
     let (epoch, owner) = row.map_or((ticket.epoch, None), |row| (epoch_in(&row, 2), owner_in(&row, 3)));
     Ok(ticket.stale(epoch, owner))
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

@@ -206,7 +206,7 @@ impl Graphs {
         let id = id.into();
         let mut near = vec![];
         for store in self.stores()? {
-            if let Some(info) = ThreadInfo::read_at(&*store, &id, self.now()).await? {
+            if let Some(info) = ThreadInfo::read_at(&*store, &id, self.now(&store)).await? {
                 return Ok(self.graph_of(&info, &store)?.thread(id));
             }
             near.extend(similar_threads(&*store, &id).await);
@@ -235,7 +235,7 @@ impl Graphs {
     /// [`RunError::NoCheckpointer`]; if the store cannot be read. Threads of other graphs are listed too.
     pub async fn threads(&self, filter: ThreadFilter) -> Result<ThreadPage, RunError> {
         let store = self.stores()?.into_iter().next().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
-        filter.at(self.now()).page(&*store).await
+        filter.at(self.now(&store)).page(&*store).await
     }
 
     /// Returns the stores of the graphs, each once.
@@ -258,10 +258,10 @@ impl Graphs {
         Ok(stores)
     }
 
-    /// Returns the time by the registry's clock.
-    fn now(&self) -> SystemTime {
+    /// Returns the time by the registry's clock, or that of a store.
+    fn now(&self, store: &Arc<dyn Checkpointer>) -> SystemTime {
         let host = self.graphs.first().map(|graph| graph.host.clone()).unwrap_or_default();
-        system_time(host.now())
+        system_time(host.over(Some(store)).now())
     }
 }
 

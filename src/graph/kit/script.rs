@@ -145,7 +145,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     pub(super) fn host(&self, script: &Script) -> Host {
         let now = Arc::clone(&script.now);
         let clock = move || UNIX_EPOCH + Duration::from_millis(now.load(Ordering::SeqCst));
-        Host { clock: Some(Arc::new(clock)), seed: Some(Arc::new(AtomicU64::new(self.seed))), first: Some(self.seed) }
+        let seed = Some(Arc::new(AtomicU64::new(self.seed)));
+        Host { clock: Some(Arc::new(clock)), store: None, seed, first: Some(self.seed) }
     }
 }
 

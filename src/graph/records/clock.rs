@@ -9,6 +9,8 @@ use std::time::SystemTime;
 use superstep_base::Fnv;
 pub(crate) use superstep_base::time::{millis, now};
 
+use crate::checkpoint::Checkpointer;
+
 /// The source of a thread's time: for tests, and for machines whose clock is set by somebody else.
 pub trait Clock: Send + Sync + 'static {
     /// Returns the time.
@@ -21,10 +23,12 @@ impl<F: Fn() -> SystemTime + Send + Sync + 'static> Clock for F {
     }
 }
 
-/// The time and the random numbers of a run: the machine's, unless others are given.
+/// The time and the random numbers of a run: those of the store or the machine, unless others are given.
 #[derive(Clone, Default)]
 pub(crate) struct Host {
     pub clock: Option<Arc<dyn Clock>>,
+    /// The store whose clock counts, if it has one and no other is given.
+    pub store: Option<Arc<dyn Checkpointer>>,
     /// The state of seeded random numbers, which come again in the same order.
     pub seed: Option<Arc<AtomicU64>>,
     /// The seed as it was given.
@@ -40,7 +44,13 @@ impl fmt::Debug for Host {
 impl Host {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
-        self.clock.as_ref().map_or_else(now, |clock| millis(clock.now()))
+        let of_store = || self.store.as_ref().and_then(|store| store.time());
+        self.clock.as_ref().map(|clock| clock.now()).or_else(of_store).map_or_else(now, millis)
+    }
+
+    /// Returns these for threads of a store.
+    pub(crate) fn over(&self, store: Option<&Arc<dyn Checkpointer>>) -> Self {
+        Self { store: store.cloned(), ..self.clone() }
     }
 
     /// A number that nobody can foresee, unless the seed is known; not for secrets.

@@ -246,10 +246,7 @@ impl EngineWorker {
     /// Reads a thread as if nobody ran it.
     async fn read(&self, store: Arc<dyn Checkpointer>, id: &ThreadId) -> Result<Option<FoundThread>, RunError> {
         let Some(listed) = SummaryReader::new(&&*store).read_records(id).await? else { return Ok(None) };
-        let now = match self.runner.own_time() {
-            Some(now) => now,
-            None => store.time().await?,
-        };
+        let now = self.runner.time(Some(&store));
         let listed = listed.at(now, store.is_foreign());
         Ok(Some(FoundThread { store, listed, now }))
     }

@@ -299,7 +299,7 @@ impl Runner {
                 Some(ended) = shift.turns.join_next() => shift.note(ended),
                 () = self.wake.notified() => {}
                 () = any_changed(&mut watches) => {}
-                () = sleep_until(self.next_look(shift.report.wake)) => {}
+                () = sleep_until(self.next_look(&stores, shift.report.wake)) => {}
             }
         }
     }
@@ -329,8 +329,8 @@ impl Runner {
     }
 
     /// Returns the time of the next check, unless something wakes the runner before.
-    fn next_look(&self, wake: Option<SystemTime>) -> Instant {
-        let now = self.now();
+    fn next_look(&self, stores: &[Arc<dyn Checkpointer>], wake: Option<SystemTime>) -> Instant {
+        let now = system_time(self.time(stores.first()));
         let until = wake.map_or(self.poll, |wake| wake.duration_since(now).unwrap_or_default().min(self.poll));
         // A custom clock may not move: never spin.
         Instant::now() + until.max(Duration::from_millis(1))
@@ -382,13 +382,9 @@ impl Runner {
         }
     }
 
-    fn now(&self) -> SystemTime {
-        system_time(self.host.now())
-    }
-
-    /// Returns the time by the clock that was set in place of a store's.
-    pub(super) fn own_time(&self) -> Option<u64> {
-        self.host.clock.as_ref().map(|_| self.host.now())
+    /// Returns the time by the clock that was set, or that of a store.
+    pub(super) fn time(&self, store: Option<&Arc<dyn Checkpointer>>) -> u64 {
+        self.host.over(store).now()
     }
 }
 

@@ -20,7 +20,7 @@ use crate::graph::superstep::task::planned_tasks;
 impl ThreadCore {
     /// Returns the metadata and time of copies made for a fork.
     pub(crate) fn stamp(&self) -> Stamp<'_> {
-        Stamp { words: &self.settings.metadata, now: self.environment.host.now() }
+        Stamp { words: &self.settings.metadata, now: self.now() }
     }
 
     /// Removes the writes, subgraph pointers and results of tasks that run again at their own checkpoint.

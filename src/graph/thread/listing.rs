@@ -110,13 +110,18 @@ impl From<ListedThread> for ThreadInfo {
     }
 }
 
+/// Returns the time that decides whether threads of a store still wait.
+fn time(store: &dyn Checkpointer) -> SystemTime {
+    store.time().unwrap_or_else(SystemTime::now)
+}
+
 impl ThreadInfo {
     /// Returns one thread; none if the store does not have it.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub async fn read(store: &dyn Checkpointer, id: &ThreadId) -> Result<Option<Self>, RunError> {
-        Self::read_at(store, id, SystemTime::now()).await
+        Self::read_at(store, id, time(store)).await
     }
 
     /// Returns one thread as of a time, which decides whether it still waits: for threads with a
@@ -136,7 +141,7 @@ impl ThreadInfo {
     /// # Errors
     /// If the store cannot be read.
     pub async fn all(store: &dyn Checkpointer) -> Result<Vec<Self>, RunError> {
-        Self::all_at(store, SystemTime::now()).await
+        Self::all_at(store, time(store)).await
     }
 
     /// Returns all threads of a store as of a time, which decides whether they still wait.

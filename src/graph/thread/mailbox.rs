@@ -168,7 +168,7 @@ impl ThreadCore {
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }
         let SignalRequest { name, by, note, .. } = request;
-        Ok(SignalRecord { name, value, by, at: self.environment.host.now(), note })
+        Ok(SignalRecord { name, value, by, at: self.now(), note })
     }
 
     fn sent_signal(&self, pending: PendingSignal) -> SentSignal {

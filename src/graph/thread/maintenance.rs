@@ -161,7 +161,7 @@ impl ThreadCore {
             let next = head.map_or(at.0 + 1, |head| head.next);
             let copy = Copy {
                 reader: &reader,
-                now: self.environment.host.now(),
+                now: self.now(),
                 lease,
                 head: ThreadHead { checkpoint: None, next, birth: self.environment.host.random() & clock::BIRTH },
             };

@@ -17,7 +17,7 @@ use crate::graph::context::permits::semaphore;
 use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Exit, RunShared, Stragglers};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{COMMAND_KEY, Clock, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
+use crate::graph::records::{COMMAND_KEY, Clock, Host, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
 use crate::graph::run::{Run, StoppedStep, trace};
 use crate::graph::state::{Boxed, State, Storage};
 use crate::graph::superstep::{Position, StoredChannels};
@@ -50,7 +50,7 @@ impl RunEnd {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Replaces the system clock for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
+    /// Replaces the clock of the store or the machine for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
     /// timeouts use tokio's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.core = self.core.clock(clock);
@@ -102,7 +102,7 @@ impl ThreadCore {
             self.check_whole("a request")?;
             let (reader, _) = self.known("a request").await?;
             self.check_trusted().await?;
-            Ok(request_run(&*reader.store, &reader.thread, self.environment.host.now()).await?)
+            Ok(request_run(&*reader.store, &reader.thread, self.now()).await?)
         })
     }
 
@@ -124,7 +124,7 @@ impl ThreadCore {
             timed: trace::logs_warnings(),
         };
         let environment = Environment {
-            host: self.environment.host.clone(),
+            host: self.host(),
             stage: self.environment.stage.clone(),
             cache: self.graph.cache.clone(),
             ..Environment::default()
@@ -151,6 +151,16 @@ impl ThreadCore {
     fn budgets(&self) -> Budgets {
         let until = self.settings.wall_time.map(|limit| (Instant::now() + limit, limit));
         Budgets { supersteps: self.settings.supersteps, until }
+    }
+
+    /// Returns the clock and the random numbers of the thread's runs.
+    fn host(&self) -> Host {
+        self.environment.host.over(self.graph.store.as_ref())
+    }
+
+    /// Milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.host().now()
     }
 
     pub(crate) fn clock(mut self, clock: impl Clock) -> Self {

@@ -101,7 +101,7 @@ impl ThreadCore {
         }
         let mapped_at = run.pos.meta.id;
         self.drop_undeclared_questions(&mut records);
-        let now = self.environment.host.now(); // one time for all checks, or an answer in time might be stored late
+        let now = self.now(); // one time for all checks, or an answer in time might be stored late
         let answers = if travels || forks { answers } else { with_expired(&reader, &records, answers, now) };
         // Answers are stored before the command is applied, and both before any task runs.
         if !answers.is_empty() {
@@ -263,7 +263,7 @@ impl ThreadCore {
         answers: &[Answer],
     ) -> Result<(Run, Option<MatchedStep>), RunError> {
         let Some(left) = &run.step.left else { return Ok((run, None)) };
-        let now = self.environment.host.now();
+        let now = self.now();
         let runs_others = self.settings.restart_superstep || self.limits.rerun_unanswered || left.has_expired(now);
         match self.match_left(&run, reader, answers, now).await {
             Ok(matched) => Ok((run, matched.filter(|_| !runs_others))),

@@ -256,7 +256,7 @@ impl ThreadCore {
         id: CheckpointId,
         snapshot: &Snapshot<AnyState>,
     ) -> Result<Option<Status>, RunError> {
-        let now = self.environment.host.now();
+        let now = self.now();
         let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());
         if waiting.clone().count() < snapshot.next.len() || snapshot.next.is_empty() {
             return Ok(None);
