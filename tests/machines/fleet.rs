@@ -12,9 +12,14 @@ use crate::rng::Rng;
 /// The lease of each worker.
 pub(crate) const LEASE: Duration = Duration::from_millis(1500);
 
+/// Variables of the environments of workers: there are as many workers with each.
+pub(crate) type Environments = Vec<Vec<(String, String)>>;
+
 struct Worker {
     name: String,
     child: Child,
+    /// The number of its environment.
+    environment: usize,
     /// When it goes on, if it is frozen.
     frozen: Option<Instant>,
 }
@@ -28,12 +33,11 @@ pub(crate) struct Fleet {
     started: u32,
     /// Restate's admin API, if it calls the workers.
     admin: Option<String>,
-    /// Variables of the environment of the workers, one set for each in turn.
-    variables: Vec<Vec<(String, String)>>,
+    variables: Environments,
 }
 
 impl Fleet {
-    pub(crate) fn new(address: String, ledger: &Path, variables: Vec<Vec<(String, String)>>) -> Self {
+    pub(crate) fn new(address: String, ledger: &Path, variables: Environments) -> Self {
         let folder = ledger.parent().unwrap().to_owned();
         Self { address, folder, ledger: Ledger::at(ledger), workers: vec![], started: 0, admin: None, variables }
     }
@@ -62,7 +66,7 @@ impl Fleet {
 
     fn start(&mut self) {
         self.started += 1;
-        let (number, name) = (self.started as usize, format!("w{}", self.started));
+        let name = format!("w{}", self.started);
         let words = format!("runner --name {name} --jobs 6 --store {}&lease={}ms", self.address, LEASE.as_millis());
         let words = match &self.admin {
             Some(admin) => format!("{words} --restate 127.0.0.1:{} --admin {admin}", free_ports::<1>()[0]),
@@ -70,11 +74,12 @@ impl Fleet {
         };
         let log = std::fs::File::create(self.folder.join(format!("{name}.log"))).unwrap();
         let mut command = program(&words, self.ledger.path());
-        if let Some(variables) = self.variables.get((number - 1) % self.variables.len().max(1)) {
-            command.envs(variables.iter().cloned());
-        }
+        let used =
+            |environment: &usize| self.workers.iter().filter(|worker| worker.environment == *environment).count();
+        let environment = (0..self.variables.len()).min_by_key(used).unwrap_or_default();
+        self.variables.get(environment).into_iter().flatten().for_each(|(name, value)| _ = command.env(name, value));
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        self.workers.push(Worker { name, child, frozen: None });
+        self.workers.push(Worker { name, child, environment, frozen: None });
     }
 
     /// Kills a worker.

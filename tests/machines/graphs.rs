@@ -16,6 +16,9 @@ use crate::rng::hash;
 /// The time that a thread of the graph `naps` waits.
 pub(crate) const NAP: Duration = Duration::from_millis(400);
 
+/// Environment variable: the version of the graphs of a process.
+pub(crate) const VERSION: &str = "SUPERSTEP_MACHINES_VERSION";
+
 /// Environment variable: the words of a command; without it the test `program` does nothing.
 pub(crate) const WORDS: &str = "SUPERSTEP_MACHINES_WORDS";
 
@@ -120,55 +123,56 @@ fn id(name: &str) -> Name {
     Name::from(name)
 }
 
-fn first() -> Builder {
-    StateGraph::new().add_node(id("first"), plain("first")).add_edge(START, id("first"))
+fn first(version: u32) -> Builder {
+    StateGraph::new().version(version).add_node(id("first"), plain("first")).add_edge(START, id("first"))
 }
 
 fn last(builder: Builder, before: &str) -> Result<JobGraph, CompileError> {
     builder.add_node(id("last"), plain("last")).add_edge(id(before), id("last")).add_edge(id("last"), END).compile()
 }
 
-fn chain() -> Result<JobGraph, CompileError> {
-    let graph = first().add_node(id("second"), plain("second")).add_node(id("third"), plain("third"));
+fn chain(version: u32) -> Result<JobGraph, CompileError> {
+    let graph = first(version).add_node(id("second"), plain("second")).add_node(id("third"), plain("third"));
     last(graph.add_edge(id("first"), id("second")).add_edge(id("second"), id("third")), "third")
 }
 
-fn fan() -> Result<JobGraph, CompileError> {
+fn fan(version: u32) -> Result<JobGraph, CompileError> {
     let worker = || Worker::<Name, Piece>::new(id("part"));
     let pieces = move |job: &Job| worker().each((0..5).map(|number| Piece { name: job.name.clone(), number }));
-    last(first().add_worker(worker(), part).add_conditional_edges_to(id("first"), pieces, worker()), "part")
+    last(first(version).add_worker(worker(), part).add_conditional_edges_to(id("first"), pieces, worker()), "part")
 }
 
-fn nested() -> Result<JobGraph, CompileError> {
+fn nested(version: u32) -> Result<JobGraph, CompileError> {
     let inner = StateGraph::new()
         .add_node(id("second"), plain("second"))
         .add_node(id("third"), plain("third"))
         .add_sequence([id("second"), id("third")]);
-    last(first().add_subgraph(id("inner"), inner.compile()?).add_edge(id("first"), id("inner")), "inner")
+    last(first(version).add_subgraph(id("inner"), inner.compile()?).add_edge(id("first"), id("inner")), "inner")
 }
 
-fn asks() -> Result<JobGraph, CompileError> {
-    last(first().add_node(id("second"), ask.asks::<Sure>()).add_edge(id("first"), id("second")), "second")
+fn asks(version: u32) -> Result<JobGraph, CompileError> {
+    last(first(version).add_node(id("second"), ask.asks::<Sure>()).add_edge(id("first"), id("second")), "second")
 }
 
-fn naps() -> Result<JobGraph, CompileError> {
-    last(first().add_node(id("second"), nap).add_edge(id("first"), id("second")), "second")
+fn naps(version: u32) -> Result<JobGraph, CompileError> {
+    last(first(version).add_node(id("second"), nap).add_edge(id("first"), id("second")), "second")
 }
 
-fn retries() -> Result<JobGraph, CompileError> {
+fn retries(version: u32) -> Result<JobGraph, CompileError> {
     let flaky = flaky.retry(RetryPolicy::attempts(3).pause(Duration::from_millis(30)));
-    last(first().add_node(id("second"), flaky).add_edge(id("first"), id("second")), "second")
+    last(first(version).add_node(id("second"), flaky).add_edge(id("first"), id("second")), "second")
 }
 
-type Build = fn() -> Result<JobGraph, CompileError>;
+type Build = fn(u32) -> Result<JobGraph, CompileError>;
 
 /// All graphs, by name.
 pub(crate) const GRAPHS: [(&str, Build); 6] =
     [("chain", chain), ("fan", fan), ("nested", nested), ("asks", asks), ("naps", naps), ("retries", retries)];
 
-/// Returns all graphs over a store.
-pub(crate) fn graphs_over(store: &Arc<dyn Checkpointer>) -> Vec<JobGraph> {
-    let named = GRAPHS.map(|(name, build)| build().unwrap().named(name).with_shared_checkpointer(Arc::clone(store)));
+/// Returns all graphs of a version over a store.
+pub(crate) fn graphs_over(store: &Arc<dyn Checkpointer>, version: u32) -> Vec<JobGraph> {
+    let named =
+        GRAPHS.map(|(name, build)| build(version).unwrap().named(name).with_shared_checkpointer(Arc::clone(store)));
     named.into()
 }
 
@@ -176,9 +180,11 @@ pub(crate) fn graphs_over(store: &Arc<dyn Checkpointer>) -> Vec<JobGraph> {
 #[test]
 fn program() {
     let Ok(words) = std::env::var(WORDS) else { return };
-    let ledger = Arc::new(Ledger::named());
-    let add =
-        |app: App, (name, build): (&'static str, Build)| app.graph_with(name, build().unwrap(), Arc::clone(&ledger));
+    let (ledger, version) = (Arc::new(Ledger::named()), std::env::var(VERSION).map_or(0, |text| text.parse().unwrap()));
+    ledger.note(&format!("version {version}"));
+    let add = |app: App, (name, build): (&'static str, Build)| {
+        app.graph_with(name, build(version).unwrap(), Arc::clone(&ledger))
+    };
     let app = GRAPHS.into_iter().fold(App::new().version("1"), add);
     std::process::exit(app.run_with(["machines"].into_iter().chain(words.split(' '))).into());
 }

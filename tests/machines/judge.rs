@@ -42,6 +42,9 @@ struct Judge {
     /// The newest superstep that began, and the first time of a wait, by thread.
     steps: HashMap<String, i64>,
     naps: HashMap<String, u64>,
+    /// The versions of the graphs of processes, and the newest that has run a thread.
+    versions: HashMap<u32, u32>,
+    ran: HashMap<String, u32>,
     /// When processes died or were frozen, and those that went on again.
     stopped: HashMap<u32, u64>,
     thawed: HashSet<u32>,
@@ -72,6 +75,7 @@ impl Judge {
             ("begin", [thread, effect, execution, key]) => self.begin((*pid, *time), [thread, effect, execution, key]),
             ("ack", [thread, effect, execution]) => self.acknowledge(thread, effect, execution),
             ("step", [thread, step]) => self.step(*pid, thread, step.parse().unwrap()),
+            ("version", [version]) => _ = self.versions.insert(*pid, version.parse().unwrap()),
             ("nap", [thread]) => _ = self.naps.entry((*thread).to_owned()).or_insert(*time),
             ("woke", [thread]) => self.wake(thread, *time),
             ("dead" | "stop", []) => _ = self.stopped.insert(*pid, *time),
@@ -126,6 +130,12 @@ impl Judge {
             self.verdict.lost.push(format!("{thread}: superstep {step} begins after {newest}"));
         }
         *newest = step.max(*newest);
+        let version = self.versions.get(&pid).copied().unwrap_or_default();
+        let ran = self.ran.entry(thread.to_owned()).or_insert(version);
+        if version < *ran {
+            self.verdict.lost.push(format!("{thread}: version {version} runs it after version {ran}"));
+        }
+        *ran = version.max(*ran);
     }
 
     fn wake(&mut self, thread: &str, time: u64) {
@@ -156,6 +166,7 @@ fn a_ledger_with_a_breach_is_not_passed() {
         ("ack 1 1 t a 1.0\nack 2 2 t a 2.0\n", 1, 0),
         ("step 1 1 t 2\nstep 2 2 t 1\n", 1, 0),
         ("nap 1 1000 t\nwoke 2 1200 t\n", 1, 0),
+        ("version 1 1 1\nversion 2 1 0\nstep 1 2 t 1\nstep 2 3 t 2\n", 1, 0),
     ] {
         let found = verdict(text);
         assert_eq!((found.lost.len(), found.doubled.len()), (lost, doubled), "{text}: {found:?}");

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::fleet::Environments;
+use crate::graphs::VERSION;
 use crate::judge::Verdict;
 use crate::team::{Disturbance, Team};
 
@@ -58,7 +60,7 @@ async fn a_server_that_is_killed_or_frozen() {
 }
 
 /// Returns the environments of a worker with the right time, and of two whose clocks are an hour off.
-fn wrong_clocks(folder: &Path) -> Vec<Vec<(String, String)>> {
+fn wrong_clocks(folder: &Path) -> Environments {
     let (source, library) =
         (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/clock.c"), folder.join("clock.so").display().to_string());
     let built = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, source]).status().unwrap();
@@ -75,6 +77,21 @@ async fn clocks_that_are_an_hour_off() {
     let folder = tempfile::tempdir().unwrap();
     let Some(team) = Team::start(seed() + 4, false, wrong_clocks(folder.path())).await else { return };
     check("wrong clocks", team, &[Disturbance::Kill], times()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_of_two_versions() {
+    let newer = vec![(VERSION.to_owned(), "1".to_owned())];
+    let Some(team) = Team::start(seed() + 5, false, vec![vec![], newer]).await else { return };
+    check("two versions", team, &[Disturbance::Kill, Disturbance::End], times()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_at_once() {
+    let Some(team) = Team::start(seed() + 6, true, vec![]).await else { return };
+    let workers = [Disturbance::Kill, Disturbance::Kill, Disturbance::End, Disturbance::Freeze];
+    let server = [Disturbance::KillServer, Disturbance::FreezeServer];
+    check("everything at once", team, &[workers.as_slice(), &server].concat(), times()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

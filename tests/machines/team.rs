@@ -14,8 +14,8 @@ use superstep::graph::{Answer, Outcome, StatusKind};
 use superstep_restate::RestateDispatch;
 use tempfile::TempDir;
 
-use crate::fleet::{Fleet, LEASE};
-use crate::graphs::{GRAPHS, Job, JobGraph, Sure, graphs_over};
+use crate::fleet::{Environments, Fleet, LEASE};
+use crate::graphs::{GRAPHS, Job, JobGraph, Sure, VERSION, graphs_over};
 use crate::judge::{CALM, OUTAGE, Verdict, judge};
 use crate::ledger::Ledger;
 use crate::proxy::Proxy;
@@ -48,7 +48,8 @@ pub(crate) struct Team {
     folder: TempDir,
     pub(crate) ledger: Ledger,
     store: Arc<dyn Checkpointer>,
-    graphs: Vec<JobGraph>,
+    /// Those of the oldest version, and of the newest.
+    graphs: [Vec<JobGraph>; 2],
     fleet: Fleet,
     rng: Rng,
     heads: HashMap<String, CheckpointId>,
@@ -86,7 +87,7 @@ impl Team {
     }
 
     /// Starts a server and a team; `None` if there is no PostgreSQL here.
-    pub(crate) async fn start(seed: u64, has_proxy: bool, variables: Vec<Vec<(String, String)>>) -> Option<Self> {
+    pub(crate) async fn start(seed: u64, has_proxy: bool, variables: Environments) -> Option<Self> {
         let server = Server::start(&[])?;
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::at(&folder.path().join("ledger"));
@@ -96,8 +97,10 @@ impl Team {
         let address = proxy.as_ref().map_or_else(|| own.clone(), through);
         let store = PostgresCheckpointer::builder(&own).lease(LEASE).owner("team").pool(4).connect().await.unwrap();
         let store: Arc<dyn Checkpointer> = Arc::new(store);
+        let is_newer = variables.iter().flatten().any(|(name, _)| name == VERSION);
+        let newest = u32::from(is_newer);
         let fleet = Fleet::new(address, ledger.path(), variables);
-        let (graphs, rng) = (graphs_over(&store), Rng::new(seed));
+        let (graphs, rng) = ([0, newest].map(|version| graphs_over(&store, version)), Rng::new(seed));
         let (heads, finished) = (HashMap::new(), BTreeSet::new());
         Some(Self {
             server,
@@ -217,18 +220,21 @@ impl Team {
                 }
             }
             StatusKind::Failed | StatusKind::Damaged => panic!("{thread:?}"),
+            StatusKind::Running => {} // also while a worker only looks at it
             _ => assert!(!self.finished.contains(&name), "{thread:?} has finished before"),
         }
     }
 
     fn graph_of(&self, name: &str) -> &JobGraph {
-        self.graphs.iter().find(|graph| name.starts_with(graph.name())).unwrap()
+        self.graphs[1].iter().find(|graph| name.starts_with(graph.name())).unwrap()
     }
 
     /// Stores a new thread and runs nothing of it.
     async fn begin(&mut self) {
         let name = format!("{}-{}", GRAPHS[self.rng.index(GRAPHS.len())].0, self.started);
-        let thread = self.graph_of(&name).thread_with(name.as_str(), Ledger::at(self.ledger.path()));
+        let graphs = &self.graphs[self.rng.index(2)];
+        let graph = graphs.iter().find(|graph| name.starts_with(graph.name())).unwrap();
+        let thread = graph.thread_with(name.as_str(), Ledger::at(self.ledger.path()));
         let stored = thread.max_supersteps(0).invoke(Job::update().name(name.as_str())).await;
         // The answer of the last commit may come too late; whoever lists the threads sees if it was written.
         if let Err(error) = stored {
@@ -278,7 +284,7 @@ fn answer(name: &str) -> u64 {
 /// Runs a thread undisturbed, and returns its last state.
 async fn end_of(name: &str, ledger: Ledger) -> Job {
     let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
-    let graphs = graphs_over(&store);
+    let graphs = graphs_over(&store, 0);
     let graph = graphs.iter().find(|graph| name.starts_with(graph.name())).unwrap();
     let thread = graph.thread_with(name, ledger);
     let mut outcome = thread.invoke(Job::update().name(name)).await.unwrap();
