@@ -148,12 +148,15 @@ impl Server {
 
     /// Sends a signal to the server and all of its processes.
     pub(crate) fn signal(&self, signal: &str) {
-        let Some(postmaster) = self.postmaster() else { return };
-        let mut all = vec![postmaster];
-        all.extend(children(postmaster));
-        for pid in all {
+        for pid in self.processes() {
             _ = Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status();
         }
+    }
+
+    /// Returns the processes of the server, the first of which started the others.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let postmaster = self.postmaster();
+        postmaster.into_iter().chain(postmaster.into_iter().flat_map(children)).collect()
     }
 
     fn postmaster(&self) -> Option<u32> {
