@@ -87,7 +87,13 @@ fn sleeps() -> Result<JobGraph, CompileError> {
 
 /// Returns a graph over a store.
 pub(crate) fn graph(name: &str, store: &Arc<dyn Checkpointer>) -> JobGraph {
-    let build = if name == "hangs" { hangs } else if name == "asks" { asks } else { sleeps };
+    let build = if name == "hangs" {
+        hangs
+    } else if name == "asks" {
+        asks
+    } else {
+        sleeps
+    };
     build().unwrap().named(name).with_shared_checkpointer(Arc::clone(store))
 }
 

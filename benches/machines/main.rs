@@ -21,7 +21,8 @@ fn main() {
     }
     let is_quick = words.iter().any(|word| word == "--quick" || word == "--test");
     let names = ["takeover", "answers", "idle"];
-    let wanted = |name: &str| !words.iter().any(|word| names.contains(&word.as_str())) || words.iter().any(|word| word == name);
+    let wanted =
+        |name: &str| !words.iter().any(|word| names.contains(&word.as_str())) || words.iter().any(|word| word == name);
     let Some(server) = server::Server::start(&["shared_buffers=128MB"]) else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     if wanted("takeover") {
