@@ -79,7 +79,7 @@ impl Server {
     /// Starts the server again, or for the first time, and waits until it accepts connections.
     pub(crate) fn run(&self) {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("log")).unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_secs(180);
         loop {
             let mut child = unprivileged(&self.bin.join("postgres"))
                 .arg("-D")
