@@ -1,5 +1,7 @@
 //! Restate as the engine: `runner --restate` and `--dispatch`, against a Restate server and a PostgreSQL of the tests' own.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -45,7 +47,27 @@ impl Site {
         let [port] = free_ports();
         let (address, admin) = (format!("127.0.0.1:{port}"), self.restate.admin());
         let words = ["runner", "--restate", &address, "--admin", &admin, "--name", name];
-        Worker(self.place.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        let worker = Worker(self.place.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let end = Instant::now() + SOON;
+        while !self.deployments().contains(&format!("//{address}/")) {
+            assert!(Instant::now() < end, "{name} does not register");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        worker
+    }
+
+    /// Returns what Restate says of the workers that have registered.
+    fn deployments(&self) -> String {
+        let admin = self.restate.admin();
+        let admin = admin.trim_start_matches("http://").trim_end_matches('/');
+        let ask = || {
+            let mut stream = TcpStream::connect(admin)?;
+            write!(stream, "GET /deployments HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n")?;
+            let mut answer = vec![];
+            stream.read_to_end(&mut answer)?;
+            Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
+        };
+        ask().unwrap_or_default()
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -63,7 +85,8 @@ impl Site {
         std::fs::write(self.place.path("busy"), "").unwrap();
         let mut command = self.command(&["run", "release", "1.2.0", "--thread", thread]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        self.wait_for(thread, |line| line["status"] == "running");
+        // The command itself holds the thread while it stores the request.
+        self.wait_for(thread, |line| line["owner"]["pid"].as_u64().is_some_and(|pid| pid != u64::from(child.id())));
         child
     }
 

@@ -116,8 +116,8 @@ impl Session {
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<CommandOutput, Failure> {
-        self.dispatch_cancel(&thread).await?;
-        let report: ThreadReport = self.call(ThreadRequest::Cancel { thread }).await?;
+        let report: ThreadReport = self.call(ThreadRequest::Cancel { thread: thread.clone() }).await?;
+        self.dispatch_cancel(&thread).await?; // afterwards: else the run may have ended before it is looked for
         // It may have come to its end, to a question or to a wait before.
         let was_cut_off = !matches!(report.status.as_str(), "finished" | "interrupted" | "waiting" | "awaiting-signal");
         self.output_with_note(report, 0, if was_cut_off { note_of(Exit::Cancelled) } else { "" })
