@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rstest::rstest;
-use superstep::checkpoint::{CheckpointError, Claim, ThreadPlace};
+use superstep::checkpoint::{CheckpointError, Checkpointer, Claim, ThreadPlace};
 use superstep::graph::runner::Until;
 use superstep::graph::{StatusKind, ThreadInfo, runner};
 use superstep::prelude::*;
 
 use crate::pad::*;
-use crate::stores::Store;
+use crate::stores::{Counting, Store};
 
 /// Returns a graph whose node fails the first time.
 fn failing_once() -> Graph {
@@ -68,6 +69,21 @@ async fn a_request_is_refused_while_a_run_holds_the_thread(#[values(Store::memor
     let busy = thread.request_run().await.unwrap_err();
     assert!(matches!(busy, RunError::Checkpoint(CheckpointError::ThreadBusy { .. })), "{busy}");
     drop(lease);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_outlasts_an_outage_of_its_store() {
+    let counting = Counting::new(&Store::memory());
+    let builder = Builder::new().add_node(id("a"), note("a"));
+    let store: Arc<dyn Checkpointer> = Arc::clone(&counting) as _;
+    let graph = chain(builder, &["a"]).named("pad").with_shared_checkpointer(store);
+    graph.thread("t").max_supersteps(0).invoke(start()).await.unwrap();
+    counting.has_outages(1);
+    let ended = runner([graph.clone()]).run(Until::Idle).await.unwrap_err();
+    assert!(matches!(ended, RunError::Checkpoint(CheckpointError::Outage { .. })), "{ended}");
+    counting.has_outages(3);
+    let report = runner([graph.clone()]).run(Until::For(Duration::from_secs(60))).await.unwrap();
+    assert_eq!((report.turns, graph.thread("t").status().await.unwrap().kind()), (1, StatusKind::Finished));
 }
 
 #[rstest]

@@ -54,6 +54,7 @@ pub(crate) struct Counting {
     commits: AtomicUsize,
     events: AtomicUsize,
     broken: AtomicBool,
+    outages: AtomicUsize,
 }
 
 impl Counting {
@@ -66,6 +67,7 @@ impl Counting {
             commits: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            outages: AtomicUsize::new(0),
         })
     }
 
@@ -87,6 +89,11 @@ impl Counting {
     /// Returns the number of events stored so far.
     pub(crate) fn events(&self) -> usize {
         self.events.load(Ordering::SeqCst)
+    }
+
+    /// Makes so many lists fail.
+    pub(crate) fn has_outages(&self, count: usize) {
+        self.outages.store(count, Ordering::SeqCst);
     }
 
     /// Makes every later read panic.
@@ -148,6 +155,10 @@ impl Checkpointer for Counting {
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        if self.outages.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            let outage = CheckpointError::Outage { store: "counting".into(), reason: "it is away".into() };
+            return Box::pin(std::future::ready(Err(outage)));
+        }
         self.store.threads(after, limit)
     }
 

@@ -20,6 +20,7 @@ struct Worker {
     child: Child,
     /// The number of its environment.
     environment: usize,
+    since: Instant,
     /// When it goes on, if it is frozen.
     frozen: Option<Instant>,
 }
@@ -79,7 +80,7 @@ impl Fleet {
         let environment = (0..self.variables.len()).min_by_key(used).unwrap_or_default();
         self.variables.get(environment).into_iter().flatten().for_each(|(name, value)| _ = command.env(name, value));
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        self.workers.push(Worker { name, child, environment, frozen: None });
+        self.workers.push(Worker { name, child, environment, since: Instant::now(), frozen: None });
     }
 
     /// Kills a worker.
@@ -99,17 +100,21 @@ impl Fleet {
         let mut worker = self.workers.swap_remove(at);
         signal(worker.child.id(), "TERM");
         let status = worker.child.wait().unwrap();
-        assert_eq!(status.code(), Some(0), "{} was asked to end: {}", worker.name, log(&self.folder, &worker.name));
+        // One that has just been started does not listen yet.
+        let is_new = worker.since.elapsed() < Duration::from_secs(3) && status.code().is_none();
+        let log = log(&self.folder, &worker.name);
+        assert!(is_new || status.code() == Some(0), "{} was asked to end: {status} {log}", worker.name);
         self.ledger.note_of(worker.child.id(), "dead");
     }
 
-    /// Freezes a worker for a time.
-    pub(crate) fn freeze(&mut self, rng: &mut Rng, time: Duration) {
-        let Some(at) = self.draw(rng) else { return };
+    /// Freezes a worker for a time; false if all are.
+    pub(crate) fn freeze(&mut self, rng: &mut Rng, time: Duration) -> bool {
+        let Some(at) = self.draw(rng) else { return false };
         let worker = &mut self.workers[at];
         signal(worker.child.id(), "STOP");
         self.ledger.note_of(worker.child.id(), "stop");
         worker.frozen = Some(Instant::now() + time);
+        true
     }
 
     /// Lets the workers go on whose time has come.

@@ -130,8 +130,7 @@ impl Team {
             self.turn(THREADS).await;
             if Instant::now() >= next {
                 let way = ways[self.rng.index(ways.len())];
-                self.disturb(way).await;
-                left -= 1;
+                left -= usize::from(self.disturb(way).await);
                 next = Instant::now() + Duration::from_millis(50 + self.rng.below(450));
             }
         }
@@ -146,14 +145,15 @@ impl Team {
         self.judge().await
     }
 
-    async fn disturb(&mut self, way: Disturbance) {
+    /// Returns true if it had an effect.
+    async fn disturb(&mut self, way: Disturbance) -> bool {
         let rng = &mut self.rng;
         match way {
             Disturbance::Kill => self.fleet.kill(rng),
             Disturbance::End => self.fleet.end(rng),
             Disturbance::Freeze => {
                 let time = LEASE.mul_f64(0.5) + Duration::from_millis(rng.below(2 * LEASE.as_millis() as u64));
-                self.fleet.freeze(rng, time);
+                return self.fleet.freeze(rng, time);
             }
             Disturbance::KillServer => {
                 let away = Duration::from_millis(rng.below(700));
@@ -180,6 +180,7 @@ impl Team {
             }
             Disturbance::Wait => {}
         }
+        true
     }
 
     /// Looks at all threads: watches their heads, answers questions, starts new threads until so many have not ended. Returns the

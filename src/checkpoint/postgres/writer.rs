@@ -185,7 +185,8 @@ impl Writer {
             .after_cancel(row.get::<_, Option<bool>>("r_is_cancelled").unwrap_or_default());
         let ticket = Ticket::new(thread.clone(), row.get("r_id"), epoch, lease.handle(), self.book.end(sent));
         if sent.elapsed() > self.book.time / 3 {
-            self.renew(&ticket).await?; // by the clock of this process, much or all of its time is up
+            // By the clock of this process, much or all of its time is up; somebody else may have the thread by now.
+            self.renew(&ticket).await.map_err(|error| busy_instead(error, &self.owner))?;
         }
         if let Some(earlier) = self.book.insert(Arc::new(ticket.claimed_for(claim.engine()))) {
             earlier.report(earlier.stale(epoch, Some(self.own().into())));
@@ -261,6 +262,16 @@ impl Writer {
 
     fn own(&self) -> LeaseOwner {
         self.owner.clone()
+    }
+}
+
+/// Returns the error of a claim whose lease was lost before anybody had it.
+fn busy_instead(error: CheckpointError, own: &LeaseOwner) -> CheckpointError {
+    match error {
+        CheckpointError::StaleLease { thread, owner, .. } => {
+            CheckpointError::ThreadBusy { thread, owner: owner.unwrap_or_else(|| Arc::new(own.clone())) }
+        }
+        other => other,
     }
 }
 

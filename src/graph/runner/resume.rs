@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::claims::{Claims, ReadyThread};
+use super::claims::{Claims, ReadyThread, StoreCheck};
 use super::housekeeping::Housekeeping;
 use super::report::{RunnerQuestion, RunnerReport, RunnerStop, ThreadLedger};
 use crate::checkpoint::{
@@ -267,7 +267,7 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError::NoCheckpointer`] if a graph has none; if a store cannot be read. A failed thread does not end the
-    /// runner.
+    /// runner, and an outage of a shared store does so only with [`Until::Idle`].
     pub async fn run(&self, until: impl Into<Until>) -> Result<RunnerReport, RunError> {
         let until = until.into();
         let ends = async {
@@ -284,7 +284,14 @@ impl Runner {
         let mut watches: Vec<StoreWatch> = stores.iter().map(|store| store.watch()).collect();
         loop {
             let free = self.threads.saturating_sub(shift.turns.len());
-            let round = self.claims().round(&stores, &mut shift.ledger, free).await?;
+            let round = match self.claims().round(&stores, &mut shift.ledger, free).await {
+                // Its turns have waited for the store as well; the next check may find it again.
+                Err(error) if is_outage(&error) && !matches!(until, Until::Idle) => {
+                    tracing::warn!(%error, "no threads can be claimed");
+                    StoreCheck::default()
+                }
+                round => round?,
+            };
             shift.report.wake = round.wake;
             (shift.report.given_up, shift.report.unknown_graphs) =
                 (shift.ledger.given_up(), shift.ledger.unknown_graphs());
@@ -467,6 +474,10 @@ async fn call<T: Clone>(hooks: &[Hook<T>], with: &T) -> u64 {
         panics += u64::from(called.is_err());
     }
     panics
+}
+
+fn is_outage(error: &RunError) -> bool {
+    matches!(error, RunError::Checkpoint(CheckpointError::Outage { .. }))
 }
 
 async fn wait_for_end(until: &Until) {
