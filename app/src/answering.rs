@@ -17,17 +17,19 @@ use superstep::graph::{Answer, AnyState, InterruptId, Question, Reply, RunError,
 impl AppThread {
     /// Stores an answer and runs nothing; a run that holds the thread takes it.
     pub(crate) async fn record(&self, answer: Answer) -> Result<(), Failure> {
-        if self.owner().await?.is_some() {
-            self.thread.post_answer(answer).await?;
-            return Ok(());
+        if self.post_to_owner(&answer).await?.is_none() {
+            self.thread.clone().max_supersteps(0).answer(answer).await?;
         }
-        self.thread.clone().max_supersteps(0).answer(answer).await?;
         Ok(())
     }
 
-    /// Returns the process that runs the thread.
-    pub(crate) async fn owner(&self) -> Result<Option<Arc<LeaseOwner>>, Failure> {
-        Ok(self.store.owner(&self.id).await?)
+    /// Stores an answer for the run that holds the thread, and returns whose run it is. Stores nothing if nobody runs it.
+    pub(crate) async fn post_to_owner(&self, answer: &Answer) -> Result<Option<Arc<LeaseOwner>>, Failure> {
+        let owner = self.store.owner(&self.id).await?;
+        if owner.is_some() {
+            self.thread.post_answer(answer.clone()).await?;
+        }
+        Ok(owner)
     }
 
     async fn open(&self) -> Result<Vec<Question>, Failure> {
@@ -41,10 +43,8 @@ impl AppThread {
         }
     }
 
-    /// Returns the questions that tasks of a running superstep have asked already.
-    pub(super) async fn questions_while_running(&self) -> Result<Vec<Question>, Failure> {
-        let snapshot = self.thread.state().await?;
-        Ok(snapshot.into_iter().flat_map(|snapshot| snapshot.tasks).flat_map(|task| task.questions).collect())
+    async fn questions_while_running(&self) -> Result<Vec<Question>, Failure> {
+        Ok(self.thread.state().await?.map_or(vec![], |snapshot| questions_of(&snapshot.tasks)))
     }
 
     /// Converts `approve`, `reject` or `revise` into the answer for the question's type.
@@ -155,6 +155,11 @@ impl AppThread {
         shown.suggested = state.map(|state| self.commands(state, question)).unwrap_or_default();
         shown.editable = state.is_some_and(|state| self.draft_of(state, question).is_some());
     }
+}
+
+/// Returns the questions that tasks of a superstep have asked so far.
+pub(super) fn questions_of(tasks: &[TaskSnapshot]) -> Vec<Question> {
+    tasks.iter().flat_map(|task| &task.questions).cloned().collect()
 }
 
 fn no_open_question(report: &ThreadReport) -> Failure {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::answering::questions_of;
 use super::custom_output::CustomOutput;
 use super::events::{event_json, gap, load_event_texts};
 use super::failure::{Exit, Failure, json, shape};
@@ -217,9 +218,9 @@ impl AppThread {
             self.add_replies(questions, Some(&snapshot.values), &mut position.questions);
         }
         if let Status::Running { .. } = &status {
-            let asked: Vec<Question> = snapshot.tasks.iter().flat_map(|task| &task.questions).cloned().collect();
-            position.questions = shape(&asked)?;
-            self.add_replies(&asked, Some(&snapshot.values), &mut position.questions);
+            let questions = questions_of(&snapshot.tasks);
+            position.questions = shape(&questions)?;
+            self.add_replies(&questions, Some(&snapshot.values), &mut position.questions);
         }
         position.next.clone_from(&snapshot.next);
         position.help = position.help.map(|help| help + UPDATE_HELP);

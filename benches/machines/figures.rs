@@ -105,7 +105,7 @@ pub(crate) async fn answers(server: &Server, times: usize) {
     line(&format!("an answer until the node goes on elsewhere, p99 of {times}"), &at(99), "150 ms");
 }
 
-/// What a worker with nothing to do and its server use beside threads that sleep or ask.
+/// Processor time and memory of an idle worker and its server, with threads that sleep or wait for an answer.
 pub(crate) async fn idle(server: &Server, threads: usize, time: Duration) {
     let scene = Scene::new(server, Duration::from_secs(15)).await;
     let graphs = ["asks", "sleeps"].map(|name| graph(name, &scene.store));

@@ -1,5 +1,5 @@
-//! What workers on a shared store cost and how fast they are, with a PostgreSQL of its own and workers that are other processes: the
-//! time until somebody takes over from a killed one, the way of an answer, and an idle worker beside 10,000 threads that wait.
+//! Workers on a shared store, with a PostgreSQL of its own and workers in other processes: the time until a worker takes over from a
+//! killed one, the latency of an answer, and the cost of an idle worker with 10,000 waiting threads.
 //!
 //!     cargo bench --bench machines                    # everything, about four minutes
 //!     cargo bench --bench machines -- answers --quick # one of them, smaller

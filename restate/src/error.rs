@@ -24,7 +24,7 @@ pub enum RestateError {
         /// The cause.
         source: std::io::Error,
     },
-    /// Restate could not be told of the worker.
+    /// The worker could not be registered with Restate.
     #[error("the worker was not registered at {admin}: {reason}")]
     Register {
         /// The address of Restate's admin API.

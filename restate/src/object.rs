@@ -126,7 +126,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Threads {
-    /// Returns the service as Restate is told of it.
+    /// Returns the definition of the service, with its timeouts and retries.
     pub(crate) fn definition(self) -> ServiceDefinition {
         let (first, longest) = RETRY;
         let options = ServiceOptions::new()

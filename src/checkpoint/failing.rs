@@ -47,13 +47,26 @@ impl FailingCheckpointer {
         Self { fault: Fault::AckLost, ..Self::new(inner, fail_at) }
     }
 
-    /// Returns the number of requested commits, failed ones included.
+    /// Returns the number of requested commits, failed ones included. Posts and writes of items count too.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::SeqCst)
     }
 
     fn has_failed(&self) -> bool {
         self.commits() >= self.fail_at
+    }
+
+    /// Counts a write; returns whether it is made, and whether its result is passed on.
+    fn count(&self) -> (bool, bool) {
+        let count = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        let is_passed_on = count < self.fail_at;
+        (is_passed_on || (count == self.fail_at && self.fault == Fault::AckLost), is_passed_on)
+    }
+
+    fn write(&self, write: impl FnOnce() -> Receipt) -> Receipt {
+        let (is_made, is_passed_on) = self.count();
+        let receipt = is_made.then(write);
+        receipt.filter(|_| is_passed_on).unwrap_or_else(|| Receipt::ready(Err(injected_error())))
     }
 }
 
@@ -67,25 +80,11 @@ impl Checkpointer for FailingCheckpointer {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        let count = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
-        if count < self.fail_at {
-            return self.inner.commit(commit);
-        }
-        if count == self.fail_at && self.fault == Fault::AckLost {
-            drop(self.inner.commit(commit));
-        }
-        Receipt::ready(Err(injected_error()))
+        self.write(|| self.inner.commit(commit))
     }
 
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        let count = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
-        if count < self.fail_at {
-            return self.inner.post(thread, records);
-        }
-        if count == self.fail_at && self.fault == Fault::AckLost {
-            drop(self.inner.post(thread, records));
-        }
-        Receipt::ready(Err(injected_error()))
+        self.write(|| self.inner.post(thread, records))
     }
 
     fn post_new<'a>(
@@ -93,11 +92,14 @@ impl Checkpointer for FailingCheckpointer {
         thread: &'a ThreadId,
         records: Vec<Record>,
     ) -> BoxFuture<'a, Result<(), CheckpointError>> {
+        let (is_made, is_passed_on) = self.count();
+        let posted = is_made.then(|| self.inner.post_new(thread, records));
         Box::pin(async move {
-            if self.has_failed() {
-                return Err(injected_error());
+            match posted {
+                Some(posted) if is_passed_on => posted.await,
+                Some(posted) => posted.await.and(Err(injected_error())),
+                None => Err(injected_error()),
             }
-            self.inner.post_new(thread, records).await
         })
     }
 
@@ -151,10 +153,7 @@ impl Checkpointer for FailingCheckpointer {
     }
 
     fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
-        if self.has_failed() {
-            return Receipt::ready(Err(injected_error()));
-        }
-        self.inner.write_items(writes)
+        self.write(|| self.inner.write_items(writes))
     }
 
     fn list<'a>(&'a self, query: &'a ThreadQuery) -> BoxFuture<'a, Result<Vec<ListedThread>, CheckpointError>> {

@@ -76,15 +76,21 @@ impl ItemWrite {
         }
     }
 
+    /// Returns the size of the value in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.value.as_ref().map_or(0, Vec::len)
+    }
+
     /// Checks everything that needs no store: sizes, names, and that no item is written twice.
     ///
     /// # Errors
     /// [`CheckpointError::TooLarge`], [`CheckpointError::Codec`].
     pub fn check_all(writes: &[Self]) -> Result<(), CheckpointError> {
         let mut seen = BTreeSet::new();
-        for Self { key, value, .. } in writes {
+        for write in writes {
+            let key = &write.key;
             check_name(key)?;
-            let (bytes, limit) = (value.as_ref().map_or(0, Vec::len), Self::MAX_VALUE);
+            let (bytes, limit) = (write.bytes(), Self::MAX_VALUE);
             if bytes > limit {
                 return Err(CheckpointError::TooLarge { what: key.to_string(), bytes, limit });
             }

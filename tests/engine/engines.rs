@@ -19,7 +19,7 @@ fn worker(graph: &Graph) -> Arc<EngineWorker> {
     Arc::new(runner([graph.clone()]).called_by("test").unwrap())
 }
 
-fn kept(store: &Store, builder: Builder, nodes: &[&str]) -> Graph {
+fn graph_over(store: &Store, builder: Builder, nodes: &[&str]) -> Graph {
     chain(builder, nodes).named("pad").with_shared_checkpointer(Arc::clone(&store.store))
 }
 
@@ -38,7 +38,7 @@ async fn kind(thread: &PadThread) -> StatusKind {
 #[tokio::test]
 async fn a_question_ends_the_call_and_its_answer_is_the_next(#[values(Store::memory(), Store::disk())] store: Store) {
     let nodes = Builder::new().add_node(id("a"), note("a")).add_node(id("ask"), approval.asks::<Approve>());
-    let graph = kept(&store, nodes, &["a", "ask"]);
+    let graph = graph_over(&store, nodes, &["a", "ask"]);
     let (worker, thread) = (worker(&graph), queue(&graph).await);
     assert_eq!(worker.turn(&"t".into()).await.unwrap(), NextCall::WhenWoken);
     assert_eq!(kind(&thread).await, StatusKind::Interrupted);
@@ -58,7 +58,7 @@ async fn a_sleep_is_a_later_call(#[values(Store::memory(), Store::disk())] store
         ctx.sleep(Duration::from_secs(3600)).await?;
         Ok::<_, NodeError>(Pad::update())
     };
-    let graph = kept(&store, Builder::new().add_node(id("nap"), nap), &["nap"]);
+    let graph = graph_over(&store, Builder::new().add_node(id("nap"), nap), &["nap"]);
     let (worker, thread) = (worker(&graph), queue(&graph).await);
     for _ in 0..2 {
         let NextCall::After(time) = worker.turn(&"t".into()).await.unwrap() else { panic!("it does not sleep") };
@@ -70,7 +70,7 @@ async fn a_sleep_is_a_later_call(#[values(Store::memory(), Store::disk())] store
 #[rstest]
 #[tokio::test]
 async fn a_thread_that_somebody_else_runs_is_busy(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = kept(&store, Builder::new().add_node(id("a"), note("a")), &["a"]);
+    let graph = graph_over(&store, Builder::new().add_node(id("a"), note("a")), &["a"]);
     let (worker, thread) = (worker(&graph), queue(&graph).await);
     for claim in [Claim::IfFree, Claim::ForEngine("another")] {
         let lease = store.store.claim(&"t".into(), claim).await.unwrap();
@@ -95,7 +95,7 @@ async fn running(store: &Store) -> RunningCall {
     let (open, gate) = watch::channel(false);
     let tally = Tally::default();
     let nodes = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), gated(&tally, "b", &gate));
-    let graph = kept(store, nodes, &["a", "b"]);
+    let graph = graph_over(store, nodes, &["a", "b"]);
     let (worker, thread) = (worker(&graph), queue(&graph).await);
     let called = Arc::clone(&worker);
     let call = tokio::spawn(async move { called.turn(&"t".into()).await });
@@ -141,7 +141,7 @@ async fn a_worker_that_stops_lets_supersteps_end(#[values(Store::memory(), Store
     let (open, gate) = watch::channel(false);
     let tally = Tally::default();
     let nodes = Builder::new().add_node(id("a"), gated(&tally, "a", &gate)).add_node(id("b"), note("b"));
-    let graph = kept(&store, nodes, &["a", "b"]);
+    let graph = graph_over(&store, nodes, &["a", "b"]);
     let (first, thread) = (worker(&graph), queue(&graph).await);
     let called = Arc::clone(&first);
     let call = tokio::spawn(async move { called.turn(&"t".into()).await });
@@ -164,7 +164,7 @@ async fn a_worker_that_stops_lets_supersteps_end(#[values(Store::memory(), Store
 #[rstest]
 #[tokio::test]
 async fn a_thread_of_another_program_or_machine_is_elsewhere(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = kept(&store, Builder::new().add_node(id("a"), note("a")), &["a"]);
+    let graph = graph_over(&store, Builder::new().add_node(id("a"), note("a")), &["a"]);
     let other = worker(&graph.clone().named("other"));
     assert_eq!(other.turn(&"t".into()).await.unwrap(), NextCall::WhenWoken);
     let thread = queue(&graph).await;
@@ -181,7 +181,7 @@ async fn a_thread_of_another_program_or_machine_is_elsewhere(#[values(Store::mem
 #[tokio::test]
 async fn a_thread_without_progress_is_given_up(#[values(Store::memory(), Store::disk())] store: Store) {
     use superstep::graph::runner::TurnEnd;
-    let graph = kept(&store, Builder::new().add_node(id("a"), note("a")), &["a"]);
+    let graph = graph_over(&store, Builder::new().add_node(id("a"), note("a")), &["a"]);
     let lazy = runner([graph.clone()]).max_resumes(2).drive_with(|_| async { Ok(TurnEnd::default()) });
     let (lazy, thread) = (lazy.called_by("test").unwrap(), queue(&graph).await);
     let calls = [NOW, NOW, NextCall::WhenWoken, NextCall::WhenWoken];

@@ -32,7 +32,7 @@ fn busy(end: &Arc<Notify>, inside: bool) -> Graph {
 }
 
 /// Starts a run, and waits until its question is stored.
-async fn asked(
+async fn start_and_ask(
     store: &Store,
     graph: &Graph,
     durability: Durability,
@@ -62,7 +62,7 @@ async fn a_run_takes_an_answer_that_is_posted_while_it_works(
 ) {
     let end = Arc::new(Notify::new());
     let graph = busy(&end, inside);
-    let run = asked(&store, &graph, durability).await;
+    let run = start_and_ask(&store, &graph, durability).await;
     let other = store.thread(&graph);
     let taken = other.resume::<Approve>(true).await.unwrap_err();
     assert!(matches!(taken, RunError::Checkpoint(CheckpointError::ThreadBusy { .. })), "{taken}");
@@ -87,7 +87,7 @@ async fn the_next_run_takes_an_answer_whose_run_was_killed(
 ) {
     let end = Arc::new(Notify::new());
     let graph = busy(&end, inside);
-    let run = asked(&store, &graph, Durability::Sync).await;
+    let run = start_and_ask(&store, &graph, Durability::Sync).await;
     store.thread(&graph).post_answer(Answer::new::<Approve>(&true)).await.unwrap();
     run.abort();
     _ = run.await;

@@ -61,7 +61,7 @@ async fn effect(ctx: &Ctx<Ledger>, name: &str, key: &str) -> Result<u64, NodeErr
     Ok(value)
 }
 
-fn done(key: &str, value: u64) -> JobUpdate {
+fn update(key: &str, value: u64) -> JobUpdate {
     Job::update().log([format!("{key}={value}")]).sum(value)
 }
 
@@ -79,7 +79,7 @@ fn plain(node: &'static str) -> impl Fn(Arc<Job>, Ctx<Ledger>) -> BoxFuture<'sta
             begin(&ctx, &job.name);
             let first = effect(&ctx, &job.name, &format!("{node}-a")).await?;
             let second = effect(&ctx, &job.name, &format!("{node}-b")).await?;
-            Ok(done(node, first + second))
+            Ok(update(node, first + second))
         })
     }
 }
@@ -87,7 +87,7 @@ fn plain(node: &'static str) -> impl Fn(Arc<Job>, Ctx<Ledger>) -> BoxFuture<'sta
 async fn part(piece: Arc<Piece>, ctx: Ctx<Ledger>) -> Update {
     begin(&ctx, &piece.name);
     let key = format!("part-{}", piece.number);
-    Ok(done(&key, effect(&ctx, &piece.name, &key).await?))
+    Ok(update(&key, effect(&ctx, &piece.name, &key).await?))
 }
 
 async fn ask(job: Arc<Job>, ctx: Ctx<Ledger>) -> Update {
@@ -95,7 +95,7 @@ async fn ask(job: Arc<Job>, ctx: Ctx<Ledger>) -> Update {
     let before = effect(&ctx, &job.name, "ask-a").await?;
     let answer = ctx.interrupt(Sure { name: job.name.clone() })?;
     let after = effect(&ctx, &job.name, "ask-b").await?;
-    Ok(done("ask", before + answer + after))
+    Ok(update("ask", before + answer + after))
 }
 
 async fn nap(job: Arc<Job>, ctx: Ctx<Ledger>) -> Update {
@@ -105,7 +105,7 @@ async fn nap(job: Arc<Job>, ctx: Ctx<Ledger>) -> Update {
     ctx.sleep(NAP).await?;
     ctx.context().note(&format!("woke {}", job.name));
     let after = effect(&ctx, &job.name, "nap-b").await?;
-    Ok(done("nap", before + after))
+    Ok(update("nap", before + after))
 }
 
 async fn flaky(job: Arc<Job>, ctx: Ctx<Ledger>) -> Update {
@@ -114,7 +114,7 @@ async fn flaky(job: Arc<Job>, ctx: Ctx<Ledger>) -> Update {
     if ctx.attempt() < 3 {
         return Err("not yet".into());
     }
-    Ok(done("flaky", before + effect(&ctx, &job.name, "flaky-b").await?))
+    Ok(update("flaky", before + effect(&ctx, &job.name, "flaky-b").await?))
 }
 
 type Builder = StateGraph<Job, Name, Ledger>;

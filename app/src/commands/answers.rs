@@ -50,8 +50,7 @@ impl Session {
         let local = self.store_to_answer().await?;
         let found = local.thread(&thread).await?;
         let answer = answer(&found, request).await?;
-        if let Some(owner) = found.owner().await? {
-            found.record(answer).await?;
+        if let Some(owner) = found.post_to_owner(&answer).await? {
             let report = found.report().await?;
             return self.output_with_note(report, 0, &format!("the answer is stored: {owner} takes it"));
         }

@@ -20,23 +20,17 @@ impl Session {
         let sql = address.migration().await?;
         let shown = clean(&address.to_string()).into_owned();
         match (sql.is_empty(), args.dry_run) {
-            (true, true) => printed(format!("-- nothing to do: {shown} has the newest tables\n"), &sql),
-            (false, true) => printed(format!("BEGIN;\n{sql}COMMIT;\n"), &sql),
-            (true, false) => done(format!("nothing to do: {shown} has the newest tables\n"), &sql),
+            (true, true) => output(format!("-- nothing to do: {shown} has the newest tables\n"), &sql, false),
+            (true, false) => output(format!("nothing to do: {shown} has the newest tables\n"), &sql, false),
+            (false, true) => output(format!("BEGIN;\n{sql}COMMIT;\n"), &sql, false),
             (false, false) => {
                 self.store_or_new().await?; // makes them, unless another process has done so meanwhile
-                done(format!("{shown} has the newest tables now\n"), &sql)
+                output(format!("{shown} has the newest tables now\n"), &sql, true)
             }
         }
     }
 }
 
-/// Returns the output of a call that changed nothing.
-fn printed(text: String, sql: &str) -> Result<CommandOutput, Failure> {
-    CommandOutput::new(text, &json!({ "sql": sql, "migrated": false }))
-}
-
-/// Returns the output of a call that executed the SQL.
-fn done(text: String, sql: &str) -> Result<CommandOutput, Failure> {
-    CommandOutput::new(text, &json!({ "sql": sql, "migrated": !sql.is_empty() }))
+fn output(text: String, sql: &str, is_migrated: bool) -> Result<CommandOutput, Failure> {
+    CommandOutput::new(text, &json!({ "sql": sql, "migrated": is_migrated }))
 }

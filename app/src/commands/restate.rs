@@ -93,8 +93,7 @@ impl TurnCounter {
     fn count(&self, stop: &superstep::graph::runner::RunnerStop) {
         let mut report = self.lock();
         report.turns += 1;
-        *report.ended.entry(stop.status.kind()).or_default() += 1;
-        report.errors += u64::from(stop.error.is_some());
+        report.count(stop);
     }
 
     fn report(&self) -> RunnerReport {

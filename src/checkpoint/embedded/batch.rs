@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::engine::{Engine, Rows, Tree};
 use super::index::{complete_row, entry_rows, mark_key};
 use super::rows::{deletion_rows, item_deletion_rows, item_name, prefix_end, row_key, split_record, thread_name};
-use super::view::RowsBefore;
-use crate::checkpoint::envelope::{Envelope, damaged_record, name_of};
+use super::view::{RowsBefore, assemble};
+use crate::checkpoint::envelope::{Envelope, name_of};
 use crate::checkpoint::index::changes::ChangedThreads;
 use crate::checkpoint::index::upkeep::IndexEntry;
 use crate::checkpoint::{
@@ -140,7 +140,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     /// Checks that a thread has none of some records, this batch included.
     pub(super) fn check_absent(&self, thread: &ThreadId, records: &[Record]) -> Result<()> {
         for (key, _) in records {
-            if self.current_row(&name_of(thread, key), 0)?.is_some() {
+            if self.current_row(&row_key(&name_of(thread, key), 0))?.is_some() {
                 return Err(CheckpointError::RecordExists { thread: thread.clone(), key: key.clone() });
             }
         }
@@ -199,21 +199,14 @@ impl<'a, E: Engine> Batch<'a, E> {
 
     /// Returns the value under a name as of this batch.
     fn value(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        let Some(first) = self.current_row(name, 0)? else { return Ok(None) };
-        let first = Envelope::open(name, 0, &first)?;
-        let mut value = first.payload.to_vec();
-        for part in 1..first.parts {
-            let row = self.current_row(name, part)?.ok_or_else(|| damaged_record(name, "a part of it is missing"))?;
-            value.extend_from_slice(Envelope::open(name, part, &row)?.payload);
-        }
-        Ok(Some(value))
+        let first = self.current_row(&row_key(name, 0))?;
+        first.map(|first| assemble(name, &first, |key| self.current_row(key))).transpose()
     }
 
-    fn current_row(&self, name: &[u8], part: u32) -> Result<Option<Vec<u8>>> {
-        let key = row_key(name, part);
-        match self.after.get(&key) {
+    fn current_row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.after.get(key) {
             Some(row) => Ok(row.clone()),
-            None => Ok(self.tree.get(&key)?.map(|row| row.as_ref().to_vec())),
+            None => Ok(self.tree.get(key)?.map(|row| row.as_ref().to_vec())),
         }
     }
 

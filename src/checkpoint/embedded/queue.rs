@@ -179,7 +179,7 @@ impl Operation {
 }
 
 fn item_bytes(writes: &[ItemWrite]) -> usize {
-    writes.iter().map(|write| write.value.as_ref().map_or(0, Vec::len) + 64).sum()
+    writes.iter().map(|write| write.bytes() + 64).sum()
 }
 
 fn bytes(records: &[Record]) -> usize {

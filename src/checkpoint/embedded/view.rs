@@ -184,17 +184,7 @@ impl<S: RowSource> Snapshot<'_, S> {
     }
 
     fn assemble(&self, name: &[u8], first: &[u8]) -> Result<Vec<u8>> {
-        let first = Envelope::open(name, 0, first)?;
-        let mut value = first.payload.to_vec();
-        for part in 1..first.parts {
-            let row = self.row(&row_key(name, part))?.ok_or_else(|| damaged_record(name, "a part of it is missing"))?;
-            let row = Envelope::open(name, part, row.as_ref())?;
-            if (row.commit, row.parts) != (first.commit, first.parts) {
-                return Err(damaged_record(name, "its parts are of different commits"));
-            }
-            value.extend_from_slice(row.payload);
-        }
-        Ok(value)
+        assemble(name, first, |key| self.row(key))
     }
 
     fn row(&self, key: &[u8]) -> Result<Option<S::Bytes>> {
@@ -214,6 +204,25 @@ impl<S: RowSource> Snapshot<'_, S> {
             Order::Descending => MergedRows::new(tree, Box::new(before.rev()), order),
         }
     }
+}
+
+/// Returns the value of a record or an item whose first row is given, with its other rows as `row` finds them by their keys.
+pub(super) fn assemble<B: AsRef<[u8]>>(
+    name: &[u8],
+    first: &[u8],
+    row: impl Fn(&[u8]) -> Result<Option<B>>,
+) -> Result<Vec<u8>> {
+    let first = Envelope::open(name, 0, first)?;
+    let mut value = first.payload.to_vec();
+    for part in 1..first.parts {
+        let row = row(&row_key(name, part))?.ok_or_else(|| damaged_record(name, "a part of it is missing"))?;
+        let row = Envelope::open(name, part, row.as_ref())?;
+        if (row.commit, row.parts) != (first.commit, first.parts) {
+            return Err(damaged_record(name, "its parts are of different commits"));
+        }
+        value.extend_from_slice(row.payload);
+    }
+    Ok(value)
 }
 
 type HeldRow<'a, B> = (&'a [u8], &'a Option<B>);

@@ -6,7 +6,7 @@ use super::items::ItemColumns;
 use super::leases::Ticket;
 use super::query::Query;
 use super::session::{Params, Session};
-use crate::checkpoint::{CheckpointError, Commit, Key, Record, ThreadId, key_from_bytes};
+use crate::checkpoint::{CheckpointError, Commit, ItemWrite, Key, Record, ThreadId, key_from_bytes};
 
 /// A commit of more bytes is sent in several statements of one transaction: a statement holds less than 1 GiB.
 const LARGE: usize = 96 << 20;
@@ -44,6 +44,16 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// Returns the size of the values of a commit in bytes.
+pub(super) fn commit_bytes(commit: &Commit) -> usize {
+    record_bytes(&commit.puts) + commit.items.iter().map(ItemWrite::bytes).sum::<usize>()
+}
+
+/// Returns the size of the values of records in bytes.
+pub(super) fn record_bytes(records: &[Record]) -> usize {
+    records.iter().map(|(_, value)| value.len()).sum()
+}
+
 /// Sends commit `number` of a lease; returns whether it was written.
 pub(super) async fn send_commit(
     session: &Session,
@@ -51,10 +61,7 @@ pub(super) async fn send_commit(
     commit: &Commit,
     number: u64,
 ) -> Result<bool, Fault> {
-    let bytes: usize = commit.puts.iter().map(|(_, value)| value.len()).sum();
-    let items = commit.items.iter().filter_map(|write| write.value.as_ref());
-    let bytes = bytes + items.map(Vec::len).sum::<usize>();
-    match bytes > LARGE {
+    match commit_bytes(commit) > LARGE {
         true => send_parts(session, ticket, commit, number).await,
         false => send_part(session, ticket, commit, number, &commit.puts).await,
     }

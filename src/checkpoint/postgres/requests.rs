@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::leases::Ticket;
+use super::put::{commit_bytes, record_bytes};
 use crate::checkpoint::{CheckpointError, Claim, Commit, Lease, LeaseKeeper, Record, ThreadId};
 
 /// The number of commits that are sent without waiting for the first of them.
@@ -58,12 +59,11 @@ impl Request {
 
     /// Returns the number of bytes to send.
     pub(super) fn bytes(&self) -> usize {
-        let records = match self {
-            Self::Commit { commit, .. } => &commit.puts,
-            Self::Post { records, .. } => records,
-            Self::Claim { .. } | Self::Release { .. } | Self::Delete { .. } | Self::Barrier { .. } => return 0,
-        };
-        records.iter().map(|(_, value)| value.len()).sum()
+        match self {
+            Self::Commit { commit, .. } => commit_bytes(commit),
+            Self::Post { records, .. } => record_bytes(records),
+            Self::Claim { .. } | Self::Release { .. } | Self::Delete { .. } | Self::Barrier { .. } => 0,
+        }
     }
 
     /// Answers with an error.

@@ -23,9 +23,7 @@ pub(super) async fn refresh(pool: &Pool) -> Result<()> {
         let rows = pool.rows(Query::Unlisted, &[&last]).await?;
         for row in &rows {
             last = row.get(2);
-            if let Some(summary) = reader.read_records(&name_in(row)?).await? {
-                write_summary(pool, row, &summary).await?;
-            }
+            refresh_row(pool, &mut reader, row).await?;
         }
         if rows.len() < PIECE {
             return Ok(());
@@ -36,11 +34,16 @@ pub(super) async fn refresh(pool: &Pool) -> Result<()> {
 /// Makes the summary of one thread, by the number of its row.
 pub(super) async fn refresh_thread(pool: &Pool, id: i64) -> Result<()> {
     for row in &pool.rows(Query::UnlistedThread, &[&id]).await? {
-        if let Some(summary) = SummaryReader::new(pool).read_records(&name_in(row)?).await? {
-            write_summary(pool, row, &summary).await?;
-        }
+        refresh_row(pool, &mut SummaryReader::new(pool), row).await?;
     }
     Ok(())
+}
+
+async fn refresh_row(pool: &Pool, reader: &mut SummaryReader<'_>, row: &Row) -> Result<()> {
+    match reader.read_records(&name_in(row)?).await? {
+        Some(summary) => write_summary(pool, row, &summary).await,
+        None => Ok(()),
+    }
 }
 
 /// Writes a summary, unless the thread has changed since its row was read.

@@ -107,7 +107,7 @@ impl Claims<'_> {
         if ledger.running().contains(&id) {
             return Ok(None); // a hook of its turn has not ended
         }
-        if ledger.is_left(&id, &mark) || ledger.gives_up(&id, &mark, self.resumes) {
+        if ledger.rejects(&id, &mark, self.resumes) {
             lease.leave().await?;
             return Ok(None);
         }

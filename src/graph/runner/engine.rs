@@ -125,7 +125,7 @@ impl EngineWorker {
             return Ok(found.next());
         }
         let (cancel, mark) = (lease.cancel().clone(), ThreadMark::from(&found.listed));
-        if self.is_given_up(&id, &mark) {
+        if self.ledger().rejects(&id, &mark, self.runner.resumes) {
             lease.leave().await?;
             return Ok(NextCall::WhenWoken);
         }
@@ -226,12 +226,6 @@ impl EngineWorker {
             Some(place) => Err(format!("it is bound to {place}")),
             None => Ok(graph),
         }
-    }
-
-    /// Returns true if a thread has made no progress in too many turns.
-    fn is_given_up(&self, id: &ThreadId, mark: &ThreadMark) -> bool {
-        let mut ledger = self.ledger();
-        ledger.is_left(id, mark) || ledger.gives_up(id, mark, self.runner.resumes)
     }
 
     async fn find(&self, id: &ThreadId) -> Result<Option<FoundThread>, RunError> {

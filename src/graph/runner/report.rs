@@ -65,6 +65,14 @@ pub struct RunnerReport {
     pub wake: Option<SystemTime>,
 }
 
+impl RunnerReport {
+    /// Counts the end of a turn.
+    pub fn count(&mut self, stop: &RunnerStop) {
+        *self.ended.entry(stop.status.kind()).or_default() += 1;
+        self.errors += u64::from(stop.error.is_some());
+    }
+}
+
 fn rfc3339<W: serde::Serializer>(wake: &Option<SystemTime>, out: W) -> Result<W::Ok, W::Error> {
     wake.map(time_text).serialize(out)
 }
@@ -106,8 +114,14 @@ impl ThreadLedger {
         &self.running
     }
 
+    /// Returns true if a thread is not resumed at this position: it was left, or it is given up as it has reached the limit of
+    /// resumes.
+    pub(super) fn rejects(&mut self, thread: &ThreadId, mark: &ThreadMark, resumes: u32) -> bool {
+        self.is_left(thread, mark) || self.gives_up(thread, mark, resumes)
+    }
+
     /// Gives a thread up if it reached the limit of resumes at this position.
-    pub(super) fn gives_up(&mut self, thread: &ThreadId, mark: &ThreadMark, resumes: u32) -> bool {
+    fn gives_up(&mut self, thread: &ThreadId, mark: &ThreadMark, resumes: u32) -> bool {
         let is_stuck = self.tries.get(thread).is_some_and(|(known, times)| known == mark && *times >= resumes);
         if is_stuck {
             self.given_up.insert(thread.clone());
@@ -171,7 +185,7 @@ impl ThreadLedger {
     }
 
     /// Returns true if its graph does not resume the thread at this position, or it was cancelled.
-    pub(super) fn is_left(&self, thread: &ThreadId, mark: &ThreadMark) -> bool {
+    fn is_left(&self, thread: &ThreadId, mark: &ThreadMark) -> bool {
         self.cancelled.contains(thread) || self.left.get(thread) == Some(mark)
     }
 

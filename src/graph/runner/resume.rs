@@ -442,8 +442,7 @@ impl Shift {
         self.report.errors += panics;
         match &stop {
             Ok(stop) => {
-                *self.report.ended.entry(stop.status.kind()).or_default() += 1;
-                self.report.errors += u64::from(stop.error.is_some());
+                self.report.count(stop);
                 if stop.is_cancelled {
                     self.ledger.cancel(thread.clone());
                 }

@@ -1,7 +1,7 @@
 //! The mailbox of a thread: sending signals to it, reading and clearing it. Needs no lease to send: a run may hold the thread.
 
 use super::handle::{Thread, ThreadCore};
-use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
+use crate::checkpoint::{CheckpointError, CheckpointId, Claim, Commit, SignalRecord, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::signal::untyped_json;
 use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest};
@@ -79,16 +79,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 impl ThreadCore {
     pub(crate) fn send(&self, request: SignalRequest) -> Boxed<'_, Result<SignalId, RunError>> {
         Box::pin(async move {
-            self.check_whole("a signal")?;
-            let (reader, head) = self.known("a signal").await?;
-            head.checkpoint.ok_or_else(|| self.empty_input_error())?;
-            self.check_trusted().await?;
+            let (reader, _) = self.reader_to_post("a signal").await?;
             let key = request.key.clone();
             let record = self.check_signal(request)?;
             let Some(key) = key else { return self.post(&reader, record, None).await };
             check_key(&key)?;
             self.post_keyed(&reader, record, key).await
         })
+    }
+
+    /// Returns the reader and the newest checkpoint of a thread to which `what` is posted. Needs no lease.
+    pub(super) async fn reader_to_post(&self, what: &'static str) -> Result<(Reader, CheckpointId), RunError> {
+        self.check_whole(what)?;
+        let (reader, head) = self.known(what).await?;
+        let checkpoint = head.checkpoint.ok_or_else(|| self.empty_input_error())?;
+        self.check_trusted().await?;
+        Ok((reader, checkpoint))
     }
 
     /// Sends a signal unless one was sent with its key. Of several senders, the first one's is stored.

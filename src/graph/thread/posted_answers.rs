@@ -33,11 +33,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 impl ThreadCore {
     pub(crate) fn post_answer(&self, answer: Answer) -> Boxed<'_, Result<InterruptId, RunError>> {
         Box::pin(async move {
-            self.check_whole("an answer")?;
-            let (reader, head) = self.known("an answer").await?;
-            let checkpoint = head.checkpoint.ok_or_else(|| self.empty_input_error())?;
-            self.check_trusted().await?;
-            let (records, now) = (reader.tasks(checkpoint).await?, self.environment.host.now());
+            let (reader, checkpoint) = self.reader_to_post("an answer").await?;
+            let (records, now) = (reader.tasks(checkpoint).await?, self.now());
             let is_closing = answer.closing.is_some();
             let matched = self.match_answers(&reader, &records, vec![answer], now).await?;
             let Some(matched) = matched.into_iter().next() else { return Err(self.empty_input_error()) };
@@ -76,7 +73,7 @@ impl ThreadCore {
             if taken.iter().chain(given).any(|other| other.to == answer.to || other.to == To::TheOnly) {
                 continue; // another vote on the same question: the next run takes it
             }
-            match self.match_answers(&reader, &records, vec![answer.clone()], self.environment.host.now()).await {
+            match self.match_answers(&reader, &records, vec![answer.clone()], self.now()).await {
                 Ok(_) => taken.push(answer),
                 Err(error @ RunError::Checkpoint(_)) => return Err(error),
                 Err(error) => tracing::warn!(thread = reader.thread.as_str(), %error, "a posted answer was dropped"),
