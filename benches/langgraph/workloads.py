@@ -1,6 +1,8 @@
 """The same workloads on LangGraph, one line per figure: what, CPU and wall microseconds per unit (medians).
 
     python -m venv venv && venv/bin/pip install -r requirements.txt && venv/bin/python workloads.py [W1 W4 ...]
+
+`PG [NODES]` measures threads in PostgreSQL, at the address in the variable POSTGRES; `cargo bench` starts it with a server.
 """
 
 import operator
@@ -150,6 +152,17 @@ def w7(threads=51):
         show("W7", "load, resume, finish on an open store", [timed(lambda: resume(nth)) for nth in range(threads)])
 
 
+def pg(nodes=100):
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    with PostgresSaver.from_conn_string(os.environ["POSTGRES"]) as saver:
+        saver.setup()
+        graph = chain(nodes).compile(checkpointer=saver)
+        run = lambda nth: graph.invoke({"count": 0}, thread(nth), durability="sync")
+        samples = [timed(lambda: run(nth)) for nth in range(9)]
+        show("PG", f"chain of {nodes}, PostgresSaver, durable sync, per superstep", samples, nodes)
+
+
 def w9():
     samples, sizes = [], []
     for _ in range(5):
@@ -171,13 +184,15 @@ def first_node():
 
 
 def main():
-    chosen = [word.lower() for word in sys.argv[1:]] or ["w1", "w2", "w3", "w4", "w6", "w7", "w9"]
+    words = sys.argv[1:]
+    nodes = int(words.pop()) if words and words[-1].isdigit() else 100
+    chosen = [word.lower() for word in words] or ["w1", "w2", "w3", "w4", "w6", "w7", "w9"]
     if chosen == ["--first-node"]:
         return first_node()
     print("$ python " + " ".join([os.path.basename(__file__), *sys.argv[1:]]))
     print(f"langgraph {version('langgraph')}, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.2f}", flush=True)
     for name in chosen:
-        globals()[name]()
+        pg(nodes) if name == "pg" else globals()[name]()
     print(f"load at the end {os.getloadavg()[0]:.2f}")
 
 

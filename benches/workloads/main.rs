@@ -26,6 +26,7 @@ mod looped;
 mod measure;
 mod memory;
 mod phases;
+mod postgres;
 mod replay;
 mod resume;
 mod stamps;
@@ -38,12 +39,15 @@ mod wide;
 #[path = "../../tests/support/model_server/mod.rs"]
 mod model_server;
 
+#[path = "../../tests/support/postgres.rs"]
+mod server;
+
 use args::Args;
 use harness::Bench;
 
 type Workload = (&'static str, fn(&Bench));
 
-const WORKLOADS: [Workload; 19] = [
+const WORKLOADS: [Workload; 23] = [
     ("limits", limits::run),
     ("W1", chain::run),
     ("W2-memory", memory::run),
@@ -63,6 +67,10 @@ const WORKLOADS: [Workload; 19] = [
     ("code_task", code_task::run),
     ("large", large::run),
     ("findings", findings::run),
+    ("postgres-step", postgres::steps::run),
+    ("postgres-load", postgres::load::run),
+    ("postgres-turn", postgres::turns::run),
+    ("postgres-short", postgres::short::run),
 ];
 
 fn main() {

@@ -14,16 +14,28 @@ use superstep::checkpoint::{
 /// The values of one commit, the head's last.
 pub(crate) type Values = Vec<Vec<u8>>;
 
+/// The records of one commit, and the head.
+pub(crate) type Records = (Vec<Record>, ThreadHead);
+
 /// A memory store that records its commits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
     store: MemoryCheckpointer,
-    commits: Arc<Mutex<Vec<Values>>>,
+    commits: Arc<Mutex<Vec<Records>>>,
 }
 
 impl Recording {
     /// Returns the commits since the last call.
     pub(crate) fn take(&self) -> Vec<Values> {
+        let values = |(records, head): Records| {
+            let records = records.into_iter().map(|(_, value)| value);
+            records.chain([encode_record(&head).unwrap()]).collect()
+        };
+        self.take_records().into_iter().map(values).collect()
+    }
+
+    /// Returns the commits since the last call, with the keys of their records.
+    pub(crate) fn take_records(&self) -> Vec<Records> {
         std::mem::take(&mut self.commits.lock().unwrap())
     }
 }
@@ -34,9 +46,7 @@ impl Checkpointer for Recording {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        let mut values: Values = commit.puts.iter().map(|(_, value)| value.clone()).collect();
-        values.push(encode_record(&commit.head).unwrap());
-        self.commits.lock().unwrap().push(values);
+        self.commits.lock().unwrap().push((commit.puts.clone(), commit.head.clone()));
         self.store.commit(commit)
     }
 
