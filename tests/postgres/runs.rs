@@ -70,3 +70,33 @@ async fn a_signal_with_a_key_is_sent_once_by_any_number_of_processes() {
     }
     assert_eq!(graphs[1].thread("t").mailbox().await.unwrap().len(), 5);
 }
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Talk {
+    #[channel(append)]
+    lines: Vec<String>,
+}
+
+#[derive(NodeId)]
+enum Turn {
+    Reply,
+}
+
+#[tokio::test]
+async fn turns_of_a_conversation_take_at_most_five_times_their_bytes_of_disk() {
+    const TURNS: u64 = 500;
+    let Some(address) = new_store() else { return };
+    let reply = async |_: Arc<Talk>, _: Ctx| Ok::<_, NodeError>(Talk::update().lines(["m".repeat(1024)]));
+    let graph = StateGraph::new().add_node(Turn::Reply, reply).add_sequence([Turn::Reply]).compile().unwrap();
+    let graph = graph.with_checkpointer(PostgresCheckpointer::connect(&address).await.unwrap());
+    for _ in 0..TURNS {
+        graph.thread("t").invoke(Talk::update()).await.unwrap();
+    }
+    let schema = address.split("schema=").nth(1).unwrap();
+    let server = shared().unwrap();
+    server.sql(&format!("VACUUM {schema}.threads, {schema}.records, {schema}.signals, {schema}.requests"));
+    let size = "sum(pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass))";
+    let bytes = server.sql(&format!("SELECT {size} FROM pg_tables WHERE schemaname = '{schema}'"));
+    let times = bytes.parse::<u64>().unwrap() as f64 / (TURNS * 1024) as f64;
+    assert!((1.0..=5.0).contains(&times), "{times} times the bytes of the turns");
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use superstep_base::time::system_time;
 use tokio_postgres::Row;
 
-use crate::checkpoint::{CheckpointError, LeaseOwner, ThreadId};
+use crate::checkpoint::{CheckpointError, CheckpointId, LeaseOwner, ThreadHead, ThreadId};
 
 /// Reads the name in the first two columns of a row.
 pub(super) fn name_in(row: &Row) -> Result<ThreadId, CheckpointError> {
@@ -25,6 +25,13 @@ pub(super) fn number_in(row: &Row) -> u64 {
 /// Reads the epoch in column `at` of a row.
 pub(super) fn epoch_in(row: &Row, at: usize) -> u64 {
     row.get::<_, i64>(at).cast_unsigned()
+}
+
+/// Reads the head whose checkpoint, next number and birth are in the columns from `at` on; `None` if the thread has no records.
+pub(super) fn head_in(row: &Row, at: usize) -> Option<ThreadHead> {
+    let [checkpoint, next, birth] =
+        [at, at + 1, at + 2].map(|at| row.get::<_, Option<i64>>(at).map(i64::cast_unsigned));
+    Some(ThreadHead { checkpoint: checkpoint.map(CheckpointId), next: next?, birth: birth? })
 }
 
 /// Reads the owner whose name, host, process and end are in the columns from `at` on.

@@ -114,6 +114,7 @@ impl Shared {
             Ok(ticket) => ticket,
             Err(error) => return Receipt::ready(Err(error)),
         };
+        ticket.take_head();
         let (reply, answer) = oneshot::channel();
         let thread = commit.thread.clone();
         self.push(&thread, Request::Commit { ticket, commit, reply });
@@ -169,6 +170,7 @@ impl Shared {
         let threads = self.requests.threads();
         let settled = join_all(threads.iter().map(|thread| self.settle(thread))).await;
         self.send_last_hint().await;
+        drop(self.writer.refreshing.write().await);
         settled.into_iter().collect()
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant as StdInstant, SystemTime};
 use superstep_base::time::system_time;
 use tokio::time::Instant;
 
-use crate::checkpoint::{CheckpointError, LeaseHandle, LeaseOwner, OwnerRequest, ThreadId};
+use crate::checkpoint::{CheckpointError, LeaseHandle, LeaseOwner, OwnerRequest, ThreadHead, ThreadId};
 
 /// The maximum number of marked ends; beyond it they are forgotten.
 const MARKS: usize = 4096;
@@ -26,17 +26,37 @@ pub(super) struct Ticket {
     /// The number of the newest acknowledged commit under this lease.
     pub(super) commits: AtomicU64,
     holder: LeaseHandle,
+    /// The head that the claim found, until somebody asks for it or writes.
+    head: Mutex<Option<Option<ThreadHead>>>,
     /// When the lease counts as lost, unless it is renewed before.
     end: Mutex<Instant>,
 }
 
 impl Ticket {
     pub(super) fn new(thread: ThreadId, id: i64, epoch: u64, holder: LeaseHandle, end: Instant) -> Self {
-        Self { thread, id, epoch, engine: None, commits: AtomicU64::new(0), holder, end: Mutex::new(end) }
+        Self {
+            thread,
+            id,
+            epoch,
+            engine: None,
+            commits: AtomicU64::new(0),
+            holder,
+            head: Mutex::default(),
+            end: Mutex::new(end),
+        }
     }
 
     pub(super) fn claimed_for(self, engine: Option<&'static str>) -> Self {
         Self { engine, ..self }
+    }
+
+    pub(super) fn with_head(self, head: Option<ThreadHead>) -> Self {
+        Self { head: Mutex::new(Some(head)), ..self }
+    }
+
+    /// Returns the head that the claim found, once: a run that begins needs no second round trip for it.
+    pub(super) fn take_head(&self) -> Option<Option<ThreadHead>> {
+        self.head.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Checks that the loss of the lease was not reported.

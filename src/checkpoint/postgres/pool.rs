@@ -69,7 +69,7 @@ impl Pool {
         let permit = permit.map_err(|_| Fault::Lost("the store is closed".into()))?;
         let session = match self.idle.pop() {
             Some(session) => session,
-            None => self.server.connect().await?,
+            None => Box::pin(self.server.connect()).await?, // boxed, as it is large and rare
         };
         Ok(PooledSession {
             session: Some(session),

@@ -62,7 +62,7 @@ pub(super) async fn send_commit(
     number: u64,
 ) -> Result<bool, Fault> {
     match commit_bytes(commit) > LARGE {
-        true => send_parts(session, ticket, commit, number).await,
+        true => Box::pin(send_parts(session, ticket, commit, number)).await,
         false => send_part(session, ticket, commit, number, &commit.puts).await,
     }
 }

@@ -181,11 +181,12 @@ impl Query {
 const LEASE: &str = "epoch, CASE WHEN lease_until > clock_timestamp() THEN owner END, owner_host, owner_pid, \
     (extract(epoch FROM lease_until) * 1000)::bigint";
 const IS_FREE: &str = "(lease_until IS NULL OR lease_until <= clock_timestamp())";
+/// Nobody waits for the disk: a summary that a crash removes is made again.
 const WRITE_SUMMARY: &str = "UPDATE {schema}.threads SET summary = $5, status = $6, graph = $7, \
     due_at = to_timestamp($8::bigint::float8 / 1000), wake_at = to_timestamp($9::bigint::float8 / 1000), \
     created_at = to_timestamp($10::bigint::float8 / 1000), updated_at = to_timestamp($11::bigint::float8 / 1000), \
     metadata = $12::text::jsonb, is_ready = $13, graph_version = $14 WHERE id = $1 AND epoch = $2 AND commit_number = $3 AND posts = $4 AND birth IS NOT NULL \
-    AND (lease_until IS NULL OR lease_until <= clock_timestamp())";
+    AND (lease_until IS NULL OR lease_until <= clock_timestamp()) RETURNING set_config('synchronous_commit', 'off', true)";
 const NEXT_DUE: &str = "SELECT (extract(epoch FROM least(\
     (SELECT min(due_at) FROM {schema}.threads WHERE due_at > to_timestamp($3::bigint::float8 / 1000) AND NOT is_ready \
         AND due_at IS NOT NULL AND {is_asked} AND NOT is_left), \

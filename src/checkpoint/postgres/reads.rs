@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 
-use super::columns::{name_in, owner_in};
+use super::columns::{head_in, name_in, owner_in};
 use super::cut::{Cut, CutName};
 use super::fault::Fault;
 use super::pool::{Pool, PooledSession};
@@ -15,20 +15,14 @@ use super::put::key_of_parts;
 use super::query::Query;
 use super::session::Session;
 use crate::checkpoint::listing::reads::{ReadFuture, ThreadReads};
-use crate::checkpoint::{
-    CheckpointError, CheckpointId, Key, LeaseOwner, Order, OwnerRequest, Record, ThreadHead, ThreadId,
-};
+use crate::checkpoint::{CheckpointError, Key, LeaseOwner, Order, OwnerRequest, Record, ThreadHead, ThreadId};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Returns the head of a thread.
 pub(super) async fn head(pool: &Pool, thread: &ThreadId) -> Result<Option<ThreadHead>> {
     let row = pool.run(|session| async move { by_name(&session, Query::Head, thread).await }).await?;
-    Ok(row.map(|row| ThreadHead {
-        checkpoint: row.get::<_, Option<i64>>(0).map(|id| CheckpointId(id.cast_unsigned())),
-        next: row.get::<_, i64>(1).cast_unsigned(),
-        birth: row.get::<_, i64>(2).cast_unsigned(),
-    }))
+    Ok(row.and_then(|row| head_in(&row, 0)))
 }
 
 /// Returns who holds a thread.

@@ -222,14 +222,15 @@ CREATE FUNCTION {schema}.claim_thread(
     p_length integer, p_start bytea, p_hash bytea, p_rest bytea, p_name text,
     p_handle bigint, p_owner text, p_host text, p_pid bigint, p_lease_ms bigint, p_takes_over boolean, p_engine text,
     OUT r_is_claimed boolean, OUT r_id bigint, OUT r_epoch bigint, OUT r_epoch_before bigint,
-    OUT r_owner text, OUT r_host text, OUT r_pid bigint, OUT r_until_ms bigint, OUT r_is_cancelled boolean
+    OUT r_owner text, OUT r_host text, OUT r_pid bigint, OUT r_until_ms bigint, OUT r_is_cancelled boolean,
+    OUT r_head bigint, OUT r_next bigint, OUT r_birth bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     t record;
 BEGIN
     LOOP
         SELECT id, handle, lease_until, epoch, owner, owner_host, owner_pid, engine,
-            is_left AND is_cancelled AS is_cancelled INTO t FROM {schema}.threads
+            is_left AND is_cancelled AS is_cancelled, head, next, birth INTO t FROM {schema}.threads
         WHERE name_length = p_length AND name_start = p_start AND name_hash = p_hash FOR NO KEY UPDATE;
         EXIT WHEN FOUND;
         INSERT INTO {schema}.threads (name, name_length, name_start, name_hash, name_rest)
@@ -240,6 +241,9 @@ BEGIN
     r_id := t.id;
     r_epoch_before := t.epoch;
     r_is_cancelled := t.is_cancelled;
+    r_head := t.head;
+    r_next := t.next;
+    r_birth := t.birth;
     IF NOT r_is_claimed THEN
         r_epoch := t.epoch;
         r_owner := t.owner;

@@ -157,6 +157,7 @@ impl PostgresBuilder {
             owner,
             hints: Arc::default(),
             clock: ServerClock::default(),
+            refreshing: Arc::default(),
         });
         let read_only = is_read_only.then(|| PathBuf::from(&server.shown));
         let shared = Shared { writer: Arc::clone(&writer), requests: Arc::default(), background };
@@ -306,6 +307,10 @@ impl Checkpointer for PostgresCheckpointer {
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<ThreadHead>>> {
+        let claimed = self.shared.writer.book.live_ticket(thread).and_then(|ticket| ticket.take_head());
+        if let Some(head) = claimed {
+            return Box::pin(std::future::ready(Ok(head)));
+        }
         let thread = thread.clone();
         self.read(|writer| async move { reads::head(&writer.pool, &thread).await })
     }
@@ -336,6 +341,7 @@ impl Checkpointer for PostgresCheckpointer {
         let ticket = self.check_writable().and_then(|()| self.shared.writer.book.find(&thread, lease.epoch()));
         Box::pin(async move {
             let ticket = ticket?;
+            ticket.take_head();
             self.shared.ask(&thread, |reply| Request::Delete { ticket, reply }).await
         })
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use tokio::sync::RwLock;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 
-use super::columns::{epoch_in, millis_in, number_in, owner_in};
+use super::columns::{epoch_in, head_in, millis_in, number_in, owner_in};
 use super::cut::{CutName, readable};
 use super::fault::{Fault, Patience};
 use super::hints::Hints;
@@ -33,6 +34,8 @@ pub(super) struct Writer {
     pub(super) owner: LeaseOwner,
     pub(super) hints: Arc<Hints>,
     pub(super) clock: ServerClock,
+    /// Held for reading while the summary of a thread is made.
+    pub(super) refreshing: Arc<RwLock<()>>,
 }
 
 /// The outcome of a commit whose answer was lost or was a refusal.
@@ -45,22 +48,21 @@ enum Verdict {
 
 impl Writer {
     /// Writes requests of a thread: commits and posts, or one of another kind.
-    pub(super) async fn write(&self, thread: &ThreadId, mut batch: VecDeque<Request>) {
+    pub(super) async fn write(self: &Arc<Self>, thread: &ThreadId, mut batch: VecDeque<Request>) {
+        // Most requests are commits: what others need is boxed, so that a commit does not have room for it moved about.
         match batch.pop_front() {
             Some(Request::Claim { claim, keeper, reply }) => {
                 // A lease that nobody waits for any more is released by its drop.
-                _ = reply.send(self.claim(thread, claim, keeper).await);
+                _ = reply.send(Box::pin(self.claim(thread, claim, keeper)).await);
             }
             Some(Request::Release { ticket, is_left, reply }) => {
-                let released = self.release(&ticket, is_left).await;
-                let is_released = released.is_ok();
-                _ = reply.map(|reply| reply.send(released));
-                if is_released && let Err(error) = refresh_thread(&self.pool, ticket.id).await {
-                    // Whoever lists next makes it.
-                    tracing::debug!(thread = thread.as_str(), %error, "the summary of a thread was not made");
+                let released = Box::pin(self.release(&ticket, is_left)).await;
+                if released.is_ok() {
+                    self.refresh(ticket);
                 }
+                _ = reply.map(|reply| reply.send(released));
             }
-            Some(Request::Delete { ticket, reply }) => _ = reply.send(self.delete(&ticket).await),
+            Some(Request::Delete { ticket, reply }) => _ = reply.send(Box::pin(self.delete(&ticket)).await),
             Some(Request::Barrier { reply }) => _ = reply.send(Ok(())),
             Some(first) => {
                 batch.push_front(first);
@@ -68,6 +70,19 @@ impl Writer {
             }
             None => {}
         }
+    }
+
+    /// Makes the summary of a thread that was released, while the next requests of the thread are written.
+    fn refresh(self: &Arc<Self>, ticket: Arc<Ticket>) {
+        let Ok(guard) = Arc::clone(&self.refreshing).try_read_owned() else { return };
+        let writer = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = Box::pin(refresh_thread(&writer.pool, ticket.id)).await {
+                // Whoever lists next makes it.
+                tracing::debug!(thread = ticket.thread.as_str(), %error, "the summary of a thread was not made");
+            }
+            drop(guard);
+        });
     }
 
     async fn write_commits(&self, thread: &ThreadId, mut waiting: VecDeque<Request>) {
@@ -90,7 +105,7 @@ impl Writer {
             if waiting.len() < before {
                 patience.reset();
             }
-            if let Err(error) = self.pause(&mut patience, &waiting, reason).await {
+            if let Err(error) = Box::pin(self.pause(&mut patience, &waiting, reason)).await {
                 waiting.drain(..).for_each(|request| request.fail(error.clone()));
             }
         }
@@ -133,7 +148,7 @@ impl Writer {
         is_in_doubt: &mut bool,
     ) -> Result<(), Fault> {
         if *is_in_doubt {
-            settle(session, waiting).await?;
+            Box::pin(settle(session, waiting)).await?;
             *is_in_doubt = false;
         }
         let outcomes = tokio::select! {
@@ -150,11 +165,13 @@ impl Writer {
                     self.hints.send();
                 }
                 (_, true) => acknowledge(waiting.pop_front()),
-                (Request::Commit { ticket, commit, .. }, false) => match judge(session, ticket, commit).await? {
-                    Verdict::Written => acknowledge(waiting.pop_front()),
-                    Verdict::Refused(error) => return Err(Fault::Refused(error)),
-                    Verdict::Pending => return Err(Fault::Conflict("the commit before it was not written".into())),
-                },
+                (Request::Commit { ticket, commit, .. }, false) => {
+                    match Box::pin(judge(session, ticket, commit)).await? {
+                        Verdict::Written => acknowledge(waiting.pop_front()),
+                        Verdict::Refused(error) => return Err(Fault::Refused(error)),
+                        Verdict::Pending => return Err(Fault::Conflict("the commit before it was not written".into())),
+                    }
+                }
                 (_, false) => return Err(Fault::Refused(CheckpointError::unknown_thread(thread))),
             }
         }
@@ -188,7 +205,8 @@ impl Writer {
             // By the clock of this process, much or all of its time is up; somebody else may have the thread by now.
             self.renew(&ticket).await.map_err(|error| busy_instead(error, &self.owner))?;
         }
-        if let Some(earlier) = self.book.insert(Arc::new(ticket.claimed_for(claim.engine()))) {
+        let ticket = ticket.claimed_for(claim.engine()).with_head(head_in(&row, 9));
+        if let Some(earlier) = self.book.insert(Arc::new(ticket)) {
             earlier.report(earlier.stale(epoch, Some(self.own().into())));
         }
         Ok(lease)
