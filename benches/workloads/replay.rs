@@ -46,7 +46,7 @@ impl Checkpointer for Recording {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        self.commits.lock().unwrap().push((commit.puts.clone(), commit.head.clone()));
+        self.commits.lock().unwrap().push((commit.puts.clone(), commit.head));
         self.store.commit(commit)
     }
 
