@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod advice;
+mod databases;
 #[path = "../support/restate.rs"]
 mod engine;
 mod interrupts;
