@@ -8,7 +8,7 @@ use super::advice::{in_commands, next_steps, status_text};
 use super::events::load_texts;
 use super::failure::{Call, Failure, json};
 use super::shapes::{Draft, NextStep, OpenQuestion, TaskReport, ThreadReport};
-use super::threads::AppThread;
+use super::threads::{AppThread, questions_of};
 use superstep::checkpoint::{LeaseOwner, ThreadId};
 use superstep::graph::interrupt::ReplyKind;
 use superstep::graph::view::TaskSnapshot;
@@ -155,11 +155,6 @@ impl AppThread {
         shown.suggested = state.map(|state| self.commands(state, question)).unwrap_or_default();
         shown.editable = state.is_some_and(|state| self.draft_of(state, question).is_some());
     }
-}
-
-/// Returns the questions that tasks of a superstep have asked so far.
-pub(super) fn questions_of(tasks: &[TaskSnapshot]) -> Vec<Question> {
-    tasks.iter().flat_map(|task| &task.questions).cloned().collect()
 }
 
 fn no_open_question(report: &ThreadReport) -> Failure {

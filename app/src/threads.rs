@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::answering::questions_of;
 use super::custom_output::CustomOutput;
 use super::events::{event_json, gap, load_event_texts};
 use super::failure::{Exit, Failure, json, shape};
@@ -17,6 +16,7 @@ use super::shapes::{
 use super::stops::StopArgs;
 use superstep::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, ThreadPlace, about_thread, foreign};
 use superstep::graph::interrupt::{SignalId, SignalRequest};
+use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
     Replay, Request, RunError, RunStream, State, StateSnapshot, StateUpdate, Status, VerifyVerdict, Writes,
@@ -486,4 +486,9 @@ fn step(info: &CheckpointInfo, next: Vec<String>) -> Result<HistoryStep, Failure
 
 fn never_ran(id: &ThreadId) -> Failure {
     RunError::EmptyInput { thread: id.clone() }.into()
+}
+
+/// Returns the questions that tasks of a superstep have asked so far.
+pub(super) fn questions_of(tasks: &[TaskSnapshot]) -> Vec<Question> {
+    tasks.iter().flat_map(|task| &task.questions).cloned().collect()
 }

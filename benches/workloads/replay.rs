@@ -46,7 +46,8 @@ impl Checkpointer for Recording {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        self.commits.lock().unwrap().push((commit.puts.clone(), commit.head));
+        let records = commit.puts.iter().map(|(key, row)| (key.clone(), row.to_bytes().unwrap().into_owned()));
+        self.commits.lock().unwrap().push((records.collect(), commit.head));
         self.store.commit(commit)
     }
 

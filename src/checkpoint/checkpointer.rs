@@ -34,7 +34,7 @@ use super::watch::StoreWatch;
 /// with each claim. The epoch of the newest commit is not enough.
 ///
 /// To implement one: keep a [`Leases`](super::Leases) table and use it for `claim`, `owner` and `send`; in `commit`, check
-/// the epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
+/// the epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::encode`] and the head with
 /// [`Commit::check_head`], then write deletes, puts and head atomically; store keys in the order of [`Key`]
 /// ([`key_bytes`](super::key_bytes()) encodes them in that order); report failures of the backend as
 /// [`CheckpointError::Backend`]. Then run `superstep::checkpoint::kit` (feature `test-util`) against it, which checks

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::error::CheckpointError;
 use super::item::ItemWrite;
 use super::key::{CheckpointId, Key, ThreadId};
+use super::row::Row;
 
 /// Boxed future, as returned by object-safe async methods.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,9 +31,9 @@ pub struct ThreadHead {
     pub birth: u64,
 }
 
-/// Records that become durable together or not at all.
+/// Records that become durable together or not at all. A store that keeps bytes makes them with [`encode`](Commit::encode).
 #[derive(Clone, Debug)]
-pub struct Commit {
+pub struct Commit<V = Row> {
     /// Thread that all records belong to.
     pub thread: ThreadId,
     /// Epoch of the lease under which the records were made.
@@ -42,11 +43,14 @@ pub struct Commit {
     /// Head after this commit.
     pub head: ThreadHead,
     /// Records to write; a later one with an equal key wins. The head is not among them.
-    pub puts: Vec<(Key, Vec<u8>)>,
+    pub puts: Vec<(Key, V)>,
     /// Records to remove before the puts are written.
     pub deletes: Vec<Key>,
     /// Items beside threads to write with the records; the commit is refused if one of them is not as expected.
     pub items: Vec<ItemWrite>,
+    /// Set if the holder writes nothing more under the lease: a shared store releases the thread in the same round trip. The
+    /// lease is still to be [released](super::Lease::release), as other stores wait for that.
+    pub is_last: bool,
 }
 
 impl Commit {
@@ -57,18 +61,41 @@ impl Commit {
 
     /// Returns a commit that moves a thread to `head` under the lease of this epoch, without records.
     pub fn new(thread: ThreadId, epoch: u64, expected: Option<CheckpointId>, head: ThreadHead) -> Self {
-        Self { thread, epoch, expected, head, puts: vec![], deletes: vec![], items: vec![] }
+        Self { thread, epoch, expected, head, puts: vec![], deletes: vec![], items: vec![], is_last: false }
     }
 
-    /// Checks everything that needs no store: sizes, and that no record has the key of the head.
+    /// Returns the commit with more records, whose bytes are made.
+    pub fn with_records(mut self, records: impl IntoIterator<Item = Record>) -> Self {
+        self.puts.extend(records.into_iter().map(|(key, bytes)| (key, bytes.into())));
+        self
+    }
+
+    /// Checks everything that needs no store: sizes, and that no record has the key of the head. Of a record whose bytes are not
+    /// made, only the key is checked.
     ///
     /// # Errors
     /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
     /// [`CheckpointError::Codec`] for a record under [`Key::Head`], and the errors of [`ItemWrite::check_all`].
     pub fn check_records(&self) -> Result<(), CheckpointError> {
-        Self::check_posted(&self.thread, &self.puts)?;
+        check_name(&self.thread)?;
+        self.puts.iter().try_for_each(|(key, row)| check_put(key, row.size().unwrap_or_default()))?;
         ItemWrite::check_all(&self.items)?;
         self.deletes.iter().try_for_each(check_key)
+    }
+
+    /// Makes the bytes of all records, and checks them as [`check_records`](Self::check_records) does.
+    ///
+    /// # Errors
+    /// As [`check_records`](Self::check_records); [`CheckpointError::Codec`] if a record cannot be encoded.
+    pub fn encode(self) -> Result<Commit<Vec<u8>>, CheckpointError> {
+        self.check_records()?;
+        let Self { thread, epoch, expected, head, puts, deletes, items, is_last } = self;
+        let record = |(key, row): (Key, Row)| {
+            let bytes = row.into_bytes()?;
+            check_put(&key, bytes.len()).map(|()| (key, bytes))
+        };
+        let puts = puts.into_iter().map(record).collect::<Result<_, _>>()?;
+        Ok(Commit { thread, epoch, expected, head, puts, deletes, items, is_last })
     }
 
     /// Checks records for [`Checkpointer::post`](super::Checkpointer::post) in the same way.
@@ -76,10 +103,12 @@ impl Commit {
     /// # Errors
     /// As [`check_records`](Self::check_records).
     pub fn check_posted(thread: &ThreadId, records: &[Record]) -> Result<(), CheckpointError> {
-        check_size("the thread's name", thread.as_str().len(), Self::MAX_NAME)?;
-        records.iter().try_for_each(|(key, value)| check_put(key, value))
+        check_name(thread)?;
+        records.iter().try_for_each(|(key, value)| check_put(key, value.len()))
     }
+}
 
+impl<V> Commit<V> {
     /// Checks that the head the store has `found` is the one this commit expects.
     ///
     /// # Errors
@@ -92,9 +121,13 @@ impl Commit {
     }
 }
 
-fn check_put(key: &Key, value: &[u8]) -> Result<(), CheckpointError> {
+fn check_name(thread: &ThreadId) -> Result<(), CheckpointError> {
+    check_size("the thread's name", thread.as_str().len(), Commit::MAX_NAME)
+}
+
+fn check_put(key: &Key, bytes: usize) -> Result<(), CheckpointError> {
     check_key(key)?;
-    check_size(key, value.len(), Commit::MAX_RECORD)
+    check_size(key, bytes, Commit::MAX_RECORD)
 }
 
 fn check_key(key: &Key) -> Result<(), CheckpointError> {

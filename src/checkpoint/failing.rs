@@ -187,16 +187,9 @@ mod tests {
     use crate::checkpoint::{CheckpointId, MemoryCheckpointer};
 
     async fn commit_to(store: &dyn Checkpointer, lease: &Lease, number: u64) -> Result<(), CheckpointError> {
-        let commit = Commit {
-            thread: lease.thread().clone(),
-            epoch: lease.epoch(),
-            expected: number.checked_sub(1).map(CheckpointId),
-            head: ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
-            puts: vec![],
-            deletes: vec![],
-            items: vec![],
-        };
-        store.commit(commit).await
+        let expected = number.checked_sub(1).map(CheckpointId);
+        let head = ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 };
+        store.commit(Commit::new(lease.thread().clone(), lease.epoch(), expected, head)).await
     }
 
     #[rstest::rstest]

@@ -1,5 +1,6 @@
-//! Store that lives as long as the process. Records and heads are stored as they are; nothing here is encoded.
+//! Store that lives as long as the process. Records and heads are stored as they are, and encoded when somebody reads them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::ops::{Bound, RangeInclusive};
@@ -18,6 +19,7 @@ use super::listing::due::{DueQuery, DueThreads};
 use super::listing::query::ThreadQuery;
 use super::listing::summary::ListedThread;
 use super::owner::LeaseOwner;
+use super::row::Row;
 use super::watch::StoreWatch;
 
 /// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that
@@ -55,7 +57,7 @@ struct Threads {
 #[derive(Debug)]
 struct Thread {
     head: ThreadHead,
-    records: BTreeMap<Key, Vec<u8>>,
+    records: BTreeMap<Key, Row>,
 }
 
 impl MemoryCheckpointer {
@@ -157,7 +159,7 @@ impl Thread {
         if let Some((key, _)) = records.iter().find(|(key, _)| is_new && self.records.contains_key(key)) {
             return Err(CheckpointError::RecordExists { thread: thread.clone(), key: key.clone() });
         }
-        self.records.extend(records);
+        self.records.extend(records.into_iter().map(|(key, bytes)| (key, bytes.into())));
         Ok(())
     }
 
@@ -168,11 +170,16 @@ impl Thread {
         self.records.extend(commit.puts);
     }
 
-    fn scan(&self, range: RangeInclusive<Key>, order: Order, limit: usize) -> Vec<(Key, Vec<u8>)> {
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, CheckpointError> {
+        self.records.get(key).map(|row| row.to_bytes().map(Cow::into_owned)).transpose()
+    }
+
+    fn scan(&self, range: RangeInclusive<Key>, order: Order, limit: usize) -> Result<Vec<Record>, CheckpointError> {
         if range.start() > range.end() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let found = self.records.range(range).map(|(key, value)| (key.clone(), value.clone()));
+        let record = |(key, row): (&Key, &Row)| Ok((key.clone(), row.to_bytes()?.into_owned()));
+        let found = self.records.range(range).map(record);
         match order {
             Order::Ascending => found.take(limit).collect(),
             Order::Descending => found.rev().take(limit).collect(),
@@ -208,10 +215,10 @@ impl Checkpointer for MemoryCheckpointer {
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
         let threads = self.store.lock_read();
         let found = match threads.by_name.get(thread).map(lock) {
-            Some(thread) => keys.iter().map(|key| thread.records.get(key).cloned()).collect(),
-            None => vec![None; keys.len()],
+            Some(thread) => keys.iter().map(|key| thread.get(key)).collect(),
+            None => Ok(vec![None; keys.len()]),
         };
-        Box::pin(ready(Ok(found)))
+        Box::pin(ready(found))
     }
 
     fn scan(
@@ -223,7 +230,7 @@ impl Checkpointer for MemoryCheckpointer {
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
         let threads = self.store.lock_read();
         let found = threads.by_name.get(thread).map(|thread| lock(thread).scan(range, order, limit));
-        Box::pin(ready(Ok(found.unwrap_or_default())))
+        Box::pin(ready(found.unwrap_or_else(|| Ok(Vec::new()))))
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {

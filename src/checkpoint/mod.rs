@@ -57,6 +57,7 @@ mod postgres;
 #[cfg(feature = "_embedded")]
 mod repair;
 mod retention;
+mod row;
 #[cfg(feature = "sled")]
 mod sled;
 #[cfg_attr(not(feature = "_embedded"), allow(dead_code, unreachable_pub, reason = "only errors name stores"))]
@@ -111,6 +112,7 @@ pub use owner::LeaseOwner;
 #[cfg(feature = "_embedded")]
 pub use repair::{LostCheckpoint, RepairReport, RepairedThread};
 pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all};
+pub use row::Row;
 #[cfg(feature = "_embedded")]
 pub use store_kind::StoreKind;
 pub use task_record::{

@@ -320,11 +320,9 @@ impl Sweep<'_> {
             return Ok(());
         }
         self.bytes = 0;
-        let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let (head, deletes) = (self.head, std::mem::take(&mut self.gone));
-        self.store
-            .commit(Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes, items: vec![] })
-            .await
+        let unmoved = Commit::new(self.lease.thread().clone(), self.lease.epoch(), head.checkpoint, head);
+        self.store.commit(Commit { deletes, ..unmoved }).await
     }
 }
 

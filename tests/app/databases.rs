@@ -21,14 +21,17 @@ fn seen(place: &Place, store: &str) -> Vec<Value> {
     let look = |words: &[&str]| place.json(0, &[words, &["--store", store]].concat());
     let mut threads = look(&["threads"]);
     for thread in threads.as_array_mut().unwrap() {
-        thread.as_object_mut().unwrap().retain(|key, _| ["thread", "graph", "status", "checkpoint", "step"].contains(&&**key));
+        thread
+            .as_object_mut()
+            .unwrap()
+            .retain(|key, _| ["thread", "graph", "status", "checkpoint", "step"].contains(&&**key));
     }
     let mut all = vec![threads];
     for words in [&["history", "r1"][..], &["tag", "r1"], &["events", "r1"], &["diff", "r1", "2", "5"]] {
         all.push(look(words));
     }
     all.push(look(&["replay", "r1", "--mode", "verify"]));
-    all.push(place.json(14, &["status", "n1", "--store", store])["state"].clone());
+    all.push(look(&["status", "n1"])["state"].clone());
     all
 }
 
@@ -47,7 +50,9 @@ fn threads_are_copied_between_stores_of_all_kinds() {
         from = to;
     }
     let again = place.call(&["copy-store", from, &first]);
-    assert_eq!(again.code(), 1, "{}", again.out());
+    assert!(
+        again.err().contains("2 threads were there already") || again.out().contains("2 threads were there already")
+    );
     place.json(0, &["signal", "n1", "call", r#"{"by": "bo"}"#, "--store", &second]);
     assert_eq!(place.json(0, &["proceed", "n1", "--store", &second])["state"]["caller"], "bo");
 }
@@ -65,7 +70,8 @@ fn the_past_of_a_thread_is_changed_and_looked_at(#[case] is_database: bool) {
     };
     fill(&place);
     let asked = place.json(0, &["tag", "r1"])[0]["checkpoint"].to_string();
-    let forked = place.json(10, &["fork", "r1", "--at", &asked, "--to", "r2"]);
+    place.json(0, &["fork", "r1", "--at", &asked, "--to", "r2"]);
+    let forked = place.json(10, &["proceed", "r2"]);
     assert_eq!(forked["questions"][0]["name"], "may_ship", "{forked}");
     let rejected = place.json(12, &["reject", "r2", "--feedback", "no"]);
     assert_eq!(rejected["status"], "finished", "{rejected}");
@@ -80,7 +86,7 @@ fn the_past_of_a_thread_is_changed_and_looked_at(#[case] is_database: bool) {
     assert_eq!(place.call(&["gc", "--keep-last", "1"]).code(), 0);
     let after = place.json(0, &["history", "r1"]);
     assert!(after.as_array().unwrap().len() < before, "{after}");
-    assert_eq!(place.json(0, &["tag", "r1"])[0]["name"], json!("asked"));
+    assert_eq!(place.json(0, &["tag", "r1"])[0]["tag"], json!("asked"));
     assert_eq!(place.call(&["delete", "r3"]).code(), 0);
     assert_eq!(place.call(&["status", "r3"]).code(), 1);
 }
@@ -98,13 +104,17 @@ fn a_role_that_may_only_select_looks_at_everything_and_changes_nothing() {
     let own = seen(&place, &address);
     let reader = Place::on(looker.clone());
     let look = |code: i32, words: &[&str]| reader.json(code, &[words, &["--read-only"]].concat());
-    for words in [&["threads"][..], &["history", "r1"], &["tag", "r1"], &["events", "r1"], &["replay", "r1", "--mode", "verify"]] {
+    for words in
+        [&["threads"][..], &["history", "r1"], &["tag", "r1"], &["events", "r1"], &["replay", "r1", "--mode", "verify"]]
+    {
         look(0, words);
     }
     assert_eq!(look(0, &["history", "r1"]), own[1]);
-    assert_eq!(look(14, &["status", "n1"])["status"], "awaiting_signal");
+    assert_eq!(look(0, &["status", "n1"])["status"], "awaiting-signal");
     assert_eq!(reader.call(&["export", "r1", "r1.superstep", "--read-only"]).code(), 0);
-    for words in [&["run", "release", "1.2.0"][..], &["delete", "r1"], &["tag", "r1", "new"], &["gc", "--keep-last", "1"]] {
+    for words in
+        [&["run", "release", "1.2.0"][..], &["delete", "r1"], &["tag", "r1", "new"], &["gc", "--keep-last", "1"]]
+    {
         let refused = reader.call(&[words, &["--read-only"]].concat());
         assert_eq!(refused.code(), 1, "{words:?}: {}", refused.out());
     }

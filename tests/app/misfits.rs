@@ -40,15 +40,7 @@ async fn damage(store: &dyn Checkpointer, thread: &str) {
     let head: ThreadHead = store.head(&id).await.unwrap().unwrap();
     let checkpoint = head.checkpoint.unwrap();
     let puts = vec![(Key::Checkpoint(checkpoint), vec![1, 0xff, 0xff])];
-    let commit = Commit {
-        thread: id,
-        epoch: lease.epoch(),
-        expected: head.checkpoint,
-        head,
-        puts,
-        deletes: vec![],
-        items: vec![],
-    };
+    let commit = Commit::new(id, lease.epoch(), head.checkpoint, head).with_records(puts);
     store.commit(commit).await.unwrap();
 }
 

@@ -92,15 +92,7 @@ fn delete_checkpoint(place: &Place, thread: &str, checkpoint: u64) {
         let lease = store.claim(&id, Claim::IfFree).await.unwrap();
         let head = store.head(&id).await.unwrap().unwrap();
         let deletes = vec![Key::Checkpoint(CheckpointId(checkpoint))];
-        let commit = Commit {
-            thread: id,
-            epoch: lease.epoch(),
-            expected: head.checkpoint,
-            head,
-            puts: vec![],
-            deletes,
-            items: vec![],
-        };
+        let commit = Commit { deletes, ..Commit::new(id, lease.epoch(), head.checkpoint, head) };
         store.commit(commit).await.unwrap();
     });
 }

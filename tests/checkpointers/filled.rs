@@ -34,15 +34,7 @@ pub(crate) async fn fill(store: &dyn Checkpointer, thread: &str, numbers: std::o
         let puts = vec![(Key::Checkpoint(id), encode_record(&record(number)).unwrap()), (row, vec![7; 50_000])];
         let (expected, head) =
             (number.checked_sub(1).map(CheckpointId), ThreadHead { checkpoint: Some(id), next: number + 1, birth: 5 });
-        let commit = Commit {
-            thread: thread.into(),
-            epoch: lease.epoch(),
-            expected,
-            head,
-            puts,
-            deletes: vec![],
-            items: vec![],
-        };
+        let commit = Commit::new(thread.into(), lease.epoch(), expected, head).with_records(puts);
         store.commit(commit).await.unwrap();
     }
 }

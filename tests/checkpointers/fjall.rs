@@ -110,7 +110,7 @@ async fn a_record_that_became_smaller_is_removed_whole() {
     let commit = async |puts: Vec<(Key, Vec<u8>)>, deletes| {
         let head = ThreadHead { checkpoint: None, next: 0, birth: 5 };
         let (thread, epoch) = ("t".into(), lease.epoch());
-        store.commit(Commit { thread, epoch, expected: None, head, puts, deletes, items: vec![] }).await.unwrap();
+        store.commit(Commit { deletes, ..Commit::new(thread, epoch, None, head).with_records(puts) }).await.unwrap();
         let keys = Key::Shape(0)..=Key::Shape(u64::MAX);
         let found = store.scan(&"t".into(), keys, Order::Ascending, 9).await.unwrap();
         found.into_iter().map(|(_, value)| value.len()).collect::<Vec<_>>()
@@ -406,8 +406,7 @@ async fn records_leave_memory_when_nothing_works_in_the_background() {
         let puts = vec![(Key::Row(RowId { checkpoint: id, task: 0, slot: 0 }), vec![7; 1 << 20])];
         let (expected, head) =
             (number.checked_sub(1).map(CheckpointId), ThreadHead { checkpoint: Some(id), next: number + 1, birth: 5 });
-        let commit =
-            Commit { thread: "t".into(), epoch: lease.epoch(), expected, head, puts, deletes: vec![], items: vec![] };
+        let commit = Commit::new("t".into(), lease.epoch(), expected, head).with_records(puts);
         store.commit(commit).await.unwrap();
     }
     assert_ne!(fs::read_dir(path.join("keyspaces/1/tables")).unwrap().count(), 0);

@@ -309,10 +309,7 @@ impl Scene {
         let checkpoint = if is_new { expected } else { Some(id) };
         let puts = if is_new { vec![] } else { written.records(id) };
         let head = ThreadHead { checkpoint, next: next + 1, birth: 7 };
-        self.store
-            .commit(Commit { thread, epoch: lease.epoch(), expected, head, puts, deletes: vec![], items: vec![] })
-            .await
-            .unwrap();
+        self.store.commit(Commit::new(thread, lease.epoch(), expected, head).with_records(puts)).await.unwrap();
         self.held.extend(Some(lease).filter(|_| written.is_held));
     }
 

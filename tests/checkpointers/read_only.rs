@@ -38,8 +38,7 @@ async fn churn(store: &dyn Checkpointer, thread: &str, seed: u64, commits: u64) 
         let deletes = (from..from + next(90)).map(row).collect();
         let head = ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 };
         let expected = number.checked_sub(1).map(CheckpointId);
-        let commit =
-            Commit { thread: thread.into(), epoch: lease.epoch(), expected, head, puts, deletes, items: vec![] };
+        let commit = Commit { deletes, ..Commit::new(thread.into(), lease.epoch(), expected, head).with_records(puts) };
         store.commit(commit).await.unwrap();
     }
 }
@@ -229,7 +228,7 @@ async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
             let head = ThreadHead { checkpoint: Some(CheckpointId(120)), next: 121, birth: 5 };
             let puts = vec![(row(120), vec![1; 30 << 20])];
             let (thread, expected) = ("t".into(), Some(CheckpointId(119)));
-            let commit = Commit { thread, epoch: lease.epoch(), expected, head, puts, deletes: vec![], items: vec![] };
+            let commit = Commit::new(thread, lease.epoch(), expected, head).with_records(puts);
             store.commit(commit).await.unwrap_err()
         }
         Err(error) => error,
@@ -268,15 +267,7 @@ async fn a_fjall_store_on_a_full_disk_can_be_read_swept_and_compacted() {
             (Key::Checkpoint(CheckpointId(number)), encode_record(&record(number)).unwrap()),
             (row(number), vec![number as u8; 1 << 20]),
         ];
-        let commit = Commit {
-            thread: "t".into(),
-            epoch: lease.epoch(),
-            expected: last,
-            head,
-            puts,
-            deletes: vec![],
-            items: vec![],
-        };
+        let commit = Commit::new("t".into(), lease.epoch(), last, head).with_records(puts);
         match store.commit(commit).await {
             Ok(()) => last = head.checkpoint,
             Err(error) => break error,

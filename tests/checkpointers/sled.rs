@@ -21,15 +21,13 @@ use superstep::checkpoint::{
 const CHILD_STORE: &str = "SUPERSTEP_TEST_CHILD_STORE";
 
 fn commit(lease: &Lease, number: u64, puts: Vec<(Key, Vec<u8>)>) -> Commit {
-    Commit {
-        thread: lease.thread().clone(),
-        epoch: lease.epoch(),
-        expected: number.checked_sub(1).map(CheckpointId),
-        head: ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
-        puts,
-        deletes: vec![],
-        items: vec![],
-    }
+    Commit::new(
+        lease.thread().clone(),
+        lease.epoch(),
+        number.checked_sub(1).map(CheckpointId),
+        ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 1 },
+    )
+    .with_records(puts)
 }
 
 fn value(number: u64) -> Vec<u8> {

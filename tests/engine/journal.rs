@@ -407,7 +407,7 @@ async fn age(store: &Store) {
     assert!(puts.len() > 1);
     let lease = store.store.claim(&thread, Claim::IfFree).await.unwrap();
     let (epoch, expected) = (lease.epoch(), head.checkpoint);
-    store.store.commit(Commit { thread, epoch, expected, head, puts, deletes: vec![], items: vec![] }).await.unwrap();
+    store.store.commit(Commit::new(thread, epoch, expected, head).with_records(puts)).await.unwrap();
 }
 
 fn last() -> Key {

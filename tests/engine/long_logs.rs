@@ -72,7 +72,7 @@ async fn change(store: &Arc<dyn Checkpointer>, puts: Vec<Record>, deletes: Vec<K
     let head = store.head(&thread).await.unwrap().unwrap();
     let lease = store.claim(&thread, Claim::IfFree).await.unwrap();
     let (epoch, expected) = (lease.epoch(), head.checkpoint);
-    store.commit(Commit { thread, epoch, expected, head, puts, deletes, items: vec![] }).await.unwrap();
+    store.commit(Commit { deletes, ..Commit::new(thread, epoch, expected, head).with_records(puts) }).await.unwrap();
 }
 
 #[derive(Clone, Debug)]

@@ -272,10 +272,7 @@ async fn put(store: &dyn Checkpointer) {
     for (name, (head, puts)) in threads {
         let lease = store.claim(&name.into(), Claim::IfFree).await.unwrap();
         let (thread, epoch, head) = (name.into(), lease.epoch(), head.unwrap());
-        store
-            .commit(Commit { thread, epoch, expected: None, head, puts, deletes: vec![], items: vec![] })
-            .await
-            .unwrap();
+        store.commit(Commit::new(thread, epoch, None, head).with_records(puts)).await.unwrap();
         lease.release().await.unwrap();
     }
 }

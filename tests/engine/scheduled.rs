@@ -105,10 +105,7 @@ async fn as_format_4(store: &Store, thread: &str) {
     let head = store.head(&thread).await.unwrap().unwrap();
     let lease = store.claim(&thread, Claim::IfFree).await.unwrap();
     let epoch = lease.epoch();
-    store
-        .commit(Commit { thread, epoch, expected: head.checkpoint, head, puts, deletes: vec![], items: vec![] })
-        .await
-        .unwrap();
+    store.commit(Commit::new(thread, epoch, head.checkpoint, head).with_records(puts)).await.unwrap();
 }
 
 /// Runs a graph up to the checkpoint after the node that returns a command.

@@ -121,7 +121,8 @@ impl Checkpointer for Counting {
         let events = commit.puts.iter().filter(|(key, _)| matches!(key, Key::Event { .. })).count();
         self.commits.fetch_add(1, Ordering::SeqCst);
         self.events.fetch_add(events, Ordering::SeqCst);
-        self.written.fetch_add(commit.puts.iter().map(|(_, value)| value.len()).sum(), Ordering::SeqCst);
+        self.written
+            .fetch_add(commit.puts.iter().map(|(_, value)| value.to_bytes().unwrap().len()).sum(), Ordering::SeqCst);
         self.store.commit(commit)
     }
 

@@ -42,10 +42,7 @@ async fn tamper(store: &Arc<dyn Checkpointer>, tampering: Tampering, task: Optio
     }
     let lease = store.claim(&thread, Claim::IfFree).await.unwrap();
     let epoch = lease.epoch();
-    store
-        .commit(Commit { thread, epoch, expected: Some(checkpoint), head, puts, deletes: vec![], items: vec![] })
-        .await
-        .unwrap();
+    store.commit(Commit::new(thread, epoch, Some(checkpoint), head).with_records(puts)).await.unwrap();
 }
 
 /// Returns the key of the checkpoint's only task.

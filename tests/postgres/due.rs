@@ -47,8 +47,7 @@ async fn write(store: &PostgresCheckpointer, name: &str) {
     let lease = store.claim(&name.into(), Claim::IfFree).await.unwrap();
     let head = ThreadHead { checkpoint: Some(CheckpointId(1)), next: 2, birth: 7 };
     let epoch = lease.epoch();
-    let commit =
-        Commit { thread: name.into(), epoch, expected: None, head, puts: pending(), deletes: vec![], items: vec![] };
+    let commit = Commit::new(name.into(), epoch, None, head).with_records(pending());
     store.commit(commit).await.unwrap();
     lease.release().await.unwrap();
 }

@@ -16,15 +16,7 @@ async fn connect(address: &str, name: &str) -> PostgresCheckpointer {
 fn commit(lease: &Lease, number: u64) -> Commit {
     let head = ThreadHead { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 7 };
     let expected = number.checked_sub(1).map(CheckpointId);
-    Commit {
-        thread: lease.thread().clone(),
-        epoch: lease.epoch(),
-        expected,
-        head,
-        puts: vec![],
-        deletes: vec![],
-        items: vec![],
-    }
+    Commit::new(lease.thread().clone(), lease.epoch(), expected, head)
 }
 
 /// Lets the leases of a store end now.
@@ -105,15 +97,15 @@ async fn a_commit_of_the_largest_values_is_one() {
     let store = connect(&address, "first").await;
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     let large = |byte: u8| (0..Commit::MAX_RECORD).map(|at| (at as u8).wrapping_mul(31) ^ byte).collect::<Vec<u8>>();
-    let mut all = commit(&lease, 0);
-    all.puts = vec![(Key::Shape(1), large(1)), (Key::Shape(2), large(2)), (Key::Shape(3), vec![3])];
+    let all = commit(&lease, 0);
+    let all = all.with_records([(Key::Shape(1), large(1)), (Key::Shape(2), large(2)), (Key::Shape(3), vec![3])]);
     store.commit(all).await.unwrap();
     for number in [1_u8, 2] {
         let found = store.get(&"t".into(), vec![Key::Shape(number.into())]).await.unwrap();
         assert!(found[0].as_ref().is_some_and(|value| *value == large(number)));
     }
-    let mut refused = commit(&lease, 5);
-    refused.puts = vec![(Key::Shape(1), large(7)), (Key::Shape(2), large(7))];
+    let refused = commit(&lease, 5);
+    let refused = refused.with_records([(Key::Shape(1), large(7)), (Key::Shape(2), large(7))]);
     assert!(matches!(store.commit(refused).await, Err(CheckpointError::HeadMoved { .. })));
     store.commit(commit(&lease, 1)).await.unwrap();
 }

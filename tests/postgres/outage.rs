@@ -12,15 +12,10 @@ use crate::server::Server;
 
 /// Commit `number` of a run that does not move the head: only the store keeps it from being written twice or late.
 fn commit(lease: &Lease, number: u64) -> Commit {
-    Commit {
-        thread: lease.thread().clone(),
-        epoch: lease.epoch(),
-        expected: (number > 0).then_some(CheckpointId(0)),
-        head: ThreadHead { checkpoint: Some(CheckpointId(0)), next: 1, birth: 7 },
-        puts: vec![(Key::Shape(0), number.to_be_bytes().to_vec()), (Key::Shape(number + 1), vec![7; 300])],
-        deletes: vec![],
-        items: vec![],
-    }
+    let expected = (number > 0).then_some(CheckpointId(0));
+    let head = ThreadHead { checkpoint: Some(CheckpointId(0)), next: 1, birth: 7 };
+    let puts = vec![(Key::Shape(0), number.to_be_bytes().to_vec()), (Key::Shape(number + 1), vec![7; 300])];
+    Commit::new(lease.thread().clone(), lease.epoch(), expected, head).with_records(puts)
 }
 
 fn number(bytes: Option<Vec<u8>>) -> u64 {
@@ -82,6 +77,54 @@ async fn a_server_that_is_killed_during_commits_loses_and_doubles_nothing() {
         server.sql("SELECT count(*), count(DISTINCT (thread, epoch, number)) FROM written"),
         format!("{total}|{total}")
     );
+}
+
+/// Claims a thread again and again, with others, and ends each lease with a commit; returns how many were acknowledged.
+async fn write_turns(store: Arc<PostgresCheckpointer>, name: String, stop: Arc<AtomicBool>) -> u64 {
+    let mut count = 0;
+    while !stop.load(Ordering::SeqCst) {
+        let lease = match store.claim(&ThreadId::from(name.as_str()), Claim::IfFree).await {
+            Err(CheckpointError::ThreadBusy { .. }) => continue,
+            lease => lease.unwrap(),
+        };
+        let written = store.get(lease.thread(), vec![Key::Shape(0)]).await.unwrap().pop().flatten();
+        let number = written.map_or(0, |bytes| number(Some(bytes)) + 1);
+        store.commit(Commit { is_last: true, ..commit(&lease, number) }).await.unwrap();
+        lease.release().await.unwrap();
+        count += 1;
+    }
+    count
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn last_commits_during_which_a_server_is_killed_are_acknowledged_once_whoever_claims_next() {
+    let Some(server) = Server::start(&[]) else { return };
+    let address = server.store("ends");
+    let connect = || PostgresCheckpointer::builder(&address).lease(Duration::from_secs(60)).connect();
+    let stores = [Arc::new(connect().await.unwrap()), Arc::new(connect().await.unwrap())];
+    let stop = Arc::new(AtomicBool::new(false));
+    let turns = (0..8).map(|nth| (Arc::clone(&stores[nth % 2]), format!("t{}", nth / 2)));
+    let turns: Vec<_> = turns.map(|(store, name)| tokio::spawn(write_turns(store, name, Arc::clone(&stop)))).collect();
+    for _ in 0..6 {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        tokio::task::block_in_place(|| {
+            server.signal("-KILL");
+            server.run();
+        });
+    }
+    stop.store(true, Ordering::SeqCst);
+    let mut acknowledged = 0;
+    for turns in turns {
+        acknowledged += turns.await.unwrap();
+    }
+    let mut written = 0;
+    for nth in 0..4 {
+        let read = stores[0].get(&format!("t{nth}").into(), vec![Key::Shape(0)]).await.unwrap().pop().flatten();
+        written += number(read) + 1;
+        assert!(stores[1].owner(&format!("t{nth}").into()).await.unwrap().is_none());
+    }
+    assert_eq!(acknowledged, written);
+    assert!(written > 100, "{written} commits");
 }
 
 #[tokio::test]

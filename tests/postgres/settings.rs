@@ -20,8 +20,7 @@ async fn a_role_that_may_only_select_can_read() {
     let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
     let head = ThreadHead { checkpoint: Some(CheckpointId(0)), next: 1, birth: 7 };
     let puts = vec![(Key::Shape(1), b"one".to_vec())];
-    let commit =
-        Commit { thread: "t".into(), epoch: lease.epoch(), expected: None, head, puts, deletes: vec![], items: vec![] };
+    let commit = Commit::new("t".into(), lease.epoch(), None, head).with_records(puts);
     store.commit(commit.clone()).await.unwrap();
     server.sql(&format!(
         "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA {schema} TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader"

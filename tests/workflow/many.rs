@@ -59,7 +59,7 @@ impl Checkpointer for Counting {
     fn commit(&self, commit: Commit) -> Receipt {
         let mut written = self.written.lock().unwrap();
         for (key, value) in &commit.puts {
-            *written.entry(kind(key)).or_default() += value.len();
+            *written.entry(kind(key)).or_default() += value.to_bytes().unwrap().len();
         }
         self.store.commit(commit)
     }

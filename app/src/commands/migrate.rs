@@ -1,5 +1,6 @@
 //! The command `store migrate`: makes the tables of a store in a database, moves them to the newest version, or prints the SQL that
 //! would. Must not know the tables.
+//! Small because only stores in databases have tables.
 
 use serde_json::json;
 

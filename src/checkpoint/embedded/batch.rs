@@ -66,7 +66,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     }
 
     /// Adds a commit, or refuses it and leaves the batch unchanged.
-    pub(super) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
+    pub(super) fn add(&mut self, commit: Commit<Vec<u8>>, number: u64) -> Result<()> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
         let found = self.head(&commit.thread)?;
         commit.check_head(found.and_then(|head| head.checkpoint))?;
@@ -286,7 +286,7 @@ impl<'a, E: Engine> Batch<'a, E> {
 }
 
 /// Returns the rows that record the deletions of a commit.
-fn deletion_notes(commit: &Commit, number: u64) -> Rows {
+fn deletion_notes(commit: &Commit<Vec<u8>>, number: u64) -> Rows {
     if commit.deletes.is_empty() {
         return Vec::new();
     }
@@ -303,7 +303,7 @@ fn deletion_notes(commit: &Commit, number: u64) -> Rows {
 type RecordChange = (Option<CheckpointId>, Option<Vec<u8>>);
 
 /// Returns the change of each record; a put wins over a deletion, a later put over an earlier one.
-fn record_changes(commit: Commit) -> Result<BTreeMap<Vec<u8>, RecordChange>> {
+fn record_changes(commit: Commit<Vec<u8>>) -> Result<BTreeMap<Vec<u8>, RecordChange>> {
     let name = |key: &Key| name_of(&commit.thread, key);
     let change = |key: &Key, value| (name(key), (key.checkpoint(), value));
     let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| change(key, None)).collect();

@@ -85,11 +85,11 @@ impl<E: Engine> CommitterState<E> {
         }
     }
 
-    /// Checks a commit before it is queued.
-    pub(super) fn check(&self, commit: &Commit) -> Result<()> {
+    /// Checks and encodes a commit before it is queued.
+    pub(super) fn encode(&self, commit: Commit) -> Result<Commit<Vec<u8>>> {
         self.check_poison()?;
         self.leases.check(&commit.thread, commit.epoch)?;
-        commit.check_records()
+        commit.encode()
     }
 
     fn execute(&self, requests: Vec<Request>, recent: &mut RecentRecords) -> Vec<Outcome> {

@@ -32,7 +32,7 @@ pub(super) struct Request {
 /// Operation of a request.
 #[derive(Debug)]
 pub(super) enum Operation {
-    Commit(Commit),
+    Commit(Commit<Vec<u8>>),
     /// Write records of the thread without a lease, if the thread exists.
     Post(Vec<Record>),
     /// The same, if the thread has none of them.

@@ -253,9 +253,11 @@ impl<E: EmbeddedStore> Checkpointer for Store<E> {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        let checked = self.shared_state().and_then(|shared| shared.check(&commit).map(|()| shared));
+        let checked = self.shared_state().and_then(|shared| shared.encode(commit).map(|commit| (shared, commit)));
         match checked {
-            Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit))),
+            Ok((shared, commit)) => {
+                Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit)))
+            }
             Err(error) => Receipt::ready(Err(error)),
         }
     }

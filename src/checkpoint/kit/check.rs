@@ -155,15 +155,8 @@ impl Scene {
 
     /// Returns a commit of `puts` as checkpoint `number`, which follows checkpoint `number - 1`.
     pub(super) fn next(&self, number: u64, puts: Vec<Record>) -> Commit {
-        Commit {
-            thread: self.thread.clone(),
-            epoch: self.lease.epoch(),
-            expected: number.checked_sub(1).map(CheckpointId),
-            head: head(number),
-            puts,
-            deletes: Vec::new(),
-            items: vec![],
-        }
+        let expected = number.checked_sub(1).map(CheckpointId);
+        Commit::new(self.thread.clone(), self.lease.epoch(), expected, head(number)).with_records(puts)
     }
 
     /// Commits checkpoint `number` with `puts`.

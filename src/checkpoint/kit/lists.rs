@@ -107,8 +107,7 @@ impl<'a> Thread<'a> {
             puts.push((Key::Task { checkpoint: id, task: 0 }, encode_record(&task)?));
         }
         let expected = number.checked_sub(1).map(CheckpointId);
-        let (epoch, deletes) = (lease.epoch(), vec![]);
-        store.commit(Commit { thread, epoch, expected, head: head(number), puts, deletes, items: vec![] }).await?;
+        store.commit(Commit::new(thread, lease.epoch(), expected, head(number)).with_records(puts)).await?;
         Ok(lease.release().await?)
     }
 }
@@ -229,12 +228,8 @@ async fn a_due_thread_is_given_to_one_caller(harness: &dyn Harness) -> Result<()
     let Some((lease, listed)) = one.into_iter().chain(other).next() else { return Ok(()) };
     ensure_eq!(listed.status, StatusKind::Pending);
     ensure_eq!(store.claim(lease.thread(), Claim::IfFree).await.is_err(), true);
-    let (thread, epoch) = (lease.thread().clone(), lease.epoch());
-    let expected = Some(CheckpointId(0));
-    store
-        .commit(Commit { thread, epoch, expected, head: head(1), puts: vec![], deletes: vec![], items: vec![] })
-        .await?;
-    Ok(())
+    let moved = Commit::new(lease.thread().clone(), lease.epoch(), Some(CheckpointId(0)), head(1));
+    Ok(store.commit(moved).await?)
 }
 
 async fn the_longest_due_thread_comes_first(harness: &dyn Harness) -> Result<(), FailureReason> {

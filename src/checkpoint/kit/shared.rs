@@ -15,6 +15,7 @@ use crate::checkpoint::{
 list![
     a_thread_that_another_handle_holds_is_busy,
     a_released_thread_is_free_for_other_handles,
+    a_last_commit_and_its_release_free_the_thread_for_other_handles,
     a_dropped_lease_frees_the_thread_for_other_handles,
     a_take_over_from_another_handle_fences_and_is_reported,
     an_engine_takes_over_only_what_was_claimed_for_it,
@@ -67,6 +68,26 @@ async fn a_released_thread_is_free_for_other_handles(harness: &dyn Harness) -> R
     ensure_eq!(other.owner(&scene.thread).await?.is_some(), false);
     let next = Scene::on(other, "t").await?;
     next.commit(1, vec![]).await?;
+    Ok(())
+}
+
+async fn a_last_commit_and_its_release_free_the_thread_for_other_handles(
+    harness: &dyn Harness,
+) -> Result<(), FailureReason> {
+    let Some((scene, other)) = pair(harness).await? else { return Ok(()) };
+    scene.store.commit(Commit { is_last: true, ..scene.next(0, vec![record(0, "last")]) }).await?;
+    scene.lease.release().await?;
+    let next = Scene::on(other, "t").await?;
+    ensure_matches!(scene.commit(1, vec![]).await, Err(CheckpointError::StaleLease { .. }));
+    scene.lease.release().await?; // of a lease that has ended: the other handle keeps its own
+    next.commit(1, vec![record(1, "next")]).await?;
+    ensure_eq!(next.get(checkpoint(0)).await?, Some(b"last".to_vec()));
+    // One that is refused leaves the thread to its holder.
+    let refused = next.store.commit(Commit { is_last: true, ..next.next(9, vec![]) }).await;
+    ensure_matches!(refused, Err(CheckpointError::HeadMoved { .. }));
+    next.commit(2, vec![]).await?;
+    next.lease.release().await?;
+    ensure_eq!(scene.store.owner(&scene.thread).await?.is_some(), false);
     Ok(())
 }
 

@@ -109,12 +109,12 @@ impl Shared {
 
     pub(super) fn commit(&self, commit: Commit) -> Receipt {
         let ticket = self.writer.book.find(&commit.thread, commit.epoch);
-        let ticket = ticket.and_then(|ticket| commit.check_records().map(|()| ticket));
-        let ticket = match ticket {
-            Ok(ticket) => ticket,
+        let (ticket, commit) = match ticket.and_then(|ticket| commit.encode().map(|commit| (ticket, commit))) {
+            Ok(checked) => checked,
             Err(error) => return Receipt::ready(Err(error)),
         };
         ticket.take_head();
+        ticket.set_ending(commit.is_last);
         let (reply, answer) = oneshot::channel();
         let thread = commit.thread.clone();
         self.push(&thread, Request::Commit { ticket, commit, reply });

@@ -2,7 +2,7 @@
 //! connection. The table of the server decides who holds a thread; this one only knows who must stop.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as StdInstant, SystemTime};
 
@@ -25,6 +25,8 @@ pub(super) struct Ticket {
     pub(super) engine: Option<&'static str>,
     /// The number of the newest acknowledged commit under this lease.
     pub(super) commits: AtomicU64,
+    /// Set once the last commit under this lease is queued: nobody renews it.
+    is_ending: AtomicBool,
     holder: LeaseHandle,
     /// The head that the claim found, until somebody asks for it or writes.
     head: Mutex<Option<Option<ThreadHead>>>,
@@ -40,6 +42,7 @@ impl Ticket {
             epoch,
             engine: None,
             commits: AtomicU64::new(0),
+            is_ending: AtomicBool::new(false),
             holder,
             head: Mutex::default(),
             end: Mutex::new(end),
@@ -97,6 +100,16 @@ impl Ticket {
 
     pub(super) fn acknowledge(&self, commit: u64) {
         self.commits.store(commit, Ordering::Release);
+    }
+
+    /// Notes whether the last commit is queued, with which the server releases the thread.
+    pub(super) fn set_ending(&self, is_ending: bool) {
+        self.is_ending.store(is_ending, Ordering::Release);
+    }
+
+    /// Returns whether the lease is held, and more commits are to come.
+    fn is_live(&self) -> bool {
+        self.check().is_ok() && !self.is_ending.load(Ordering::Acquire)
     }
 
     /// Returns the error of a lease that was lost to `owner`.
@@ -174,9 +187,9 @@ impl LeaseBook {
         }
     }
 
-    /// Returns all leases whose loss was not reported.
+    /// Returns all leases that were neither lost nor end with a commit.
     pub(super) fn live(&self) -> Vec<Arc<Ticket>> {
-        self.lock().live.values().filter(|ticket| ticket.check().is_ok()).cloned().collect()
+        self.lock().live.values().filter(|ticket| ticket.is_live()).cloned().collect()
     }
 
     /// Returns all leases.

@@ -45,7 +45,7 @@ impl<'a> Columns<'a> {
 }
 
 /// Returns the size of the values of a commit in bytes.
-pub(super) fn commit_bytes(commit: &Commit) -> usize {
+pub(super) fn commit_bytes(commit: &Commit<Vec<u8>>) -> usize {
     record_bytes(&commit.puts) + commit.items.iter().map(ItemWrite::bytes).sum::<usize>()
 }
 
@@ -58,7 +58,7 @@ pub(super) fn record_bytes(records: &[Record]) -> usize {
 pub(super) async fn send_commit(
     session: &Session,
     ticket: &Ticket,
-    commit: &Commit,
+    commit: &Commit<Vec<u8>>,
     number: u64,
 ) -> Result<bool, Fault> {
     match commit_bytes(commit) > LARGE {
@@ -70,7 +70,7 @@ pub(super) async fn send_commit(
 async fn send_part(
     session: &Session,
     ticket: &Ticket,
-    commit: &Commit,
+    commit: &Commit<Vec<u8>>,
     number: u64,
     puts: &[Record],
 ) -> Result<bool, Fault> {
@@ -98,6 +98,7 @@ async fn send_part(
         values,
         hashes,
         rests,
+        &commit.is_last,
     ];
     if commit.items.is_empty() {
         let row = session.row(Query::Commit, params).await?;
@@ -112,7 +113,7 @@ async fn send_part(
 }
 
 /// Sends a commit that is too large for one statement.
-async fn send_parts(session: &Session, ticket: &Ticket, commit: &Commit, number: u64) -> Result<bool, Fault> {
+async fn send_parts(session: &Session, ticket: &Ticket, commit: &Commit<Vec<u8>>, number: u64) -> Result<bool, Fault> {
     session.batch("BEGIN").await?;
     let written = send_all(session, ticket, commit, number).await;
     let end = if matches!(written, Ok(true)) { "COMMIT" } else { "ROLLBACK" };
@@ -120,7 +121,7 @@ async fn send_parts(session: &Session, ticket: &Ticket, commit: &Commit, number:
     written
 }
 
-async fn send_all(session: &Session, ticket: &Ticket, commit: &Commit, number: u64) -> Result<bool, Fault> {
+async fn send_all(session: &Session, ticket: &Ticket, commit: &Commit<Vec<u8>>, number: u64) -> Result<bool, Fault> {
     if !send_part(session, ticket, commit, number, &[]).await? {
         return Ok(false);
     }

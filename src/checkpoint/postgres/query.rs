@@ -102,7 +102,7 @@ impl Query {
     fn text(self) -> String {
         match self {
             Self::Commit => {
-                "SELECT {schema}.commit_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)".into()
+                "SELECT {schema}.commit_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)".into()
             }
             Self::Put => "SELECT {schema}.put_records($1, $2, $3, $4, $5)".into(),
             Self::Post => "SELECT {schema}.post_records($1, $2, $3, $4, $5, $6, $7, $8, $9)".into(),
@@ -112,7 +112,7 @@ impl Query {
             Self::Release => "SELECT {schema}.release_thread($1, $2, $3, $4)".into(),
             Self::Delete => "SELECT {schema}.delete_thread($1, $2)".into(),
             Self::Position => {
-                format!("SELECT commit_number, head, {LEASE} FROM {{schema}}.threads WHERE id = $1")
+                format!("SELECT commit_number, head, {LEASE}, released_epoch FROM {{schema}}.threads WHERE id = $1")
             }
             Self::Owner => {
                 format!("SELECT {LEASE} FROM {{schema}}.threads WHERE {BY_NAME} AND lease_until > clock_timestamp()")
@@ -163,7 +163,7 @@ impl Query {
             Self::NextDue => NEXT_DUE.replace("{is_asked}", IS_ASKED),
             Self::OtherGraphs => other_graphs(),
             Self::CommitWithItems => {
-                "SELECT {schema}.commit_with_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)"
+                "SELECT {schema}.commit_with_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)"
                     .into()
             }
             Self::WriteItems => "SELECT {schema}.write_items($1, $2, $3, $4, $5, $6)".into(),

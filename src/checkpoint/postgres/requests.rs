@@ -22,7 +22,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, CheckpointError>>;
 pub(super) enum Request {
     Commit {
         ticket: Arc<Ticket>,
-        commit: Commit,
+        commit: Commit<Vec<u8>>,
         reply: Reply<()>,
     },
     Post {
@@ -71,7 +71,11 @@ impl Request {
         match self {
             Self::Claim { reply, .. } => _ = reply.send(Err(error)),
             Self::Release { reply, .. } => _ = reply.map(|reply| reply.send(Err(error))),
-            Self::Commit { reply, .. } | Self::Post { reply, .. } => _ = reply.send(Err(error)),
+            Self::Commit { ticket, reply, .. } => {
+                ticket.set_ending(false);
+                _ = reply.send(Err(error));
+            }
+            Self::Post { reply, .. } => _ = reply.send(Err(error)),
             Self::Delete { reply, .. } | Self::Barrier { reply } => _ = reply.send(Err(error)),
         }
     }

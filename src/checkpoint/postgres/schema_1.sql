@@ -40,6 +40,8 @@ CREATE TABLE {schema}.threads (
     is_cancelled boolean NOT NULL DEFAULT false,
     -- The epoch of the claim before.
     epoch_before bigint NOT NULL DEFAULT 0,
+    -- The newest epoch under which the thread was released.
+    released_epoch bigint NOT NULL DEFAULT 0,
     -- The handle on the store that claimed the thread.
     handle bigint NOT NULL DEFAULT 0,
     name_length integer NOT NULL,
@@ -116,10 +118,12 @@ CREATE FUNCTION {schema}.put_records(
     ON CONFLICT (thread, key, key_hash) DO UPDATE SET bytes = excluded.bytes
 $$;
 
--- A commit: nothing is written unless the epoch, the number of the commit before and the head fit.
+-- A commit: nothing is written unless the epoch, the number of the commit before and the head fit. The last one of a lease releases
+-- the thread.
 CREATE FUNCTION {schema}.commit_records(
     p_thread bigint, p_epoch bigint, p_number bigint, p_expected bigint, p_head bigint, p_next bigint, p_birth bigint,
-    p_deletes bytea[], p_delete_hashes bytea[], p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[]
+    p_deletes bytea[], p_delete_hashes bytea[], p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[],
+    p_is_last boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE {schema}.threads
@@ -135,6 +139,9 @@ BEGIN
     INSERT INTO {schema}.records (thread, key, bytes, key_hash, key_rest)
     SELECT p_thread, k, v, coalesce(h, ''), coalesce(r, '') FROM unnest(p_keys, p_values, p_hashes, p_rests) AS u(k, v, h, r)
     ON CONFLICT (thread, key, key_hash) DO UPDATE SET bytes = excluded.bytes;
+    IF p_is_last THEN
+        PERFORM {schema}.release_thread(p_thread, p_epoch, false, false);
+    END IF;
     RETURN true;
 END $$;
 
@@ -195,6 +202,7 @@ END $$;
 CREATE FUNCTION {schema}.commit_with_items(
     p_thread bigint, p_epoch bigint, p_number bigint, p_expected bigint, p_head bigint, p_next bigint, p_birth bigint,
     p_deletes bytea[], p_delete_hashes bytea[], p_keys bytea[], p_values bytea[], p_hashes bytea[], p_rests bytea[],
+    p_is_last boolean,
     i_namespaces text[], i_keys text[], i_expected integer[], i_found bytea[], i_values bytea[]
 ) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -212,7 +220,7 @@ BEGIN
     END IF;
     PERFORM {schema}.put_items(i_namespaces, i_keys, i_expected, i_values);
     PERFORM {schema}.commit_records(p_thread, p_epoch, p_number, p_expected, p_head, p_next, p_birth,
-        p_deletes, p_delete_hashes, p_keys, p_values, p_hashes, p_rests);
+        p_deletes, p_delete_hashes, p_keys, p_values, p_hashes, p_rests, p_is_last);
     RETURN 0;
 END $$;
 
@@ -264,7 +272,7 @@ END $$;
 CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint, p_is_left boolean, p_is_cancelled boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, engine = NULL,
-        handle = 0,
+        handle = 0, released_epoch = p_epoch,
         is_left = is_left OR (p_is_left AND posts = posts_before),
         is_cancelled = p_is_cancelled OR (is_cancelled AND is_left)
     WHERE id = p_thread AND epoch = p_epoch AND birth IS NOT NULL;

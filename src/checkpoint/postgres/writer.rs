@@ -85,7 +85,7 @@ impl Writer {
         });
     }
 
-    async fn write_commits(&self, thread: &ThreadId, mut waiting: VecDeque<Request>) {
+    async fn write_commits(self: &Arc<Self>, thread: &ThreadId, mut waiting: VecDeque<Request>) {
         let mut patience = Patience::new(Patience::OUTAGE);
         let mut is_in_doubt = false;
         loop {
@@ -126,7 +126,7 @@ impl Writer {
 
     /// Sends all requests, and answers those of which the outcome is known.
     async fn attempt(
-        &self,
+        self: &Arc<Self>,
         thread: &ThreadId,
         waiting: &mut VecDeque<Request>,
         is_in_doubt: &mut bool,
@@ -141,14 +141,14 @@ impl Writer {
     }
 
     async fn exchange(
-        &self,
+        self: &Arc<Self>,
         session: &PooledSession,
         thread: &ThreadId,
         waiting: &mut VecDeque<Request>,
         is_in_doubt: &mut bool,
     ) -> Result<(), Fault> {
         if *is_in_doubt {
-            Box::pin(settle(session, waiting)).await?;
+            Box::pin(self.settle(session, waiting)).await?;
             *is_in_doubt = false;
         }
         let outcomes = tokio::select! {
@@ -160,20 +160,48 @@ impl Writer {
             let is_written = outcome?;
             let Some(request) = waiting.front() else { return Ok(()) };
             match (request, is_written) {
-                (Request::Post { .. }, true) => {
-                    acknowledge(waiting.pop_front());
-                    self.hints.send();
-                }
-                (_, true) => acknowledge(waiting.pop_front()),
+                (_, true) => self.acknowledge(waiting.pop_front()),
                 (Request::Commit { ticket, commit, .. }, false) => {
                     match Box::pin(judge(session, ticket, commit)).await? {
-                        Verdict::Written => acknowledge(waiting.pop_front()),
+                        Verdict::Written => self.acknowledge(waiting.pop_front()),
                         Verdict::Refused(error) => return Err(Fault::Refused(error)),
                         Verdict::Pending => return Err(Fault::Conflict("the commit before it was not written".into())),
                     }
                 }
                 (_, false) => return Err(Fault::Refused(CheckpointError::unknown_thread(thread))),
             }
+        }
+        Ok(())
+    }
+
+    /// Answers a request that was written.
+    fn acknowledge(self: &Arc<Self>, request: Option<Request>) {
+        match request {
+            Some(Request::Commit { ticket, reply, commit }) => {
+                ticket.acknowledge(ticket.next_commit());
+                if commit.is_last {
+                    self.book.remove(&ticket.thread, ticket.epoch);
+                    self.hints.send();
+                    self.refresh(ticket);
+                }
+                _ = reply.send(Ok(()));
+            }
+            Some(Request::Post { reply, .. }) => {
+                self.hints.send();
+                _ = reply.send(Ok(()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Answers the commits at the front that were written although their answers were lost.
+    async fn settle(self: &Arc<Self>, session: &Session, waiting: &mut VecDeque<Request>) -> Result<(), Fault> {
+        while let Some(Request::Commit { ticket, .. }) = waiting.front() {
+            let Some(row) = session.row(Query::Position, &[&ticket.id]).await? else { return Ok(()) };
+            if !is_written(&row, ticket) {
+                return Ok(());
+            }
+            self.acknowledge(waiting.pop_front());
         }
         Ok(())
     }
@@ -346,43 +374,26 @@ async fn send(session: &Session, thread: &ThreadId, request: &Request, number: u
     }
 }
 
-/// Answers a request that was written.
-fn acknowledge(request: Option<Request>) {
-    match request {
-        Some(Request::Commit { ticket, reply, .. }) => {
-            ticket.acknowledge(ticket.next_commit());
-            _ = reply.send(Ok(()));
-        }
-        Some(Request::Post { reply, .. }) => _ = reply.send(Ok(())),
-        _ => {}
-    }
-}
-
-/// Answers the commits at the front that were written although their answers were lost.
-async fn settle(session: &Session, waiting: &mut VecDeque<Request>) -> Result<(), Fault> {
-    while let Some(Request::Commit { ticket, .. }) = waiting.front() {
-        let Some(row) = session.row(Query::Position, &[&ticket.id]).await? else { return Ok(()) };
-        if epoch_in(&row, 2) != ticket.epoch || number_in(&row) < ticket.next_commit() {
-            return Ok(());
-        }
-        acknowledge(waiting.pop_front());
-    }
-    Ok(())
+/// Returns whether a thread's row has the next commit of a lease. A row that somebody has claimed since still tells that the last
+/// commit released the thread.
+fn is_written(row: &Row, ticket: &Ticket) -> bool {
+    let is_released = row.get::<_, i64>("released_epoch").cast_unsigned() == ticket.epoch;
+    is_released || (epoch_in(row, 2) == ticket.epoch && number_in(row) >= ticket.next_commit())
 }
 
 /// Finds out why a commit was not written.
-async fn judge(session: &Session, ticket: &Ticket, commit: &Commit) -> Result<Verdict, Fault> {
+async fn judge(session: &Session, ticket: &Ticket, commit: &Commit<Vec<u8>>) -> Result<Verdict, Fault> {
     let Some(row) = session.row(Query::Position, &[&ticket.id]).await? else {
         return Ok(Verdict::Refused(ticket.stale(ticket.epoch, None)));
     };
+    if is_written(&row, ticket) {
+        return Ok(Verdict::Written);
+    }
     let epoch = epoch_in(&row, 2);
     if epoch != ticket.epoch {
         let error = ticket.stale(epoch, owner_in(&row, 3));
         ticket.report(error.clone());
         return Ok(Verdict::Refused(error));
-    }
-    if number_in(&row) >= ticket.next_commit() {
-        return Ok(Verdict::Written);
     }
     let found = row.get::<_, Option<i64>>("head").map(|head| CheckpointId(head.cast_unsigned()));
     Ok(commit.check_head(found).map_or_else(Verdict::Refused, |()| Verdict::Pending))

@@ -93,10 +93,9 @@ async fn make_visible(
     head: ThreadHead,
     about: Option<Record>,
 ) -> Result<(), CheckpointError> {
-    let (thread, epoch) = (lease.thread().clone(), lease.epoch());
     let deletes = if about.is_none() { vec![Key::About] } else { vec![] };
-    let puts = about.into_iter().collect();
-    store.commit(Commit { thread, epoch, expected: None, head, puts, deletes, items: vec![] }).await
+    let moved = Commit::new(lease.thread().clone(), lease.epoch(), None, head).with_records(about);
+    store.commit(Commit { deletes, ..moved }).await
 }
 
 async fn write_records(
@@ -118,9 +117,9 @@ async fn write_records(
         }
         let ends = records.peek().is_none();
         let checkpoint = if ends { head.checkpoint } else { None };
-        let (thread, epoch) = (lease.thread().clone(), lease.epoch());
         let head = ThreadHead { checkpoint, ..head };
-        store.commit(Commit { thread, epoch, expected: None, head, puts, deletes: vec![], items: vec![] }).await?;
+        let moved = Commit::new(lease.thread().clone(), lease.epoch(), None, head);
+        store.commit(moved.with_records(puts)).await?;
         if ends {
             return Ok(());
         }

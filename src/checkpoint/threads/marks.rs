@@ -83,8 +83,8 @@ pub(super) async fn change(
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let found = store.get(thread, keys).await?;
     let (puts, deletes) = decide(&found)?;
-    let (epoch, expected) = (lease.epoch(), head.checkpoint);
-    store.commit(Commit { thread: thread.clone(), epoch, expected, head, puts, deletes, items: vec![] }).await?;
+    let unmoved = Commit::new(thread.clone(), lease.epoch(), head.checkpoint, head).with_records(puts);
+    store.commit(Commit { deletes, is_last: true, ..unmoved }).await?;
     lease.release().await?;
     Ok(found.into_iter().next().flatten())
 }

@@ -64,7 +64,7 @@ impl Reader {
         for (range, entries) in ranges.iter().zip(&read) {
             let now = log_with(table, path, at, range);
             if source.log_with(range) != now {
-                let copy = |(row, bytes): (_, &[u8])| (Key::Log { channel: now.clone(), row }, bytes.to_vec());
+                let copy = |(row, bytes): (_, &[u8])| (Key::Log { channel: now.clone(), row }, bytes.to_vec().into());
                 settled.owed.extend(entries.iter().map(copy));
             }
         }
@@ -214,7 +214,7 @@ impl LogEntries {
             }
             let entry = is_chunked(stored, false, bytes.len() as u64).then_some(bytes);
             if let Some((last, bytes)) = tail.push(row, entry) {
-                puts.extend(chunk_key(log, last).map(|key| (key, bytes)));
+                puts.extend(chunk_key(log, last).map(|key| (key, bytes.into())));
             }
         }
         (puts, tail)

@@ -3,7 +3,7 @@
 use super::control::{control_record, goto_records};
 pub(super) use crate::checkpoint::log_name as log_of;
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, Key, LogRange, RowId, SendRecord, Slot, TaskRecord, TaskStatus,
+    AboutRecord, CheckpointId, CheckpointRecord, Key, LogRange, Row, RowId, SendRecord, Slot, TaskRecord, TaskStatus,
     WriteRecord, chunk_key, encode_record,
 };
 use crate::graph::build::Table;
@@ -42,7 +42,7 @@ pub(crate) fn sends(table: &Table, sends: &[(u32, Packet)], puts: &mut Puts) -> 
                 row.body.payload(&bytes).map_err(|misread| misread.reason),
             )?;
         }
-        puts.push((Key::Row(packet.row), bytes));
+        puts.push((Key::Row(packet.row), bytes.into()));
         records.push(SendRecord { node: *node, payload: packet.row });
     }
     Ok(records)
@@ -69,7 +69,7 @@ pub(crate) fn rows(
         let row = RowId { checkpoint: made_by.0, task: made_by.1, slot };
         let bytes = table.schema.encode_write(write)?;
         rows.push(WriteRecord { row: Some(row), ..record }, stored, &bytes);
-        puts.push((row_key(table, path, channel, overwrite, row), bytes));
+        puts.push((row_key(table, path, channel, overwrite, row), bytes.into()));
     }
     Ok(rows)
 }
@@ -104,21 +104,21 @@ pub(crate) fn checkpoint(
 ) -> Result<(), RunError> {
     pos.settle(table, puts)?;
     for (channel, (last, bytes)) in pos.channels.chunks.drain(..) {
-        puts.extend(chunk_key(&log_name(table, path, channel), last).map(|key| (key, bytes)));
+        puts.extend(chunk_key(&log_name(table, path, channel), last).map(|key| (key, bytes.into())));
     }
     let whole = recorder.durability() == Durability::Exit;
     let record = record(table, pos, path, recorder.lease().epoch(), whole);
     let identity = &table.identity;
     if recorder.is_new_shape(identity.fingerprint) {
-        puts.push((Key::Shape(identity.fingerprint), encode_record(&identity.shape)?));
+        puts.push((Key::Shape(identity.fingerprint), encode_record(&identity.shape)?.into()));
     }
     if let Some(graph) = recorder.take_introduction() {
         let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());
         let (created_at, place) = (pos.meta.created_at, recorder.place().cloned());
         let about = AboutRecord { graph, created_at, stops, place, ..AboutRecord::default() };
-        puts.push((Key::About, encode_record(&about)?));
+        puts.push((Key::About, Row::record(about)));
     }
-    puts.push((checkpoint_key(path, pos.meta.id), encode_record(&record)?));
+    puts.push((checkpoint_key(path, pos.meta.id), Row::record(record)));
     Ok(())
 }
 

@@ -9,15 +9,13 @@ use super::mapping::Mapping;
 use super::reader::{Reader, Tasks};
 use super::recorder::{Puts, Recorder};
 use crate::checkpoint::{
-    BoxFuture, CheckpointId, CheckpointRecord, EffectKind, EffectRecord, Key, Source, TaskStatus, decode_record,
-    encode_record,
+    BoxFuture, CheckpointId, CheckpointRecord, EffectKind, EffectRecord, Key, Row, Source, TaskStatus, decode_record,
 };
 use crate::graph::error::RunError;
 
 /// The pointer of an enclosing task, as a record.
-pub(crate) fn pointer(caller: Caller, to: CheckpointId) -> Result<(Key, Vec<u8>), RunError> {
-    let key = Key::Child { checkpoint: caller.checkpoint, task: caller.task, call: caller.call };
-    Ok((key, encode_record(&to)?))
+pub(crate) fn pointer(caller: Caller, to: CheckpointId) -> (Key, Row) {
+    (Key::Child { checkpoint: caller.checkpoint, task: caller.task, call: caller.call }, Row::record(to))
 }
 
 /// The task of the enclosing graph that a subgraph runs in.
@@ -65,9 +63,9 @@ pub(crate) async fn copy_child(
 ) -> Result<(), RunError> {
     let record = reader.known_record(child).await?;
     let copy = fork_checkpoint(recorder, stamp, child, record, false, puts)?;
-    puts.push(pointer(by, copy)?);
+    puts.push(pointer(by, copy));
     for (task, record) in reader.tasks(child).await? {
-        puts.push((Key::Task { checkpoint: copy, task }, encode_record(&record)?));
+        puts.push((Key::Task { checkpoint: copy, task }, Row::record(record)));
         copy_children(reader, recorder, stamp, (child, task), (copy, task), puts).await?;
     }
     Ok(())
@@ -87,7 +85,7 @@ pub(crate) fn fork_checkpoint(
     (record.line, record.epoch, record.created_at) = (id, recorder.lease().epoch(), stamp.now);
     record.metadata = stamp.words.to_vec();
     let key = if root { Key::Checkpoint(id) } else { Key::Nested(id) };
-    puts.push((key, encode_record(&record)?));
+    puts.push((key, Row::record(record)));
     Ok(id)
 }
 
@@ -127,7 +125,7 @@ pub(crate) async fn journals(
             }
             unnamed.remove(&task);
         }
-        puts.push((Key::Effect { checkpoint: to, task, key }, bytes));
+        puts.push((Key::Effect { checkpoint: to, task, key }, bytes.into()));
     }
     for task in unnamed {
         let origin = match parted.contains(&task) {
@@ -135,7 +133,7 @@ pub(crate) async fn journals(
             false => name(from, mapping.stored_task(task)),
         };
         let key = Key::Effect { checkpoint: to, task, key: ORIGIN.to_owned() };
-        puts.push((key, encode_record(&origin_record(origin))?));
+        puts.push((key, Row::record(origin_record(origin))));
     }
     Ok(puts)
 }

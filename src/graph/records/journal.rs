@@ -230,7 +230,7 @@ impl Journal {
             if record.is_none() {
                 return Ok(());
             }
-            record.into_iter().map(|bytes| (self.key(&key), bytes)).collect()
+            record.into_iter().map(|bytes| (self.key(&key), bytes.into())).collect()
         };
         self.make_safe(recorder, key, puts).await
     }
@@ -254,7 +254,7 @@ impl Journal {
         let keys = std::mem::take(&mut inner.riding);
         let record = |key: &String| {
             let entry = inner.entries.get(key)?;
-            Some(encode_record(&entry.record).map(|bytes| (self.key(key), bytes)))
+            Some(encode_record(&entry.record).map(|bytes| (self.key(key), bytes.into())))
         };
         keys.iter().filter_map(record).collect()
     }

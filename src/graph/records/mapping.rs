@@ -198,7 +198,7 @@ impl Mapping {
 
     /// Notes a value that is stored under another key than the present graph looks for.
     pub(crate) fn add_rewrite(&self, key: Key, value: Vec<u8>) {
-        self.lock().owed.push((key, value));
+        self.lock().owed.push((key, value.into()));
     }
 
     pub(crate) fn take_rewrites(&self) -> Puts {

@@ -4,7 +4,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `recorder`, `riders` | the way of records into the store; those that are stored later than they are given |
+//! | `recorder`, `riders`, `pending_events` | the way of records into the store; those that are stored later than they are given |
 //! | `reader`, `checkpoint_reader` | one thread's records; its checkpoints, and the line that led to one |
 //! | `mapping` | stored indexes to present ones |
 //! | `fork` | copies for a fork of a checkpoint |
@@ -22,6 +22,7 @@ mod journal;
 mod journal_path;
 pub(crate) mod mailbox;
 pub(crate) mod mapping;
+mod pending_events;
 pub(crate) mod reader;
 pub(crate) mod recorder;
 mod riders;

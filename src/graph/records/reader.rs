@@ -48,7 +48,7 @@ impl Reader {
     pub(crate) async fn get(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, RunError> {
         let Some(recorder) = &self.recorder else { return Ok(self.store.get(&self.thread, keys).await?) };
         recorder.catch_up().await?;
-        let held = recorder.held_records(&keys);
+        let held = recorder.held_records(&keys)?;
         let mut found = self.store.get(&self.thread, keys).await?;
         for (found, held) in found.iter_mut().zip(held) {
             *found = held.or(found.take());
@@ -62,7 +62,7 @@ impl Reader {
             return Ok(self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?);
         };
         recorder.catch_up().await?;
-        let held = recorder.held_in(&range);
+        let held = recorder.held_in(&range)?;
         let found = self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?;
         if held.is_empty() {
             return Ok(found);
@@ -77,7 +77,7 @@ impl Reader {
         let mut held = vec![];
         if let Some(recorder) = &self.recorder {
             recorder.catch_up().await?;
-            held = recorder.held_in(&range);
+            held = recorder.held_in(&range)?;
         }
         let found = self.store.scan(&self.thread, range.clone(), Order::Ascending, 2).await?;
         Ok(held.iter().chain(&found).any(|(key, _)| key > range.start()))

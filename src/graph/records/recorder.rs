@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::pending_events::PendingEvents;
 use crate::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Commit, ItemWrite, Key, Lease, Receipt, Record, StopRecord,
-    ThreadHead, ThreadId, ThreadPlace,
+    CheckpointError, CheckpointId, Checkpointer, Commit, ItemWrite, Key, Lease, Receipt, Row, StopRecord, ThreadHead,
+    ThreadId, ThreadPlace,
 };
 use crate::graph::interrupt::SignalId;
 
 /// Records of one commit.
-pub(crate) type Puts = Vec<(Key, Vec<u8>)>;
+pub(crate) type Puts = Vec<(Key, Row)>;
 
 /// When a superstep counts as done. LangGraph: `durability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub(crate) struct Inner {
     head: ThreadHead,
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
-    pub(super) held: BTreeMap<Key, Vec<u8>>,
+    pub(super) held: BTreeMap<Key, Row>,
     pub(super) replaced: ReplacedCheckpoints,
     known: KnownRecords,
     staging: Staging,
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     /// Items that the next commit takes along.
     items: Vec<ItemWrite>,
     pub(super) mail: Mail,
+    /// Set before the last commit of the run.
+    ends: bool,
 }
 
 /// Durability `exit` only: the checkpoints that later ones of the same run replace.
@@ -164,6 +167,7 @@ impl Recorder {
             riders: vec![],
             items: vec![],
             mail: Mail::default(),
+            ends: false,
         };
         Self {
             store,
@@ -186,7 +190,7 @@ impl Recorder {
     }
 
     /// Adds a record to whatever is committed next.
-    pub(crate) fn add_rider(&self, record: Record) {
+    pub(crate) fn add_rider(&self, record: (Key, Row)) {
         self.lock().riders.push(record);
     }
 
@@ -312,11 +316,16 @@ impl Recorder {
             false => puts.extend(later),
         }
         puts.append(&mut inner.noted.take());
-        let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let items = std::mem::take(&mut inner.items);
-        let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes, items };
+        let moved = Commit::new(self.lease.thread().clone(), self.lease.epoch(), inner.expected, inner.head);
+        let commit = Commit { puts, deletes, items, is_last: inner.ends, ..moved };
         inner.expected = inner.head.checkpoint;
         self.store.commit(commit)
+    }
+
+    /// Notes that the run ends with the next commit.
+    pub(crate) fn end_with_next(&self) {
+        self.lock().ends = true;
     }
 
     /// Queues records and waits as the durability asks.
@@ -418,6 +427,10 @@ impl Recorder {
                 inner.staging.soon.clear();
                 inner.head.checkpoint = inner.expected;
             }
+            if inner.ends && self.durability != Durability::Exit {
+                // The thread is released: what a body that nobody waits for has noted since is of no run.
+                (inner.noted, inner.riders) = Default::default();
+            }
             if inner.has_uncommitted() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
                 inner.replaced.newest.clear();
@@ -455,44 +468,5 @@ impl ReplacedCheckpoints {
             Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => self.left.contains(checkpoint),
             _ => false,
         }
-    }
-}
-
-/// The number of events, and of their bytes, that wait for the next commit of the run; more get one of their own.
-const EVENTS: usize = 256;
-const BYTES: usize = 256 << 10;
-
-/// Events that wait for the next commit.
-#[derive(Debug, Default)]
-pub(super) struct PendingEvents {
-    puts: Puts,
-    bytes: usize,
-    /// The superstep that emits now, and the number of its next event.
-    next: Option<(CheckpointId, u64)>,
-}
-
-impl PendingEvents {
-    pub(super) fn take(&mut self) -> Puts {
-        self.bytes = 0;
-        std::mem::take(&mut self.puts)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.puts.is_empty()
-    }
-
-    pub(super) fn counts(&self, checkpoint: CheckpointId) -> bool {
-        self.next.is_some_and(|(counted, _)| counted == checkpoint)
-    }
-
-    pub(super) fn add(&mut self, checkpoint: CheckpointId, first: u64, bytes: Vec<u8>) {
-        let number = self.next.filter(|(counted, _)| *counted == checkpoint).map_or(first, |(_, number)| number);
-        self.next = Some((checkpoint, number + 1));
-        self.bytes += bytes.len();
-        self.puts.push((Key::Event { checkpoint, number }, bytes));
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.puts.len() >= EVENTS || self.bytes >= BYTES
     }
 }

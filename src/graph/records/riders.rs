@@ -2,10 +2,11 @@
 //! commit: a subgraph that begins and ends while nobody waits for anything is stored with the superstep of its caller. With
 //! durability `exit` everything is held back until the run ends.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::recorder::{Durability, Inner, LAG, Puts, Recorder};
-use crate::checkpoint::{CheckpointError, CheckpointId, EventRecord, Key, Order, RowId, encode_record};
+use crate::checkpoint::{CheckpointError, CheckpointId, EventRecord, Key, Order, Record, Row, RowId, encode_record};
 
 /// The largest event that is recorded, in bytes.
 const LARGEST: usize = 1 << 20;
@@ -149,14 +150,16 @@ impl Recorder {
     }
 
     /// Returns the records held back under these keys.
-    pub(crate) fn held_records(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
+    pub(crate) fn held_records(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
         let inner = self.lock();
-        keys.iter().map(|key| inner.held.get(key).cloned()).collect()
+        let bytes = |row: &Row| row.to_bytes().map(Cow::into_owned);
+        keys.iter().map(|key| inner.held.get(key).map(bytes).transpose()).collect()
     }
 
     /// Returns the records held back in a range of keys.
-    pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Vec<(Key, Vec<u8>)> {
+    pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Result<Vec<Record>, CheckpointError> {
         let inner = self.lock();
-        inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()
+        let record = |(key, row): (&Key, &Row)| Ok((key.clone(), row.to_bytes()?.into_owned()));
+        inner.held.range(range.clone()).map(record).collect()
     }
 }

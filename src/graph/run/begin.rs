@@ -116,7 +116,7 @@ impl Run {
                 }
                 _ => Slot::Row(row),
             };
-            puts.push((Key::Row(row), bytes));
+            puts.push((Key::Row(row), bytes.into()));
         }
         self.pos.empty_slots(&gone);
         Ok(())
@@ -209,7 +209,7 @@ impl Run {
         for (key, record) in records.into_iter().filter(|(key, _)| ![COMMAND_KEY, UPDATE_KEY].contains(key)) {
             let Ok(task) = mapping.task(key) else { continue };
             let record = mapping.translate(&table, &record);
-            puts.push((Key::Task { checkpoint: self.pos.meta.id, task }, encode_record(&record)?));
+            puts.push((Key::Task { checkpoint: self.pos.meta.id, task }, encode_record(&record)?.into()));
             copy_children(reader, &recorder, stamp, (origin, key), (self.pos.meta.id, task), &mut puts).await?;
             moved.insert(task, record);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::state::{ChildState, Outbox, Run};
-use crate::checkpoint::{CheckpointId, Key, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Key, Row, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::persist::save;
 use crate::graph::records::fork::pointer;
@@ -55,8 +55,17 @@ impl Run {
     pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
         let Some((recorder, puts)) = self.saved_checkpoint(source, puts)? else { return Ok(()) };
         let head = self.is_root().then_some(self.pos.meta.id);
+        if source == Source::Loop && self.ends() {
+            recorder.end_with_next();
+        }
         recorder.commit(puts, head).await?;
         Ok(())
+    }
+
+    /// Returns whether nothing is written after the present checkpoint, so that the thread can be released with it.
+    fn ends(&self) -> bool {
+        let is_over = self.is_root() && self.pos.control.is_idle(&self.table.wiring);
+        is_over && !self.shared.is_cancelled() && !self.shared.stragglers.are_noted()
     }
 
     /// Makes a checkpoint of the present position, and waits for nothing. Subgraphs only.
@@ -163,7 +172,7 @@ impl Run {
         if let [only] = tasks {
             let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
             let record = TaskRecord { status, error, ..only.to_record() };
-            puts.push((self.task_key(only.key), encode_record(&record)?));
+            puts.push((self.task_key(only.key), Row::record(record)));
         }
         let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.meta.id);
         Ok(recorder.commit(puts, head).await?)
@@ -203,7 +212,7 @@ impl Run {
 
     fn save_result(&self, task: &Task, done: &FinishedResult, puts: &mut Puts) -> Result<(), RunError> {
         let record = save::result(&self.table, task, done, puts)?;
-        puts.push((self.task_key(task.key), encode_record(&record)?));
+        puts.push((self.task_key(task.key), Row::record(record)));
         Ok(())
     }
 
@@ -219,7 +228,7 @@ impl Run {
         self.pos.channels.freed.clear();
         let id = self.pos.meta.id;
         if let Some(caller) = self.child.caller {
-            puts.push(pointer(caller, id)?);
+            puts.push(pointer(caller, id));
         }
         self.outbox.save_beside(id, puts)?;
         self.child.save_pointer(id, puts)
@@ -235,7 +244,7 @@ impl Outbox {
     fn save_beside(&mut self, checkpoint: CheckpointId, puts: &mut Puts) -> Result<(), RunError> {
         puts.append(&mut self.beside);
         if let Some(record) = self.update.take() {
-            puts.push((Key::Task { checkpoint, task: UPDATE_KEY }, encode_record(&record)?));
+            puts.push((Key::Task { checkpoint, task: UPDATE_KEY }, Row::record(record)));
         }
         Ok(())
     }
@@ -247,7 +256,7 @@ impl ChildState {
         let Some(above) = &mut self.pointer else { return Ok(()) };
         above.record.children.retain(|(name, _)| *name != above.name);
         above.record.children.push((above.name.clone(), id));
-        puts.push((save::checkpoint_key(&above.record.namespace, above.id), encode_record(&above.record)?));
+        puts.push((save::checkpoint_key(&above.record.namespace, above.id), encode_record(&above.record)?.into()));
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::job::{AttemptRecords, Job, cached_result};
 use super::perform::{PerformedTask, Running, start};
 use super::state::Run;
-use crate::checkpoint::{Key, Slot, encode_record};
+use crate::checkpoint::{Key, Row, Slot};
 use crate::graph::context::{Attempt, AttemptProgress, Permits, StateCell, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
@@ -158,7 +158,7 @@ impl Run {
         let (mut puts, checkpoint) = (vec![], self.pos.meta.id);
         for task in &mut self.step.tasks {
             if task.starts.all > 0 && matches!(task.state, TaskState::Ready) {
-                puts.push((Key::Task { checkpoint, task: task.key }, encode_record(&task.dropped_record())?));
+                puts.push((Key::Task { checkpoint, task: task.key }, Row::record(task.dropped_record())));
             }
         }
         recorder.commit(puts, None).await?;

@@ -10,7 +10,7 @@ use super::perform::{BodyResult, PerformedTask, TaskDetails};
 use super::state::Run;
 use super::trace;
 use super::waiting::Waits;
-use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Row, TaskRecord, TaskStatus};
 use crate::graph::build::rows::may_wait;
 use crate::graph::context::{AttemptStop, Exit, KnownAnswers, SubgraphCalls, TaskCtx};
 use crate::graph::error::{NodeError, ParentCommand, RunError, SharedNodeError};
@@ -294,7 +294,7 @@ impl Run {
             let mut puts = std::mem::take(&mut self.outbox.finished);
             if let Some(recorder) = self.recorder() {
                 let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].to_record() };
-                puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
+                puts.push((self.task_key(self.step.tasks[at].key), Row::record(record)));
                 recorder.queue(puts, None);
             }
         }

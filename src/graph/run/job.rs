@@ -87,7 +87,7 @@ impl AttemptRecords {
     async fn store(&self, record: TaskRecord) -> Result<(), RunError> {
         let bytes = encode_record(&record)?;
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
-        Ok(self.recorder.commit(vec![(self.key.clone(), bytes)], None).await?)
+        Ok(self.recorder.commit(vec![(self.key.clone(), bytes.into())], None).await?)
     }
 }
 

@@ -11,7 +11,7 @@ use superstep_base::panics::catch_panic;
 use super::apply::state_after;
 use super::state::{Run, StepNotes, StepState, StoppedStep, TaskEnd, TaskEnds};
 use super::trace;
-use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, Row, RowId, TaskRecord, TaskStatus};
 use crate::graph::build::Table;
 use crate::graph::context::{Exit, TaskCtx};
 use crate::graph::error::RunError;
@@ -173,14 +173,14 @@ impl Run {
         let stored: HashMap<InterruptId, &Vec<u8>> = asked.collect();
         for (question, record) in questions.iter().zip(&self.step.tasks[at].record.questions) {
             if stored.get(&question.id) != Some(&&question.payload) {
-                puts.push((Key::Row(record.payload), question.payload.clone()));
+                puts.push((Key::Row(record.payload), question.payload.clone().into()));
             }
         }
         let task = &self.step.tasks[at];
         let sleeps = questions.is_empty() && (task.record.wake.is_some() || !task.record.receives.is_empty());
         let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
         let record = TaskRecord { status, ..self.step.tasks[at].to_record() };
-        puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
+        puts.push((self.task_key(self.step.tasks[at].key), Row::record(record)));
         recorder.queue(puts, None);
         Ok(())
     }

@@ -291,7 +291,7 @@ impl Position {
                     Storage::Delta => self.set_log(at, row, bytes.len() as u64),
                     _ => self.place(at, row),
                 }
-                puts.push((Key::Row(row), bytes));
+                puts.push((Key::Row(row), bytes.into()));
             }
         }
         Ok(())
@@ -336,7 +336,7 @@ impl Position {
                 Storage::Value | Storage::Full => Slot::Row(row),
                 Storage::Never => continue,
             };
-            puts.push((Key::Row(row), bytes));
+            puts.push((Key::Row(row), bytes.into()));
         }
         Ok(())
     }

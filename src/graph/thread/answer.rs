@@ -88,7 +88,7 @@ impl ThreadCore {
             tasks.store(run.pos.meta.id, records, matched, &mut puts).await?;
         }
         for ((checkpoint, task), record) in tasks.changed {
-            puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
+            puts.push((Key::Task { checkpoint, task }, encode_record(&record)?.into()));
             if checkpoint == run.pos.meta.id {
                 records.insert(task, record);
             }
@@ -249,7 +249,7 @@ impl<'a> AnsweredTasks<'a> {
         puts: &mut Puts,
     ) -> Result<(), RunError> {
         let MatchedAnswer { question, root: task, answer, bytes, .. } = matched;
-        puts.push((Key::Row(row), bytes));
+        puts.push((Key::Row(row), bytes.into()));
         let mut key = (root, task);
         let mut record = match self.changed.remove(&key) {
             Some(record) => record,

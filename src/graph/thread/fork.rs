@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::handle::ThreadCore;
 use super::scope::TipPointer;
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, WriteRecord, encode_record};
+use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Row, TaskRecord, TaskStatus, WriteRecord, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::persist::save;
 use crate::graph::records::fork::{self, copy_child, copy_children, fork_checkpoint, pointer};
@@ -43,7 +43,7 @@ impl ThreadCore {
             };
             gone.extend(record.writes.iter().filter_map(key));
             let fresh = TaskRecord { attempts: record.attempts, ..TaskRecord::default() };
-            puts.push((run.task_key(task), encode_record(&fresh)?));
+            puts.push((run.task_key(task), Row::record(fresh)));
         }
         if puts.is_empty() {
             return Ok(());
@@ -64,7 +64,7 @@ impl ThreadCore {
         let mut puts = vec![];
         let Some(recorder) = run.recorder() else { return Ok(puts) };
         for (&key, record) in records.iter().filter(|(key, _)| **key != COMMAND_KEY) {
-            puts.push((run.task_key(key), encode_record(record)?));
+            puts.push((run.task_key(key), encode_record(record)?.into()));
             let to = (run.pos.meta.id, key);
             copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
@@ -123,7 +123,7 @@ pub(crate) async fn fork_upwards(
         let fork = fork_checkpoint(recorder, stamp, at, record, caller.is_none(), &mut puts)?;
         if let Some((from, to)) = below {
             let by = Caller { checkpoint: fork, ..from };
-            puts.push(pointer(by, to)?);
+            puts.push(pointer(by, to));
             let before = reader.tasks(at).await?.remove(&from.task).unwrap_or_default();
             let started = started_record(before, from.call);
             for (.., call, child) in reader.children_of(at, from.task).await? {
@@ -131,7 +131,7 @@ pub(crate) async fn fork_upwards(
                     copy_child(reader, recorder, stamp, child, Caller { call, ..by }, &mut puts).await?;
                 }
             }
-            puts.push((Key::Task { checkpoint: fork, task: by.task }, encode_record(&started)?));
+            puts.push((Key::Task { checkpoint: fork, task: by.task }, Row::record(started)));
         }
         let Some(caller) = caller else {
             recorder.commit(puts, Some(fork)).await?;

@@ -149,10 +149,8 @@ impl ThreadCore {
             if id.is_keyed() || found.iter().all(Option::is_none) {
                 return Err(RunError::NoSuchSignal { thread: reader.thread, id });
             }
-            let (thread, epoch, deletes) = (reader.thread.clone(), lease.epoch(), vec![id.key()]);
-            let commit =
-                Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes, items: vec![] };
-            Ok(reader.store.commit(commit).await?)
+            let moved = Commit::new(reader.thread.clone(), lease.epoch(), head.checkpoint, head);
+            Ok(reader.store.commit(Commit { deletes: vec![id.key()], ..moved }).await?)
         })
     }
 

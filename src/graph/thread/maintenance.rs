@@ -214,10 +214,9 @@ impl Copy<'_> {
     }
 
     async fn commit(&self, puts: Vec<Record>, checkpoint: Option<CheckpointId>) -> Result<(), RunError> {
-        let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let head = ThreadHead { checkpoint, ..self.head };
-        let commit = Commit { thread, epoch, expected: None, head, puts, deletes: vec![], items: vec![] };
-        Ok(self.reader.store.commit(commit).await?)
+        let moved = Commit::new(self.lease.thread().clone(), self.lease.epoch(), None, head);
+        Ok(self.reader.store.commit(moved.with_records(puts)).await?)
     }
 }
 

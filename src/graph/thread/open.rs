@@ -243,7 +243,7 @@ impl ThreadCore {
         if next == about {
             return Ok(());
         }
-        let record = (Key::About, encode_record(&next)?);
+        let record = (Key::About, encode_record(&next)?.into());
         if (&next.stops, &next.place) == (&about.stops, &about.place) {
             recorder.add_rider(record);
             return Ok(());

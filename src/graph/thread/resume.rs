@@ -9,7 +9,7 @@ use super::fork::{attach_journals, fork_upwards};
 use super::handle::ThreadCore;
 use super::open::end_to_keep;
 use super::snapshot::add_command;
-use crate::checkpoint::{Source, TaskStatus, decode_record, encode_record};
+use crate::checkpoint::{Row, Source, TaskStatus, decode_record};
 use crate::graph::context::RunShared;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, InterruptId, To};
@@ -226,7 +226,7 @@ impl ThreadCore {
         if beside_results {
             recorder.keep(&key); // without it, the results alone would seem to have led to what comes next
         }
-        puts.push((key, encode_record(&record)?));
+        puts.push((key, Row::record(record)));
         recorder.commit(puts, None).await?;
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::handle::{Scope, Thread, ThreadCore};
 use super::history::Checkpoints;
 use super::open::RunEnd;
-use crate::checkpoint::{CheckpointId, Key, QuestionRecord, Source, TaskRecord, TaskStatus, ThreadHead, encode_record};
+use crate::checkpoint::{CheckpointId, Key, QuestionRecord, Row, Source, TaskRecord, TaskStatus, ThreadHead};
 use crate::graph::build::{CompiledGraph, GraphCore, Persistence};
 use crate::graph::context::{GraphScope, RunShared};
 use crate::graph::error::RunError;
@@ -245,7 +245,7 @@ impl ThreadCore {
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
             if closed > 0 || wake_task(&mut record, now) {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
-                puts.push((key, encode_record(&record)?));
+                puts.push((key, Row::record(record)));
             }
         }
         Ok(puts)

@@ -7,7 +7,7 @@ use super::handle::{Thread, ThreadCore};
 use super::open::{RunEnd, end_to_keep};
 use super::scope::ScopedRun;
 use super::state_update::{AnyUpdate, AsNode, Attribution, ScheduledTasks, StateUpdate, UpdateReport};
-use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{CheckpointId, Row, SendRecord, Source, TaskRecord, TaskStatus};
 use crate::graph::context::RunShared;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -330,7 +330,7 @@ fn keep_result(
         handled: None,
         ..task.to_record()
     };
-    puts.push((run.task_key(key), encode_record(&record)?));
+    puts.push((run.task_key(key), Row::record(record)));
     Ok(())
 }
 
