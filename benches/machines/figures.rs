@@ -119,10 +119,10 @@ pub(crate) async fn idle(server: &Server, threads: usize, time: Duration) {
     }
     let worker = scene.worker("w1");
     tokio::time::sleep(Duration::from_secs(5)).await; // it has listed all threads then
-    let pids = [server.processes(), vec![worker.pid()]].concat();
-    let (before, start) = (cpu(&pids), Instant::now());
+    let used = || cpu(&[server.processes(), vec![worker.pid()]].concat());
+    let (before, start) = (used(), Instant::now());
     tokio::time::sleep(time).await;
-    let share = (cpu(&pids) - before).as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
+    let share = (used() - before).as_secs_f64() / start.elapsed().as_secs_f64() * 100.0;
     let what = format!("CPU of an idle worker and the server, {threads} threads wait, {} s", time.as_secs());
     line(&what, &format!("{share:.2} % of a core"), "1 %");
     line("resident memory of that worker", &format!("{:.1} MB", resident(worker.pid())), "40 MB");

@@ -37,12 +37,12 @@ impl Drop for Worker {
     }
 }
 
-/// Returns the CPU time of processes.
+/// Returns the CPU time of processes, and of their children that have ended.
 pub(crate) fn cpu(pids: &[u32]) -> Duration {
     let ticks = |pid: &u32| -> Option<u64> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        Some(fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?)
+        fields[11..15].iter().map(|field| field.parse::<u64>().ok()).sum()
     };
     Duration::from_millis(10 * pids.iter().filter_map(ticks).sum::<u64>())
 }

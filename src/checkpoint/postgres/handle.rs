@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -86,12 +87,31 @@ impl Shared {
     /// Queues a request of a thread.
     pub(super) fn push(&self, thread: &ThreadId, request: Request) {
         if self.requests.push(thread, request) {
-            let (writer, requests, thread) = (Arc::clone(&self.writer), Arc::clone(&self.requests), thread.clone());
-            self.background.runtime.spawn(async move {
-                while let Some(batch) = requests.take(&thread) {
-                    writer.write(&thread, batch).await;
-                }
-            });
+            self.background.runtime.spawn(self.write_requests(thread.clone()));
+        }
+    }
+
+    /// Queues a commit. If nothing of the thread is being written, its statement is sent by the caller: to wake the thread of this
+    /// store first would take as long as much of the rest. That thread takes over at the first wait.
+    fn push_commit(&self, thread: &ThreadId, request: Request) {
+        if self.requests.push(thread, request) {
+            let mut writing = Box::pin(self.write_requests(thread.clone()));
+            let guard = self.background.runtime.enter();
+            let is_waiting = writing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending();
+            drop(guard);
+            if is_waiting {
+                self.background.runtime.spawn(writing);
+            }
+        }
+    }
+
+    /// Writes the requests of a thread until there are none.
+    fn write_requests(&self, thread: ThreadId) -> impl Future<Output = ()> + use<> {
+        let (writer, requests) = (Arc::clone(&self.writer), Arc::clone(&self.requests));
+        async move {
+            while let Some(batch) = requests.take(&thread) {
+                writer.write(&thread, batch).await;
+            }
         }
     }
 
@@ -117,7 +137,7 @@ impl Shared {
         ticket.set_ending(commit.is_last);
         let (reply, answer) = oneshot::channel();
         let thread = commit.thread.clone();
-        self.push(&thread, Request::Commit { ticket, commit, reply });
+        self.push_commit(&thread, Request::Commit { ticket, commit, reply });
         Receipt::waiting(answer)
     }
 

@@ -19,8 +19,10 @@ use crate::checkpoint::CheckpointError;
 
 /// The pause before another attempt to renew.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The pause between two hints, in which more are gathered.
-const GATHER: Duration = Duration::from_millis(20);
+/// The pause between two hints, in which more are gathered; the longer one is for a handle that has many to send.
+const GATHER: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
+/// The number of hints in a pause beyond which there are many.
+const FEW: u64 = 2;
 /// The longest time for what no lease needs.
 const SHORT: Duration = Duration::from_millis(300);
 /// The time between two removals of old posts.
@@ -67,7 +69,10 @@ impl Renewal {
                 return;
             }
             hints.note_sent(count);
-            sleep(GATHER).await;
+            sleep(GATHER[0]).await;
+            if hints.count() > count + FEW {
+                sleep(GATHER[1]).await;
+            }
         }
     }
 

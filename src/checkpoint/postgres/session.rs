@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, Host};
+use super::driver::Driver;
 use super::fault::{Fault, fault};
 use super::query::{Query, QueryTexts};
 use super::tls;
@@ -83,11 +83,7 @@ impl Server {
         let connected = timeout(CONNECT, self.config.connect(self.tls.0.clone())).await;
         let connected = connected.map_err(|_| Fault::Lost(NO_ANSWER.into()))?;
         let (client, mut connection) = connected.map_err(|error| fault(&error, &self.shown))?;
-        let driver = tokio::spawn(async move {
-            while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-                listen(message);
-            }
-        });
+        let driver = Driver::start(move |cx| connection.poll_message(cx), listen);
         let statements = Query::ALL.map(|_| OnceCell::new());
         let queries = Arc::clone(&self.queries);
         let session = Session { client, driver, statements, queries, shown: self.shown.clone() };
@@ -118,7 +114,7 @@ fn config(address: &Address) -> Config {
 /// One connection.
 pub(super) struct Session {
     client: Client,
-    driver: JoinHandle<()>,
+    driver: Driver,
     statements: [OnceCell<Statement>; Query::COUNT],
     queries: Arc<QueryTexts>,
     shown: String,
@@ -135,6 +131,19 @@ impl Session {
     /// Returns whether the connection has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_closed()
+    }
+
+    /// Polls statements to their end, and writes them as soon as the first poll has queued them.
+    pub(super) async fn write_at_once<T>(&self, statements: impl Future<Output = T>) -> T {
+        let (mut statements, mut is_written) = (std::pin::pin!(statements), false);
+        std::future::poll_fn(|cx| {
+            let polled = statements.as_mut().poll(cx);
+            if !std::mem::replace(&mut is_written, true) {
+                self.driver.write_now();
+            }
+            polled
+        })
+        .await
     }
 
     /// Executes statements without parameters.
@@ -181,12 +190,5 @@ impl Session {
 
     fn fault(&self, error: &tokio_postgres::Error) -> Fault {
         fault(error, &self.shown)
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        // A server that hangs would hold the task for ever.
-        self.driver.abort();
     }
 }

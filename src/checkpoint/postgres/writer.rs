@@ -152,7 +152,7 @@ impl Writer {
             *is_in_doubt = false;
         }
         let outcomes = tokio::select! {
-            outcomes = send_all(session, thread, waiting) => outcomes,
+            outcomes = session.write_at_once(send_all(session, thread, waiting)) => outcomes,
             () = sleep(LONGEST) => return Err(Fault::Lost("the server does not answer".into())),
             () = next_loss(waiting) => return Err(Fault::Lost("the lease ended before the server answered".into())),
         };
