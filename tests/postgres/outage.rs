@@ -1,7 +1,7 @@
 //! A server that is killed, frozen, or not there: what was acknowledged is stored once, and who cannot renew a lease stops in time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use superstep::checkpoint::{
@@ -79,14 +79,27 @@ async fn a_server_that_is_killed_during_commits_loses_and_doubles_nothing() {
     );
 }
 
-/// Claims a thread again and again, with others, and ends each lease with a commit; returns how many were acknowledged.
-async fn write_turns(store: Arc<PostgresCheckpointer>, name: String, stop: Arc<AtomicBool>) -> u64 {
+/// The number of turns that each of the two writers of a thread has begun.
+type Begun = Arc<[AtomicU64; 2]>;
+
+/// Claims a thread again and again, by turns with another writer who does not wait for acknowledgements, and ends each lease with
+/// a commit; returns how many were acknowledged.
+async fn write_turns(
+    store: Arc<PostgresCheckpointer>,
+    (name, own, begun): (String, usize, Begun),
+    stop: Arc<AtomicBool>,
+) -> u64 {
     let mut count = 0;
     while !stop.load(Ordering::SeqCst) {
+        if begun[own].load(Ordering::SeqCst) > begun[1 - own].load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+            continue;
+        }
         let lease = match store.claim(&ThreadId::from(name.as_str()), Claim::IfFree).await {
             Err(CheckpointError::ThreadBusy { .. }) => continue,
             lease => lease.unwrap(),
         };
+        begun[own].fetch_add(1, Ordering::SeqCst);
         let written = store.get(lease.thread(), vec![Key::Shape(0)]).await.unwrap().pop().flatten();
         let number = written.map_or(0, |bytes| number(Some(bytes)) + 1);
         store.commit(Commit { is_last: true, ..commit(&lease, number) }).await.unwrap();
@@ -103,8 +116,12 @@ async fn last_commits_during_which_a_server_is_killed_are_acknowledged_once_whoe
     let connect = || PostgresCheckpointer::builder(&address).lease(Duration::from_secs(60)).connect();
     let stores = [Arc::new(connect().await.unwrap()), Arc::new(connect().await.unwrap())];
     let stop = Arc::new(AtomicBool::new(false));
-    let turns = (0..8).map(|nth| (Arc::clone(&stores[nth % 2]), format!("t{}", nth / 2)));
-    let turns: Vec<_> = turns.map(|(store, name)| tokio::spawn(write_turns(store, name, Arc::clone(&stop)))).collect();
+    let threads: Vec<Begun> = (0..4).map(|_| Begun::default()).collect();
+    let turns = (0..8).map(|nth| {
+        let thread = (format!("t{}", nth / 2), nth % 2, Arc::clone(&threads[nth / 2]));
+        tokio::spawn(write_turns(Arc::clone(&stores[nth % 2]), thread, Arc::clone(&stop)))
+    });
+    let turns: Vec<_> = turns.collect();
     for _ in 0..6 {
         tokio::time::sleep(Duration::from_millis(400)).await;
         tokio::task::block_in_place(|| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use superstep::checkpoint::PostgresCheckpointer;
+use superstep::checkpoint::{CheckpointError, PostgresCheckpointer, Retention, gc_all};
 use superstep::graph::Signal;
 use superstep::prelude::*;
 
@@ -99,4 +99,44 @@ async fn turns_of_a_conversation_take_at_most_five_times_their_bytes_of_disk() {
     let bytes = server.sql(&format!("SELECT {size} FROM pg_tables WHERE schemaname = '{schema}'"));
     let times = bytes.parse::<u64>().unwrap() as f64 / (TURNS * 1024) as f64;
     assert!((1.0..=5.0).contains(&times), "{times} times the bytes of the turns");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn checkpoints_are_removed_beside_runs_in_other_processes() {
+    const TURNS: usize = 30;
+    let Some(address) = new_store() else { return };
+    let connect = async || Arc::new(PostgresCheckpointer::connect(&address).await.unwrap());
+    let cleaner = connect().await;
+    let talk = async |store: Arc<PostgresCheckpointer>, name: &'static str| {
+        let reply = async |talk: Arc<Talk>, _: Ctx| {
+            tokio::task::yield_now().await;
+            Ok::<_, NodeError>(Talk::update().lines([format!("line {}", talk.lines.len())]))
+        };
+        let graph = StateGraph::new().add_node(Turn::Reply, reply).add_sequence([Turn::Reply]).compile().unwrap();
+        let graph = graph.with_shared_checkpointer(store);
+        let mut turns = 0;
+        while turns < TURNS {
+            match graph.thread(name).invoke(Talk::update()).await {
+                Ok(_) => turns += 1,
+                Err(RunError::Checkpoint(CheckpointError::ThreadBusy { .. })) => tokio::task::yield_now().await,
+                Err(error) => panic!("{name}, turn {turns}: {error}"),
+            }
+        }
+        graph.thread(name).state().await.unwrap().unwrap().values.lines.clone()
+    };
+    let (one, two) = (connect().await, connect().await);
+    let talks = tokio::spawn(async move {
+        tokio::join!(talk(one.clone(), "a"), talk(one, "b"), talk(two.clone(), "c"), talk(two, "d"))
+    });
+    let mut removed = 0;
+    while !talks.is_finished() {
+        let report = gc_all(&*cleaner, &Retention::new().keep_last(2)).await.unwrap();
+        removed += report.total().checkpoints;
+    }
+    let (a, b, c, d) = talks.await.unwrap();
+    let expected: Vec<String> = (0..TURNS).map(|nth| format!("line {nth}")).collect();
+    for lines in [a, b, c, d] {
+        assert_eq!(lines, expected);
+    }
+    assert!(removed > TURNS, "{removed} checkpoints");
 }

@@ -9,7 +9,7 @@
 //! | `cut` | names and keys as they are indexed |
 //! | `query`, `schema`, `schema_1.sql` | statements, tables, and how these are made |
 //! | `fault` | failures, by what to do about them |
-//! | `driver`, `session`, `pool` | the work of a connection, its statements, and all connections |
+//! | `session`, `pool` | one connection, and all of them |
 //! | `leases` | leases of this handle, by the clock of this process; the clock of the server |
 //! | `requests`, `put`, `writer` | what is to be written, in what parameters, and in which order |
 //! | `renewal` | renewal of leases in the background |
@@ -24,7 +24,6 @@
 mod address;
 mod columns;
 mod cut;
-mod driver;
 mod fault;
 mod handle;
 mod hints;

@@ -112,7 +112,7 @@ impl Query {
             Self::Release => "SELECT {schema}.release_thread($1, $2, $3, $4)".into(),
             Self::Delete => "SELECT {schema}.delete_thread($1, $2)".into(),
             Self::Position => {
-                format!("SELECT commit_number, head, {LEASE}, released_epoch FROM {{schema}}.threads WHERE id = $1")
+                format!("SELECT commit_number, head, {LEASE}, $2 = ANY (released_epochs) AS is_released FROM {{schema}}.threads WHERE id = $1")
             }
             Self::Owner => {
                 format!("SELECT {LEASE} FROM {{schema}}.threads WHERE {BY_NAME} AND lease_until > clock_timestamp()")

@@ -40,8 +40,8 @@ CREATE TABLE {schema}.threads (
     is_cancelled boolean NOT NULL DEFAULT false,
     -- The epoch of the claim before.
     epoch_before bigint NOT NULL DEFAULT 0,
-    -- The newest epoch under which the thread was released.
-    released_epoch bigint NOT NULL DEFAULT 0,
+    -- The newest epochs, up to eight, under which the thread was released.
+    released_epochs bigint[] NOT NULL DEFAULT '{}',
     -- The handle on the store that claimed the thread.
     handle bigint NOT NULL DEFAULT 0,
     name_length integer NOT NULL,
@@ -272,7 +272,8 @@ END $$;
 CREATE FUNCTION {schema}.release_thread(p_thread bigint, p_epoch bigint, p_is_left boolean, p_is_cancelled boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE {schema}.threads SET owner = NULL, owner_host = NULL, owner_pid = NULL, lease_until = NULL, engine = NULL,
-        handle = 0, released_epoch = p_epoch,
+        handle = 0,
+        released_epochs = p_epoch || released_epochs[1:7],
         is_left = is_left OR (p_is_left AND posts = posts_before),
         is_cancelled = p_is_cancelled OR (is_cancelled AND is_left)
     WHERE id = p_thread AND epoch = p_epoch AND birth IS NOT NULL;

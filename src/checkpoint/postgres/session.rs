@@ -1,17 +1,19 @@
-//! One connection to the server, with its settings and the statements that were prepared on it. Knows one server; must not know how
-//! many connections there are.
+//! One connection to the server, with its settings and the statements that were prepared on it. A task of the store's thread reads
+//! and writes; a caller that has queued a statement can have it written at once, without waiting until that thread wakes. Knows one
+//! server; must not know how many connections there are.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, Host};
-use super::driver::Driver;
 use super::fault::{Fault, fault};
 use super::query::{Query, QueryTexts};
 use super::tls;
@@ -190,5 +192,80 @@ impl Session {
 
     fn fault(&self, error: &tokio_postgres::Error) -> Fault {
         fault(error, &self.shown)
+    }
+}
+
+type Polled = Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>>;
+type PollMessage = Box<dyn FnMut(&mut Context<'_>) -> Polled + Send>;
+type Listen = Box<dyn Fn(AsyncMessage) + Send>;
+
+/// Drives one connection until it ends or this is dropped.
+struct Driver {
+    work: Arc<Mutex<Work>>,
+    task: JoinHandle<()>,
+}
+
+struct Work {
+    /// The connection; `None` once it has ended, as only its drop fails the statements that wait for an answer.
+    poll_message: Option<PollMessage>,
+    listen: Listen,
+    /// Wakes the task; `None` before its first turn.
+    waker: Option<Waker>,
+}
+
+impl Driver {
+    /// Starts a task that calls `poll_message`, and `listen` with what the server sends unasked.
+    fn start(
+        poll_message: impl FnMut(&mut Context<'_>) -> Polled + Send + 'static,
+        listen: impl Fn(AsyncMessage) + Send + 'static,
+    ) -> Self {
+        let poll_message: PollMessage = Box::new(poll_message);
+        let work = Work { poll_message: Some(poll_message), listen: Box::new(listen), waker: None };
+        let work = Arc::new(Mutex::new(work));
+        let own = Arc::clone(&work);
+        let task = tokio::spawn(std::future::poll_fn(move |cx| {
+            let mut work = own.lock().unwrap_or_else(PoisonError::into_inner);
+            if !work.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                work.waker = Some(cx.waker().clone());
+            }
+            work.advance(cx)
+        }));
+        Self { work, task }
+    }
+
+    /// Writes what is queued, as far as the connection takes it now. If the task is at it, it does that.
+    fn write_now(&self) {
+        let mut work = match self.work.try_lock() {
+            Ok(work) => work,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        // The task's own waker: what happens later on the connection wakes the task.
+        if let Some(waker) = work.waker.clone()
+            && work.advance(&mut Context::from_waker(&waker)).is_ready()
+        {
+            waker.wake();
+        }
+    }
+}
+
+impl Work {
+    /// Reads and writes until the connection has nothing more to do now; ready once it has ended.
+    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(poll_message) = &mut self.poll_message {
+            match poll_message(cx) {
+                Poll::Ready(Some(Ok(message))) => (self.listen)(message),
+                Poll::Ready(_) => self.poll_message = None,
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // A server that hangs would hold the task for ever. A task that is at it drops the connection when it is aborted.
+        self.task.abort();
     }
 }

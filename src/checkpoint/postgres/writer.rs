@@ -197,7 +197,9 @@ impl Writer {
     /// Answers the commits at the front that were written although their answers were lost.
     async fn settle(self: &Arc<Self>, session: &Session, waiting: &mut VecDeque<Request>) -> Result<(), Fault> {
         while let Some(Request::Commit { ticket, .. }) = waiting.front() {
-            let Some(row) = session.row(Query::Position, &[&ticket.id]).await? else { return Ok(()) };
+            let Some(row) = session.row(Query::Position, &[&ticket.id, &ticket.epoch.cast_signed()]).await? else {
+                return Ok(());
+            };
             if !is_written(&row, ticket) {
                 return Ok(());
             }
@@ -377,13 +379,12 @@ async fn send(session: &Session, thread: &ThreadId, request: &Request, number: u
 /// Returns whether a thread's row has the next commit of a lease. A row that somebody has claimed since still tells that the last
 /// commit released the thread.
 fn is_written(row: &Row, ticket: &Ticket) -> bool {
-    let is_released = row.get::<_, i64>("released_epoch").cast_unsigned() == ticket.epoch;
-    is_released || (epoch_in(row, 2) == ticket.epoch && number_in(row) >= ticket.next_commit())
+    row.get::<_, bool>("is_released") || (epoch_in(row, 2) == ticket.epoch && number_in(row) >= ticket.next_commit())
 }
 
 /// Finds out why a commit was not written.
 async fn judge(session: &Session, ticket: &Ticket, commit: &Commit<Vec<u8>>) -> Result<Verdict, Fault> {
-    let Some(row) = session.row(Query::Position, &[&ticket.id]).await? else {
+    let Some(row) = session.row(Query::Position, &[&ticket.id, &ticket.epoch.cast_signed()]).await? else {
         return Ok(Verdict::Refused(ticket.stale(ticket.epoch, None)));
     };
     if is_written(&row, ticket) {
@@ -401,7 +402,7 @@ async fn judge(session: &Session, ticket: &Ticket, commit: &Commit<Vec<u8>>) -> 
 
 /// Returns the error of a lease that the server does not know any more.
 async fn stale(session: &Session, ticket: &Ticket) -> Result<CheckpointError, Fault> {
-    let row = session.row(Query::Position, &[&ticket.id]).await?;
+    let row = session.row(Query::Position, &[&ticket.id, &ticket.epoch.cast_signed()]).await?;
     let (epoch, owner) = row.map_or((ticket.epoch, None), |row| (epoch_in(&row, 2), owner_in(&row, 3)));
     Ok(ticket.stale(epoch, owner))
 }
