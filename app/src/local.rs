@@ -206,7 +206,7 @@ impl Local {
             return Err(Failure::new(error).hint("`{status}` shows its status"));
         };
         let ended = async {
-            while self.store.owner(&id).await?.is_some_and(|now| now == owner) {
+            while self.store.owner(&id).await?.is_some_and(|now| now.is_same(&owner)) {
                 sleep(CANCEL_POLL).await;
             }
             Ok::<(), CheckpointError>(())

@@ -1,7 +1,7 @@
 //! [`App`]: the graphs of a program as a command line.
 
 use std::any::Any;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ use super::custom_output::CustomOutput;
 use super::entry::{CompileProblems, Entry, Register};
 use super::failure::{Failure, Refusal};
 use super::graphs::{AppGraph, AppGraphs};
+use super::store::StoreLocation;
 use super::stored::{StoredThread, ThreadSummary};
 use super::terminal::{self, page, print, print_failure, print_json, show_help, take_write_error};
 use super::watch::View;
@@ -248,7 +249,7 @@ impl App {
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
         let view = View::for_options(globals.json, globals.log.is_some());
-        if caller.store.is_some() && globals.store.has_password() && !globals.json {
+        if !globals.json && args.iter().any(|arg| has_password(arg)) {
             terminal::note(VISIBLE_PASSWORD);
         }
         let control = Control::default();
@@ -266,7 +267,14 @@ impl App {
     }
 }
 
-const VISIBLE_PASSWORD: &str = "warning: while this command runs, `ps` shows the password in `--store`; give the address without \
+/// Returns whether a word of a command line is the address of a store with a password in it.
+fn has_password(word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    let address = word.strip_prefix("--store=").unwrap_or(&word);
+    StoreLocation::from(OsString::from(address)).has_password()
+}
+
+const VISIBLE_PASSWORD: &str = "warning: while this command runs, `ps` shows the password in the address; give the address without \
                                 it, and the password in PGPASSWORD or ~/.pgpass, or the whole address in SUPERSTEP_STORE\n";
 
 fn name_taken(name: &str) -> Failure {

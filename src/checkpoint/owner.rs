@@ -45,6 +45,11 @@ impl LeaseOwner {
         Self { name: name.into(), host: host.into(), pid, until: None }
     }
 
+    /// Returns whether two owners are the same caller, whenever its lease ends.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.name, &self.host, self.pid) == (&other.name, &other.host, other.pid)
+    }
+
     /// Returns whether the owner is this process.
     pub fn is_this_process(&self) -> bool {
         self.pid == std::process::id() && self.host == host_name()

@@ -225,7 +225,9 @@ pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention)
     sweep.swept.kept = reach.checkpoints.len();
     sweep.remove_checkpoints(&decoded, &reach).await?;
     sweep.remove_rest(&decoded, &reach).await?;
-    Ok(sweep.swept)
+    let swept = sweep.swept;
+    lease.release_unchanged().await?;
+    Ok(swept)
 }
 
 /// Removes everything that the policy does not keep, in all threads. Threads that a run holds, or that are damaged, are

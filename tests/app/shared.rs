@@ -68,6 +68,34 @@ fn a_run_is_cancelled_from_another_process() {
 }
 
 #[test]
+fn a_cancel_waits_for_a_run_that_takes_long_to_stop() {
+    let Some(place) = place() else { return };
+    let mut run = place.blocked("r1");
+    // The owner takes the request, and has renewed its lease with that, while its node blocks the thread.
+    let report = place.json(0, &["cancel", "r1"]);
+    assert!(report["owner"].is_null() && report["status"] != "running", "{report}");
+    std::fs::remove_dir(place.path("busy")).unwrap();
+    run.wait().unwrap();
+}
+
+#[test]
+fn a_tag_and_a_removal_of_checkpoints_leave_a_cancelled_thread_to_people() {
+    let Some(address) = server::new_store() else { return };
+    let (schema, place) = (address.rsplit_once('=').unwrap().1.to_owned(), Place::on(address));
+    let mut run = place.busy("r1");
+    assert_eq!(place.call(&["cancel", "r1"]).code(), 0);
+    run.wait().unwrap();
+    let is_left = || server::shared().unwrap().sql(&format!("SELECT is_left AND is_cancelled FROM {schema}.threads"));
+    assert_eq!(is_left(), "t");
+    assert_eq!(place.call(&["tag", "r1", "here"]).code(), 0);
+    assert_eq!(is_left(), "t", "after a tag");
+    assert_eq!(place.call(&["gc", "--keep-last", "1"]).code(), 0);
+    assert_eq!(is_left(), "t", "after a removal of checkpoints");
+    assert_eq!(place.call(&["proceed", "r1", "--queue"]).code(), 0);
+    assert_eq!(is_left(), "f", "after a request");
+}
+
+#[test]
 fn a_run_of_a_runner_is_cancelled_from_another_process() {
     let Some(place) = place() else { return };
     std::fs::write(place.path("busy"), "").unwrap();
@@ -139,6 +167,8 @@ fn a_visible_password_is_warned_of_unless_a_program_reads() {
     let (place, address) = (Place::new(), address.replace("postgres@", "postgres:secret@"));
     let warned = place.call(&["threads", "--store", &address]);
     assert!(warned.code() == 0 && warned.err().starts_with("warning: while this command runs"), "{}", warned.err());
+    let copied = place.call(&["copy-store", &address, "fjall:copy"]);
+    assert!(copied.code() == 0 && copied.err().starts_with("warning: while this command runs"), "{}", copied.err());
     let silent = place.call(&["threads", "--json", "--store", &address]);
     assert_eq!((silent.code(), silent.out().as_str(), silent.err().as_str()), (0, "[]\n", ""));
     assert!(!warned.err().contains("secret"));

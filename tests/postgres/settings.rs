@@ -153,6 +153,11 @@ async fn passwords_and_certificates_are_checked_over_tcp() {
     }
     let refused = refusal(&address("hidden", &format!("&sslmode=verify-full{root}"))).await;
     assert!(refused.contains("sslrootcert") && !refused.contains("hidden"), "{refused}");
+    for mode in ["require", "verify-ca"] {
+        // As in libpq, a root certificate is not ignored.
+        let refused = refusal(&address("hidden", &format!("&sslmode={mode}&sslrootcert=/no/such/root.crt"))).await;
+        assert!(refused.contains("/no/such/root.crt"), "{mode}: {refused}");
+    }
     let refused = refusal(&address("hidden", "&sslmode=verify-ca")).await;
     assert!(refused.contains("sslrootcert"), "{refused}");
 }

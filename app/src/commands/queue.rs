@@ -96,16 +96,16 @@ impl Session {
             return Ok(true);
         }
         let goes_on = matches!(thread.thread.status().await?, Status::Pending { .. });
-        if self.dispatch.is_none() || !goes_on {
+        if !goes_on {
             return Ok(false);
         }
-        // Between two workers nobody has it, unless it was cancelled.
+        // Between two workers nobody has it, unless it was cancelled. A runner takes it again; an engine's call can be lost.
         let since = match idle.0 {
             Some(since) => since,
             None if was_cancelled(thread).await? => return Ok(false),
             None => *idle.0.insert(Instant::now()),
         };
-        Ok(since.elapsed() < BETWEEN)
+        Ok(self.dispatch.is_none() || since.elapsed() < BETWEEN)
     }
 
     /// Has the engine that was named call a worker for a thread.

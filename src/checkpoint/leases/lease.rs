@@ -216,6 +216,17 @@ impl Lease {
         self.keeper.leave(&self.thread, self.epoch).await
     }
 
+    /// Frees the thread after work that is none of a run: one whose run was cancelled stays so.
+    pub(in crate::checkpoint) async fn release_unchanged(&self) -> Result<(), CheckpointError> {
+        match self.follows_cancel {
+            true => {
+                self.handle.0.cancel.cancel();
+                self.leave().await
+            }
+            false => self.release().await,
+        }
+    }
+
     /// Frees the thread without waiting for it.
     pub(crate) fn release_soon(&self) {
         if !self.is_released.swap(true, Ordering::AcqRel) {

@@ -25,7 +25,7 @@ pub(super) struct Ticket {
     pub(super) engine: Option<&'static str>,
     /// The number of the newest acknowledged commit under this lease.
     pub(super) commits: AtomicU64,
-    /// Set once the last commit under this lease is queued: nobody renews it.
+    /// Set once the last commit under this lease is queued: the server may have released the thread already.
     is_ending: AtomicBool,
     holder: LeaseHandle,
     /// The head that the claim found, until somebody asks for it or writes.
@@ -107,9 +107,9 @@ impl Ticket {
         self.is_ending.store(is_ending, Ordering::Release);
     }
 
-    /// Returns whether the lease is held, and more commits are to come.
-    fn is_live(&self) -> bool {
-        self.check().is_ok() && !self.is_ending.load(Ordering::Acquire)
+    /// Returns whether the last commit is queued.
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
     }
 
     /// Returns the error of a lease that was lost to `owner`.
@@ -187,9 +187,14 @@ impl LeaseBook {
         }
     }
 
-    /// Returns all leases that were neither lost nor end with a commit.
+    /// Returns all leases whose loss was not reported.
     pub(super) fn live(&self) -> Vec<Arc<Ticket>> {
-        self.lock().live.values().filter(|ticket| ticket.is_live()).cloned().collect()
+        self.lock().live.values().filter(|ticket| ticket.check().is_ok()).cloned().collect()
+    }
+
+    /// Returns whether somebody holds a lease and has more to write under it.
+    pub(super) fn is_held(&self, ticket: &Ticket) -> bool {
+        !ticket.is_ending() && self.lock().live.get(&ticket.thread).is_some_and(|live| live.epoch == ticket.epoch)
     }
 
     /// Returns all leases.

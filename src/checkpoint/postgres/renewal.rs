@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::columns::{epoch_in, owner_in};
 use super::fault::Fault;
-use super::leases::Ticket;
+use super::leases::{LeaseBook, Ticket};
 use super::listing::send_hint;
 use super::query::Query;
 use super::session::Session;
@@ -55,6 +55,9 @@ impl Renewal {
     /// Waits until the next renewal, or a request; sends the hints that come meanwhile, many of them as one.
     async fn rest(&mut self, end: Instant) {
         let hints = Arc::clone(&self.writer.hints);
+        if hints.is_unsent() {
+            hints.wanted.notify_one(); // the connection was lost as it was to be sent
+        }
         loop {
             tokio::select! {
                 () = sleep_until(end) => return,
@@ -110,7 +113,7 @@ impl Renewal {
         let renewed: HashSet<i64> = renewed.iter().map(|row| row.get(0)).collect();
         let (renewed, lost): (Vec<_>, Vec<_>) = live.iter().partition(|ticket| renewed.contains(&ticket.id));
         renewed.iter().for_each(|ticket| ticket.extend(writer.book.end(sent)));
-        report_lost(session, &lost).await?;
+        report_lost(session, &writer.book, &lost).await?;
         deliver(session, live).await
     }
 
@@ -168,14 +171,15 @@ async fn deliver(session: &Session, live: &[Arc<Ticket>]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reports leases that the server did not renew, and who has claimed their threads.
-async fn report_lost(session: &Session, lost: &[&Arc<Ticket>]) -> Result<(), Fault> {
+/// Reports leases that the server did not renew, and who has claimed their threads. What became of a lease that ends with its last
+/// commit, the writer finds out.
+async fn report_lost(session: &Session, book: &LeaseBook, lost: &[&Arc<Ticket>]) -> Result<(), Fault> {
     if lost.is_empty() {
         return Ok(());
     }
     let ids: Vec<i64> = lost.iter().map(|ticket| ticket.id).collect();
     let rows = session.rows(Query::Leases, &[&ids]).await?;
-    for ticket in lost {
+    for ticket in lost.iter().filter(|ticket| book.is_held(ticket)) {
         let row = rows.iter().find(|row| row.get::<_, i64>(0) == ticket.id);
         let (epoch, owner) = row.map_or((ticket.epoch, None), |row| (epoch_in(row, 1), owner_in(row, 2)));
         ticket.report(ticket.stale(epoch, owner));

@@ -36,12 +36,21 @@ pub(super) fn maker(address: &Address) -> Result<MakeRustlsConnect> {
 }
 
 fn inner(address: &Address, provider: &Arc<CryptoProvider>) -> Result<Option<Arc<WebPkiServerVerifier>>> {
-    if !matches!(address.tls, TlsMode::VerifyCa | TlsMode::VerifyFull) {
+    if !verifies(address) {
         return Ok(None);
     }
     let roots = Arc::new(root_certificates(address)?);
     let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
     built.map(Some).or_else(|error| invalid(format!("no server can be verified: {error}")))
+}
+
+/// Returns whether the server's certificate is verified: as in libpq, `require` verifies it if there is a root certificate.
+fn verifies(address: &Address) -> bool {
+    match address.tls {
+        TlsMode::VerifyCa | TlsMode::VerifyFull => true,
+        TlsMode::Require => address.root_certificates.is_some(),
+        TlsMode::Disable | TlsMode::Prefer => false,
+    }
 }
 
 /// Reads the file of `sslrootcert`, or the system's certificates.
@@ -81,7 +90,7 @@ impl ServerCertVerifier for Verifier {
     ) -> std::result::Result<ServerCertVerified, Error> {
         let Some(inner) = &self.inner else { return Ok(ServerCertVerified::assertion()) };
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            Err(Error::InvalidCertificate(flaw)) if self.mode == TlsMode::VerifyCa && is_of_the_name(&flaw) => {
+            Err(Error::InvalidCertificate(flaw)) if self.mode != TlsMode::VerifyFull && is_of_the_name(&flaw) => {
                 Ok(ServerCertVerified::assertion())
             }
             verified => verified,

@@ -29,7 +29,7 @@ pub async fn tag(
     let key = Key::Tag(name.to_owned());
     let record = encode_record(&TagRecord { checkpoint, at: now() })?;
     let keys = vec![key.clone(), Key::Checkpoint(checkpoint), Key::Nested(checkpoint)];
-    let before = change(store, thread, keys, |found| match found {
+    let before = change(store, thread, AfterCancel::Stays, keys, |found| match found {
         [_, None, None] => Err(CheckpointError::UnknownCheckpoint { thread: thread.clone(), checkpoint }),
         _ => Ok((vec![(key.clone(), record)], vec![])),
     })
@@ -47,7 +47,8 @@ pub async fn untag(
     name: &str,
 ) -> Result<Option<CheckpointId>, CheckpointError> {
     let key = Key::Tag(name.to_owned());
-    let before = change(store, thread, vec![key.clone()], |_| Ok((vec![], vec![key.clone()]))).await?;
+    let before =
+        change(store, thread, AfterCancel::Stays, vec![key.clone()], |_| Ok((vec![], vec![key.clone()]))).await?;
     before.map(|bytes| decode_record::<TagRecord>(thread, &key, &bytes).map(|tag| tag.checkpoint)).transpose()
 }
 
@@ -71,11 +72,21 @@ pub async fn tags(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<(St
 
 type Change = (Vec<(Key, Vec<u8>)>, Vec<Key>);
 
+/// Meaning of a change for a thread whose run somebody has cancelled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterCancel {
+    /// Nothing: nobody resumes it unasked.
+    Stays,
+    /// It is resumed by whoever finds it.
+    MayResume,
+}
+
 /// Reads some records and commits a change that leaves the head unchanged; returns the previous value of the first
 /// record.
 pub(super) async fn change(
     store: &dyn Checkpointer,
     thread: &ThreadId,
+    after: AfterCancel,
     keys: Vec<Key>,
     decide: impl FnOnce(&[Option<Vec<u8>>]) -> Result<Change, CheckpointError>,
 ) -> Result<Option<Vec<u8>>, CheckpointError> {
@@ -84,8 +95,13 @@ pub(super) async fn change(
     let found = store.get(thread, keys).await?;
     let (puts, deletes) = decide(&found)?;
     let unmoved = Commit::new(thread.clone(), lease.epoch(), head.checkpoint, head).with_records(puts);
-    store.commit(Commit { deletes, is_last: true, ..unmoved }).await?;
-    lease.release().await?;
+    let is_left = lease.follows_cancel() && after == AfterCancel::Stays;
+    store.commit(Commit { deletes, is_last: !is_left, ..unmoved }).await?;
+    if is_left {
+        lease.release_unchanged().await?
+    } else {
+        lease.release().await?
+    }
     Ok(found.into_iter().next().flatten())
 }
 
@@ -94,7 +110,7 @@ pub(super) async fn change(
 /// # Errors
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadBusy`]; if the store fails.
 pub(crate) async fn request_run(store: &dyn Checkpointer, thread: &ThreadId, at: u64) -> Result<(), CheckpointError> {
-    change(store, thread, vec![Key::About], |found| {
+    change(store, thread, AfterCancel::MayResume, vec![Key::About], |found| {
         let about = decode_about(thread, found.first().and_then(Option::as_deref))?.unwrap_or_default();
         let about = encode_record(&AboutRecord { requested_at: Some(at), ..about })?;
         Ok((vec![(Key::About, about)], vec![]))
@@ -116,7 +132,7 @@ pub async fn trust(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, 
     if changed && store.head(thread).await?.is_some() {
         store.trust()?;
     }
-    change(store, thread, vec![Key::About], |found| {
+    change(store, thread, AfterCancel::Stays, vec![Key::About], |found| {
         let Some(mut about) = decode_about(thread, found.first().and_then(Option::as_deref))? else {
             return Ok(Default::default());
         };
