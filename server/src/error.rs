@@ -1,0 +1,74 @@
+//! What a request is answered with when it cannot be served: a status and a sentence. Knows no route.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use superstep::checkpoint::CheckpointError;
+use superstep::graph::RunError;
+
+/// The answer to a request that cannot be served: `{"detail": text}`.
+#[derive(Debug, thiserror::Error)]
+#[error("{detail}")]
+pub(crate) struct ApiError {
+    pub status: StatusCode,
+    pub detail: String,
+}
+
+pub(crate) type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into() }
+    }
+
+    pub(crate) fn not_found(what: &str, id: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, format!("there is no {what} `{id}`"))
+    }
+
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.status, Json(json!({ "detail": self.detail }))).into_response()
+    }
+}
+
+impl From<CheckpointError> for ApiError {
+    fn from(error: CheckpointError) -> Self {
+        let status = match &error {
+            CheckpointError::ThreadBusy { .. } | CheckpointError::ItemConflict { .. } => StatusCode::CONFLICT,
+            CheckpointError::UnknownThread { .. } => StatusCode::NOT_FOUND,
+            CheckpointError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            CheckpointError::Outage { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<RunError> for ApiError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Checkpoint(error) => error.into(),
+            RunError::UnknownGraph { .. } | RunError::UnknownCheckpoint { .. } => {
+                Self::new(StatusCode::NOT_FOUND, error.to_string())
+            }
+            RunError::UnknownNode { .. } => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
+            error => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for ApiError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, format!("a record of the server cannot be read: {error}"))
+    }
+}

@@ -1,0 +1,35 @@
+//! An HTTP server over graphs of superstep, which LangGraph's SDKs talk to: assistants, threads with their states, and runs that are
+//! created, waited for, streamed and cancelled.
+//!
+//! Everything that a client is told of is stored first, as items beside the threads: a run that was created is executed even if the
+//! server is killed, by it or by another server on the same store. The start of a run is one commit with its first superstep.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use superstep::checkpoint::MemoryCheckpointer;
+//! use superstep::graph::Graphs;
+//! # async fn example(graphs: Graphs) -> std::io::Result<()> {
+//! let server = superstep_server::Options::default().router(graphs, Arc::new(MemoryCheckpointer::new()));
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:2024").await?;
+//! axum::serve(listener, server).await
+//! # }
+//! ```
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `routes` | paths and the bodies of requests |
+//! | `runs` | requests for runs, their queue, their execution and their events |
+//! | `wire` | what clients read, made of what the engine knows |
+//! | `server` | what all requests share |
+//! | `records` | assistants, threads and runs as items of the store |
+//! | `error` | answers to requests that cannot be served |
+
+mod error;
+mod options;
+mod records;
+mod routes;
+mod runs;
+mod server;
+mod wire;
+
+pub use options::Options;

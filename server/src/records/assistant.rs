@@ -1,0 +1,92 @@
+//! Assistants: graphs with a configuration, in numbered versions. Each graph has one by itself.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::items::Record;
+use super::time::time_text;
+
+/// The namespace of the ids of assistants that graphs have by themselves.
+const DEFAULTS: Uuid = Uuid::from_bytes(*b"superstep-server");
+
+/// Record of an assistant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AssistantRecord {
+    pub assistant: Uuid,
+    pub created_at: u64,
+    /// The number of the current version.
+    pub current: u64,
+    /// Oldest first; version 1 is the first.
+    pub versions: Vec<AssistantVersion>,
+}
+
+/// What a version of an assistant says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AssistantVersion {
+    pub version: u64,
+    pub graph: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub config: Map<String, Value>,
+    pub context: Map<String, Value>,
+    pub metadata: Map<String, Value>,
+    pub created_at: u64,
+}
+
+impl Record for AssistantRecord {
+    const NAMESPACE: &'static str = "superstep.server.assistants";
+
+    fn key(&self) -> String {
+        self.assistant.to_string()
+    }
+}
+
+/// Returns the id of the assistant that a graph has by itself: the same on every server.
+pub(crate) fn default_id(graph: &str) -> Uuid {
+    Uuid::new_v5(&DEFAULTS, graph.as_bytes())
+}
+
+impl AssistantRecord {
+    /// Returns the assistant that a graph has by itself.
+    pub(crate) fn default_of(graph: &str, now: u64) -> Self {
+        let metadata = Map::from_iter([("created_by".to_owned(), "system".into())]);
+        let version = AssistantVersion {
+            version: 1,
+            graph: graph.to_owned(),
+            name: graph.to_owned(),
+            description: None,
+            config: Map::new(),
+            context: Map::new(),
+            metadata,
+            created_at: now,
+        };
+        Self { assistant: default_id(graph), created_at: now, current: 1, versions: vec![version] }
+    }
+
+    /// Returns the current version.
+    pub(crate) fn now(&self) -> Option<&AssistantVersion> {
+        self.versions.iter().find(|version| version.version == self.current)
+    }
+
+    /// Returns the assistant on the wire; `None` if it has no current version.
+    pub(crate) fn json(&self) -> Option<Value> {
+        Some(self.version_json(self.now()?))
+    }
+
+    /// Returns one of its versions on the wire.
+    pub(crate) fn version_json(&self, version: &AssistantVersion) -> Value {
+        json!({
+            "assistant_id": self.assistant,
+            "graph_id": version.graph,
+            "name": version.name,
+            "description": version.description,
+            "config": version.config,
+            "context": version.context,
+            "metadata": version.metadata,
+            "version": version.version,
+            "created_at": time_text(self.created_at),
+            "updated_at": time_text(version.created_at),
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Records of the server as items of the store: JSON with a version, read and written with what was there before. Knows no kind of
+//! record.
+
+use std::sync::Arc;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, ItemKey, ItemScan, ItemWrite, Order};
+
+/// The version of what this program writes.
+const VERSION: u32 = 1;
+/// The number of records that are read at once.
+const PAGE: usize = 256;
+/// The number of times a change is tried again after somebody else has changed the record meanwhile.
+const TRIES: usize = 64;
+
+/// A kind of record, which has a namespace of its own.
+pub(crate) trait Record: Serialize + DeserializeOwned + Send + Sync {
+    const NAMESPACE: &'static str;
+
+    /// Returns the key of the record in its namespace.
+    fn key(&self) -> String;
+}
+
+/// A record as it was read: a write of it is refused if somebody else has written it since.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored<R> {
+    pub record: R,
+    bytes: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Versioned<R> {
+    version: u32,
+    record: R,
+}
+
+/// The records of a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Records(pub Arc<dyn Checkpointer>);
+
+impl Records {
+    pub(crate) async fn get<R: Record>(&self, key: &str) -> Result<Option<Stored<R>>, CheckpointError> {
+        let found = self.0.get_items(vec![ItemKey::new(R::NAMESPACE, key)]).await?;
+        found.into_iter().flatten().next().map(decode).transpose()
+    }
+
+    /// Returns the records whose keys begin with `prefix`, in the order of their keys.
+    pub(crate) async fn all<R: Record>(&self, prefix: &str) -> Result<Vec<Stored<R>>, CheckpointError> {
+        let (mut all, mut after) = (vec![], None);
+        loop {
+            let scan = ItemScan::of(R::NAMESPACE).prefix(prefix);
+            let scan = ItemScan { after: after.take(), order: Order::Ascending, limit: PAGE, ..scan };
+            let page = self.0.scan_items(&scan).await?;
+            let is_last = page.len() < PAGE;
+            after = page.last().map(|(key, _)| key.clone());
+            for (_, bytes) in page {
+                all.push(decode(bytes)?);
+            }
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Writes records together, or none of them if one is not as expected.
+    pub(crate) async fn write(&self, writes: Vec<ItemWrite>) -> Result<(), CheckpointError> {
+        self.0.write_items(writes).await
+    }
+
+    /// Changes a record, and writes others with it: `change` is called again if somebody else has written one of them meanwhile.
+    /// Returns what `change` returned last; `None` of it leaves everything as it is.
+    pub(crate) async fn change<R: Record, T>(
+        &self,
+        key: &str,
+        mut change: impl FnMut(Option<Stored<R>>) -> Option<(Vec<ItemWrite>, T)>,
+    ) -> Result<Option<T>, CheckpointError> {
+        for _ in 0..TRIES {
+            let Some((writes, result)) = change(self.get(key).await?) else { return Ok(None) };
+            match self.write(writes).await {
+                Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,
+                written => return written.map(|()| Some(result)),
+            }
+        }
+        Err(CheckpointError::ItemConflict { item: ItemKey::new(R::NAMESPACE, key) })
+    }
+}
+
+impl<R: Record> Stored<R> {
+    /// Returns the write of a changed record in the place of this one.
+    pub(crate) fn replace(&self, record: &R) -> ItemWrite {
+        put(record).expecting(ExpectedItem::Value(self.bytes.clone()))
+    }
+
+    /// Returns the write that removes the record.
+    pub(crate) fn remove(&self) -> ItemWrite {
+        ItemWrite::delete(name(&self.record)).expecting(ExpectedItem::Value(self.bytes.clone()))
+    }
+}
+
+/// Returns the write of a record that must be new.
+pub(crate) fn create<R: Record>(record: &R) -> ItemWrite {
+    put(record).expecting(ExpectedItem::Absent)
+}
+
+fn put<R: Record>(record: &R) -> ItemWrite {
+    let bytes = serde_json::to_vec(&Versioned { version: VERSION, record }).unwrap_or_default();
+    ItemWrite::put(name(record), bytes)
+}
+
+fn name<R: Record>(record: &R) -> ItemKey {
+    ItemKey::new(R::NAMESPACE, record.key())
+}
+
+fn decode<R: Record>(bytes: Vec<u8>) -> Result<Stored<R>, CheckpointError> {
+    let unreadable =
+        |reason: String| CheckpointError::Codec { what: format!("a record of `{}`", R::NAMESPACE), reason };
+    let Versioned { version, record } =
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    match version > VERSION {
+        true => Err(unreadable(format!("a later release wrote it, as version {version}"))),
+        false => Ok(Stored { record, bytes }),
+    }
+}
+
+/// Returns a name as a part of a key: it contains no `/`.
+pub(crate) fn key_part(name: &str) -> String {
+    utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}

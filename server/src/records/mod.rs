@@ -1,0 +1,15 @@
+//! What the server keeps beside threads: assistants, its own words about threads, and runs.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `items` | records as items of the store |
+//! | `assistant`, `thread`, `run` | the records, and their JSON on the wire |
+//! | `time` | times on the wire |
+//!
+//! Small because it only lists the folder.
+
+pub(crate) mod assistant;
+pub(crate) mod items;
+pub(crate) mod run;
+pub(crate) mod thread;
+pub(crate) mod time;

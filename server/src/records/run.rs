@@ -1,0 +1,93 @@
+//! A run as a client sees it: what was asked for, and how it ended.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::items::{Record, key_part};
+use super::thread::RunFailure;
+use super::time::time_text;
+
+/// Status of a run on the wire. A run that ends with a question is a success; one that was cancelled is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RunStatus {
+    Pending,
+    Running,
+    Success,
+    Error,
+    Interrupted,
+}
+
+impl RunStatus {
+    pub(crate) fn has_ended(self) -> bool {
+        !matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+/// Record of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RunRecord {
+    pub run: Uuid,
+    pub thread: String,
+    pub graph: String,
+    pub assistant: Uuid,
+    pub metadata: Map<String, Value>,
+    pub status: RunStatus,
+    /// The request, as the client gave it.
+    pub request: Value,
+    pub multitask_strategy: String,
+    pub created_at: u64,
+    pub updated_at: u64,
+    pub error: Option<RunFailure>,
+}
+
+impl Record for RunRecord {
+    const NAMESPACE: &'static str = "superstep.server.runs";
+
+    fn key(&self) -> String {
+        Self::key_of(&self.thread, self.run)
+    }
+}
+
+impl RunRecord {
+    /// Returns the first part of the keys of a thread's runs.
+    pub(crate) fn prefix_of(thread: &str) -> String {
+        format!("{}/", key_part(thread))
+    }
+
+    pub(crate) fn key_of(thread: &str, run: Uuid) -> String {
+        format!("{}{run}", Self::prefix_of(thread))
+    }
+
+    /// Returns the run on the wire.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "run_id": self.run,
+            "thread_id": self.thread,
+            "assistant_id": self.assistant,
+            "metadata": self.metadata,
+            "status": self.status,
+            "kwargs": self.request,
+            "multitask_strategy": self.multitask_strategy,
+            "created_at": time_text(self.created_at),
+            "updated_at": time_text(self.updated_at),
+            "langsmith_session_name": null,
+        })
+    }
+}
+
+/// A run that has not ended, wherever it waits: a server that starts finds its work by these.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct OpenRun {
+    pub run: Uuid,
+    pub thread: String,
+}
+
+impl Record for OpenRun {
+    const NAMESPACE: &'static str = "superstep.server.open";
+
+    fn key(&self) -> String {
+        self.run.to_string()
+    }
+}

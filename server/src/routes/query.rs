@@ -1,0 +1,74 @@
+//! Parts of bodies that several routes have: pages, order, and filters on metadata.
+
+use axum::Json;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::server::selected;
+
+/// The size of a page, unless it is asked for.
+const LIMIT: usize = 10;
+/// The largest page.
+const LARGEST: usize = 1000;
+
+/// A page of a list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Page {
+    pub limit: Option<usize>,
+    pub offset: Option<usize>,
+    pub select: Option<Vec<String>>,
+}
+
+impl Page {
+    /// Returns a page of a list, and headers that say how long the list is and where the next page begins.
+    pub(super) fn of(&self, all: Vec<Value>) -> (HeaderMap, Json<Vec<Value>>) {
+        let (total, offset) = (all.len(), self.offset.unwrap_or_default());
+        let limit = self.limit.unwrap_or(LIMIT).clamp(1, LARGEST);
+        let page = all.into_iter().skip(offset).take(limit).map(|value| selected(value, self.select.as_deref()));
+        let page: Vec<Value> = page.collect();
+        let mut headers = HeaderMap::new();
+        headers.insert(HeaderName::from_static("x-pagination-total"), HeaderValue::from(total));
+        if offset + page.len() < total {
+            let next = HeaderValue::from(offset + page.len());
+            headers.insert(HeaderName::from_static("x-pagination-next"), next);
+        }
+        (headers, Json(page))
+    }
+}
+
+/// Returns whether an object contains all fields of another, at any depth.
+pub(super) fn contains(found: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
+    wanted.iter().all(|(key, value)| match (found.get(key), value) {
+        (Some(Value::Object(found)), Value::Object(wanted)) => contains(found, wanted),
+        (found, wanted) => found == Some(wanted),
+    })
+}
+
+/// Sorts objects by one of their fields; equal ones keep their order.
+pub(super) fn sort(all: &mut [Value], by: &str, is_ascending: bool) {
+    all.sort_by(|a, b| {
+        let order = text(&a[by]).cmp(&text(&b[by]));
+        if is_ascending { order } else { order.reverse() }
+    });
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn objects_contain_their_parts() {
+        let found = json!({ "a": 1, "b": { "c": 2, "d": 3 } });
+        let has = |wanted: Value| contains(found.as_object().unwrap(), wanted.as_object().unwrap());
+        assert!(has(json!({})) && has(json!({ "b": { "c": 2 } })));
+        assert!(!has(json!({ "a": 2 })) && !has(json!({ "e": null })));
+    }
+}

@@ -1,0 +1,214 @@
+//! Runs: created, waited for, streamed, joined, cancelled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use superstep::graph::CancellationToken;
+use uuid::Uuid;
+
+use super::query::Page;
+use super::streams::{CancelOnLeave, Follow, events, run_headers, values};
+use crate::error::{ApiError, ApiResult};
+use crate::records::run::{RunRecord, RunStatus};
+use crate::runs::queue::NewRun;
+use crate::runs::request::{RunBody, StreamModes};
+use crate::server::Server;
+
+type Words = Query<HashMap<String, String>>;
+
+/// Creates a run of a thread, or of a new one that ends with it.
+async fn start(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<(RunRecord, RunBody)> {
+    let body = RunBody::parse(&request)?;
+    body.modes()?;
+    body.start()?;
+    let assistant = server.assistant_or_graph(&body.assistant_id).await?;
+    let graph = assistant.now().map(|version| version.graph.clone()).unwrap_or_default();
+    _ = body.request(server.graphs.get(&graph)?)?; // a request that cannot be executed is refused at once
+    let new_thread = Uuid::now_v7().to_string();
+    let new = NewRun {
+        thread: thread.unwrap_or(&new_thread),
+        assistant: &assistant,
+        body: &body,
+        request,
+        is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
+        is_new: thread.is_none(),
+    };
+    let strategy = body.multitask_strategy.as_deref();
+    if strategy == Some("interrupt")
+        && let Some(thread) = thread
+    {
+        server.cancel_running(thread).await?;
+    }
+    let run = server.records.create_run(new).await?;
+    server.feeds.of(run.run);
+    server.has_new.notify_one();
+    Ok((run, body))
+}
+
+fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
+    let leaves = body.on_disconnect.as_deref() == Some("cancel");
+    let on_leave = leaves.then(|| {
+        let (token, server, thread) = (CancellationToken::new(), Arc::clone(server), run.thread.clone());
+        let (left, run) = (token.clone(), run.clone());
+        tokio::spawn(async move {
+            left.cancelled().await;
+            let is_live = server.records.run(&thread, run.run).await.is_ok_and(|run| !run.record.status.has_ended());
+            if is_live && let Err(error) = server.cancel_running(&thread).await {
+                tracing::warn!(thread, %error, "a run whose reader has left was not cancelled");
+            }
+        });
+        Arc::new(CancelOnLeave(token))
+    });
+    Follow { run: run.clone(), modes: None, after: 0, is_numbered: body.stream_resumable, _on_leave: on_leave }
+}
+
+pub(super) async fn create(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Json(request): Json<Value>,
+) -> ApiResult<Response> {
+    let (run, _) = start(&server, Some(&thread), request).await?;
+    Ok((run_headers(&run, None, false), Json(run.json())).into_response())
+}
+
+pub(super) async fn create_alone(State(server): State<Arc<Server>>, Json(request): Json<Value>) -> ApiResult<Response> {
+    let (run, _) = start(&server, None, request).await?;
+    Ok((run_headers(&run, None, true), Json(run.json())).into_response())
+}
+
+pub(super) async fn wait(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Json(request): Json<Value>,
+) -> ApiResult<Response> {
+    let (run, body) = start(&server, Some(&thread), request).await?;
+    let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
+    Ok(values(server, follow, headers))
+}
+
+pub(super) async fn wait_alone(State(server): State<Arc<Server>>, Json(request): Json<Value>) -> ApiResult<Response> {
+    let (run, body) = start(&server, None, request).await?;
+    let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
+    Ok(values(server, follow, headers))
+}
+
+pub(super) async fn stream(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Json(request): Json<Value>,
+) -> ApiResult<Response> {
+    let (run, body) = start(&server, Some(&thread), request).await?;
+    let headers = run_headers(&run, Some("stream"), false);
+    Ok(events(&server.feeds.of(run.run), follow(&server, &run, &body), headers))
+}
+
+pub(super) async fn stream_alone(State(server): State<Arc<Server>>, Json(request): Json<Value>) -> ApiResult<Response> {
+    let (run, body) = start(&server, None, request).await?;
+    let headers = run_headers(&run, Some("stream"), true);
+    Ok(events(&server.feeds.of(run.run), follow(&server, &run, &body), headers))
+}
+
+pub(super) async fn list(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Query(words): Words,
+) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
+    server.thread_record(&thread).await?;
+    let number = |name: &str| words.get(name).and_then(|text| text.parse().ok());
+    let select = words.get("select").map(|names| names.split(',').map(str::to_owned).collect());
+    let page = Page { limit: number("limit"), offset: number("offset"), select };
+    let all = server.records.all::<RunRecord>(&RunRecord::prefix_of(&thread)).await?;
+    let runs = all.iter().rev().map(|run| run.record.json());
+    Ok(page.of(runs.filter(|run| words.get("status").is_none_or(|status| run["status"] == **status)).collect()))
+}
+
+pub(super) async fn get(
+    State(server): State<Arc<Server>>,
+    Path((thread, run)): Path<(String, Uuid)>,
+) -> ApiResult<Json<Value>> {
+    Ok(Json(server.records.run(&thread, run).await?.record.json()))
+}
+
+pub(super) async fn delete(
+    State(server): State<Arc<Server>>,
+    Path((thread, run)): Path<(String, Uuid)>,
+) -> ApiResult<StatusCode> {
+    let found = server.records.run(&thread, run).await?;
+    if !found.record.status.has_ended() {
+        stop(&server, &found.record, true).await?;
+    }
+    server.records.write(vec![server.records.run(&thread, run).await?.remove()]).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn join(
+    State(server): State<Arc<Server>>,
+    Path((thread, run)): Path<(String, Uuid)>,
+) -> ApiResult<Response> {
+    let found = server.records.run(&thread, run).await?.record;
+    let feed = server.feeds.of(run);
+    if found.status.has_ended() {
+        feed.end(found.error.clone());
+    }
+    let follow = Follow { run: found, modes: None, after: 0, is_numbered: false, _on_leave: None };
+    Ok(values(server, follow, HeaderMap::new()))
+}
+
+pub(super) async fn join_stream(
+    State(server): State<Arc<Server>>,
+    Path((thread, run)): Path<(String, Uuid)>,
+    headers: HeaderMap,
+    Query(words): Words,
+) -> ApiResult<Response> {
+    let found = server.records.run(&thread, run).await?.record;
+    let feed = server.feeds.of(run);
+    if found.status.has_ended() {
+        feed.end(found.error.clone());
+    }
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let after = match last {
+        None if found.status == RunStatus::Pending => 0,
+        None => feed.newest(),
+        Some(number) => number.parse().unwrap_or_default(),
+    };
+    let modes = words.get("stream_mode").map(|names| StreamModes::parse(names.split(','))).transpose()?;
+    let follow = Follow { run: found, modes, after, is_numbered: true, _on_leave: None };
+    Ok(events(&feed, follow, HeaderMap::new()))
+}
+
+pub(super) async fn cancel(
+    State(server): State<Arc<Server>>,
+    Path((thread, run)): Path<(String, Uuid)>,
+    Query(words): Words,
+) -> ApiResult<Response> {
+    let found = server.records.run(&thread, run).await?.record;
+    if found.status.has_ended() {
+        return Err(ApiError::not_found("run that is going on", &run.to_string()));
+    }
+    let waits = words.get("wait").is_some_and(|wait| matches!(wait.as_str(), "1" | "true"));
+    stop(&server, &found, waits).await?;
+    Ok(match waits {
+        true => Json(json!({})).into_response(),
+        false => StatusCode::ACCEPTED.into_response(),
+    })
+}
+
+/// Stops a run: one that has not begun ends without a word to the engine.
+async fn stop(server: &Arc<Server>, run: &RunRecord, waits: bool) -> ApiResult<()> {
+    let queue = server.thread_record(&run.thread).await?.record.queue;
+    if queue.first() != Some(&run.run) {
+        let failure = crate::runs::execution::interrupted();
+        server.records.end_run(run, RunStatus::Interrupted, Some(failure.clone())).await?;
+        server.feeds.of(run.run).end(Some(failure));
+        return Ok(());
+    }
+    server.cancel_running(&run.thread).await?;
+    let mut reader = server.feeds.of(run.run).read_after(u64::MAX);
+    while waits && reader.next().await.is_some() {}
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! The states of a thread: the present one, those of its checkpoints, and changes from outside.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use superstep::checkpoint::CheckpointId;
+use superstep::graph::{RunError, StateUpdate};
+
+use crate::error::{ApiError, ApiResult};
+use crate::runs::request::{CheckpointBody, parse_checkpoint};
+use crate::server::Server;
+use crate::wire::{checkpoint, empty_state, state};
+
+/// The number of states in a history, unless it is asked for.
+const LIMIT: usize = 10;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct UpdateBody {
+    values: Option<Value>,
+    as_node: Option<String>,
+    checkpoint: Option<CheckpointBody>,
+    checkpoint_id: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CheckpointRequest {
+    checkpoint: CheckpointBody,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct HistoryBody {
+    limit: Option<usize>,
+    before: Option<Value>,
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct HistoryQuery {
+    limit: Option<usize>,
+    before: Option<String>,
+}
+
+type Answer = ApiResult<Json<Value>>;
+
+/// Returns the state of a thread at a checkpoint, or now.
+async fn read(server: &Server, thread: &str, at: Option<CheckpointId>) -> Answer {
+    let Some((graph, found)) = server.thread(thread).await? else { return Ok(Json(empty_state())) };
+    let found = if let Some(at) = at { found.at(at) } else { found };
+    match found.state().await {
+        Ok(Some(snapshot)) => Ok(Json(state(graph, thread, &snapshot))),
+        Ok(None) | Err(RunError::UnknownCheckpoint { .. }) => Ok(Json(empty_state())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) async fn now(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> Answer {
+    read(&server, &thread, None).await
+}
+
+pub(super) async fn at(
+    State(server): State<Arc<Server>>,
+    Path((thread, checkpoint)): Path<(String, String)>,
+) -> Answer {
+    read(&server, &thread, Some(parse_checkpoint(&checkpoint)?)).await
+}
+
+pub(super) async fn at_body(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Json(body): Json<CheckpointRequest>,
+) -> Answer {
+    let at = body.checkpoint.checkpoint_id.as_deref().map(parse_checkpoint).transpose()?;
+    read(&server, &thread, at).await
+}
+
+/// Writes values as if a node had returned them.
+pub(super) async fn update(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Json(body): Json<UpdateBody>,
+) -> Answer {
+    let Some((graph, found)) = server.thread(&thread).await? else {
+        return Err(ApiError::conflict(format!("the thread `{thread}` has no graph before its first run")));
+    };
+    let nested = body.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
+    let at = nested.or(body.checkpoint_id.as_deref()).map(parse_checkpoint).transpose()?;
+    let found = if let Some(at) = at { found.at(at) } else { found };
+    let update = match body.values.filter(|values| !values.is_null()) {
+        None => StateUpdate::copy(),
+        Some(values) => {
+            let writes = graph.input(&values).map_err(|error| ApiError::invalid(error.to_string()))?;
+            StateUpdate::new(writes)
+        }
+    };
+    let update = match body.as_node.as_deref() {
+        None => update,
+        Some("__start__") => update.as_start(),
+        Some(name) => {
+            let unknown = || ApiError::new(axum::http::StatusCode::BAD_REQUEST, format!("there is no node `{name}`"));
+            update.as_node(graph.node(name).ok_or_else(unknown)?)
+        }
+    };
+    let made = checkpoint(&thread, found.update(update).await?.checkpoint);
+    let id = made["checkpoint_id"].clone();
+    Ok(Json(json!({ "checkpoint": made.clone(), "configurable": made, "checkpoint_id": id })))
+}
+
+pub(super) async fn history(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Json(body): Json<HistoryBody>,
+) -> Answer {
+    let before = body.before.as_ref().map(before).transpose()?.flatten();
+    states_before(&server, &thread, (body.limit, before), body.metadata.as_ref()).await
+}
+
+pub(super) async fn history_of(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Query(query): Query<HistoryQuery>,
+) -> Answer {
+    let before = query.before.as_deref().map(parse_checkpoint).transpose()?;
+    states_before(&server, &thread, (query.limit, before), None).await
+}
+
+/// Reads the checkpoint of `before`: an id, a checkpoint, or a configuration with one.
+fn before(value: &Value) -> ApiResult<Option<CheckpointId>> {
+    let inside = value.get("configurable").unwrap_or(value);
+    let id = inside.as_str().or_else(|| inside.get("checkpoint_id").and_then(Value::as_str));
+    id.map(parse_checkpoint).transpose()
+}
+
+/// Returns states, the newest first.
+async fn states_before(
+    server: &Server,
+    thread: &str,
+    (limit, before): (Option<usize>, Option<CheckpointId>),
+    metadata: Option<&Map<String, Value>>,
+) -> Answer {
+    let Some((graph, found)) = server.thread(thread).await? else { return Ok(Json(json!([]))) };
+    let mut history = found.history().await?;
+    if let Some(before) = before {
+        history = history.before(before);
+    }
+    let mut states = vec![];
+    while let Some(snapshot) = history.next().await {
+        let shown = state(graph, thread, &snapshot?);
+        let is_wanted =
+            metadata.is_none_or(|wanted| wanted.iter().all(|(key, value)| shown["metadata"][key] == *value));
+        if is_wanted {
+            states.push(shown);
+        }
+        if states.len() >= limit.unwrap_or(LIMIT) {
+            break;
+        }
+    }
+    Ok(Json(states.into()))
+}

@@ -1,0 +1,138 @@
+//! Runs that are created, and those that end: each change of a run is written together with its thread's queue. Knows records; must
+//! not know how a run is executed.
+
+use serde_json::{Map, Value};
+use superstep::checkpoint::ItemWrite;
+use superstep_base::time::now;
+use uuid::Uuid;
+
+use super::request::RunBody;
+use crate::error::{ApiError, ApiResult};
+use crate::records::assistant::AssistantRecord;
+use crate::records::items::{Records, Stored, create};
+use crate::records::run::{OpenRun, RunRecord, RunStatus};
+use crate::records::thread::{RunFailure, ThreadRecord};
+
+/// The strategies for a run of a thread that has one already.
+pub(crate) const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
+
+/// A run that is to be created.
+pub(crate) struct NewRun<'a> {
+    pub thread: &'a str,
+    pub assistant: &'a AssistantRecord,
+    pub body: &'a RunBody,
+    pub request: Value,
+    /// Set if the thread is made with the run.
+    pub is_new: bool,
+    /// Set if the thread is deleted with the run.
+    pub is_temporary: bool,
+}
+
+impl Records {
+    /// Creates a run at the end of its thread's queue.
+    pub(crate) async fn create_run(&self, new: NewRun<'_>) -> ApiResult<RunRecord> {
+        let graph = new.assistant.now().map(|version| version.graph.clone()).unwrap_or_default();
+        let strategy = new.body.multitask_strategy.as_deref().unwrap_or("enqueue");
+        if !STRATEGIES.contains(&strategy) {
+            return Err(ApiError::invalid(format!("there is no multitask strategy `{strategy}`")));
+        }
+        let time = now();
+        let run = RunRecord {
+            run: Uuid::now_v7(),
+            thread: new.thread.to_owned(),
+            graph,
+            assistant: new.assistant.assistant,
+            metadata: new.body.metadata.clone().unwrap_or_default(),
+            status: RunStatus::Pending,
+            request: new.request.clone(),
+            multitask_strategy: strategy.to_owned(),
+            created_at: time,
+            updated_at: time,
+            error: None,
+        };
+        let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
+        let mut refusal = None;
+        let key = ThreadRecord::new(new.thread, time).queue_key();
+        let created = self.change::<ThreadRecord, ()>(&key, |found| {
+            refusal = match &found {
+                None if !may_create => Some(ApiError::not_found("thread", new.thread)),
+                Some(thread) if strategy == "reject" && !thread.record.queue.is_empty() => {
+                    Some(ApiError::conflict(format!("the thread `{}` has a run already", new.thread)))
+                }
+                _ => None,
+            };
+            if refusal.is_some() {
+                return None;
+            }
+            Some((enqueue(found, &run, new.is_temporary), ()))
+        });
+        match (created.await?, refusal) {
+            (None, Some(refusal)) => Err(refusal),
+            _ => Ok(run),
+        }
+    }
+
+    /// Returns a run of a thread.
+    pub(crate) async fn run(&self, thread: &str, run: Uuid) -> ApiResult<Stored<RunRecord>> {
+        let found = self.get(&RunRecord::key_of(thread, run)).await?;
+        found.ok_or_else(|| ApiError::not_found("run", &run.to_string()))
+    }
+
+    /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is.
+    pub(crate) async fn end_run(
+        &self,
+        run: &RunRecord,
+        status: RunStatus,
+        failure: Option<RunFailure>,
+    ) -> ApiResult<()> {
+        let key = ThreadRecord::new(run.thread.as_str(), 0).queue_key();
+        let stored = self.run(&run.thread, run.run).await?;
+        if stored.record.status.has_ended() {
+            return Ok(());
+        }
+        let ended = RunRecord { status, error: failure.clone(), updated_at: now(), ..stored.record.clone() };
+        self.change::<ThreadRecord, ()>(&key, |found| {
+            let mut writes = vec![stored.replace(&ended), open_run(run)];
+            if let Some(thread) = found {
+                let mut record = thread.record.clone();
+                record.queue.retain(|queued| *queued != run.run);
+                (record.error, record.updated_at) = (failure.clone(), ended.updated_at);
+                writes.push(thread.replace(&record));
+            }
+            Some((writes, ()))
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+impl ThreadRecord {
+    fn queue_key(&self) -> String {
+        use crate::records::items::Record;
+        self.key()
+    }
+}
+
+/// Returns the write that removes a run from the open ones.
+fn open_run(run: &RunRecord) -> ItemWrite {
+    let open = OpenRun { run: run.run, thread: run.thread.clone() };
+    ItemWrite { value: None, ..create(&open).expecting(superstep::checkpoint::ExpectedItem::Any) }
+}
+
+/// Returns the writes of a new run at the end of a queue.
+fn enqueue(found: Option<Stored<ThreadRecord>>, run: &RunRecord, is_temporary: bool) -> Vec<ItemWrite> {
+    let mut thread = match &found {
+        Some(thread) => thread.record.clone(),
+        None => ThreadRecord { is_temporary, ..ThreadRecord::new(run.thread.as_str(), run.created_at) },
+    };
+    thread.queue.push(run.run);
+    if thread.graph.is_none() {
+        thread.graph = Some(run.graph.clone());
+        let words = [("graph_id", run.graph.clone()), ("assistant_id", run.assistant.to_string())];
+        let words: Map<String, Value> = words.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect();
+        thread.metadata.extend(words);
+    }
+    thread.updated_at = run.created_at;
+    let written = found.map_or_else(|| create(&thread), |found| found.replace(&thread));
+    vec![written, create(run), create(&OpenRun { run: run.run, thread: run.thread.clone() })]
+}

@@ -1,0 +1,257 @@
+//! The body of a request for a run, and what it asks of the engine. Knows no store and no connection.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use superstep::checkpoint::CheckpointId;
+use superstep::graph::{
+    Answer, AnyGraph, AnyState, AnyThread, Command, Durability, InterruptId, Mode, Name, Request, Target,
+};
+
+use crate::error::{ApiError, ApiResult};
+
+/// The body of a request for a run. Fields that it does not name are accepted and ignored.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunBody {
+    pub assistant_id: String,
+    pub input: Option<Value>,
+    pub command: Option<CommandBody>,
+    pub config: Option<ConfigBody>,
+    pub metadata: Option<Map<String, Value>>,
+    pub checkpoint: Option<CheckpointBody>,
+    pub checkpoint_id: Option<String>,
+    pub interrupt_before: Option<Nodes>,
+    pub interrupt_after: Option<Nodes>,
+    pub stream_mode: Option<OneOrMany>,
+    pub stream_resumable: bool,
+    pub multitask_strategy: Option<String>,
+    pub if_not_exists: Option<String>,
+    pub durability: Option<String>,
+    pub on_disconnect: Option<String>,
+    pub on_completion: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CommandBody {
+    pub resume: Option<Value>,
+    pub update: Option<Value>,
+    pub goto: Option<Value>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ConfigBody {
+    pub recursion_limit: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CheckpointBody {
+    pub checkpoint_id: Option<String>,
+}
+
+/// Names of nodes, or `*` for all.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Nodes {
+    All(AllNodes),
+    Some(Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) enum AllNodes {
+    #[serde(rename = "*")]
+    All,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// The stream modes: the name, the engine's modes, and the events on the wire that it stands for.
+const MODES: [(&str, &[Mode], &[&str]); 9] = [
+    ("values", &[Mode::Values], &["values"]),
+    ("updates", &[Mode::Updates], &["updates"]),
+    ("messages", &[Mode::Messages], &["messages"]),
+    ("messages-tuple", &[Mode::Messages], &["messages"]),
+    ("custom", &[Mode::Custom], &["custom"]),
+    ("tasks", &[Mode::Tasks], &["tasks"]),
+    ("checkpoints", &[Mode::Checkpoints], &["checkpoints"]),
+    ("debug", &[Mode::Tasks, Mode::Checkpoints], &["debug"]),
+    ("events", &[], &[]),
+];
+
+/// The modes that a reader asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StreamModes(BTreeSet<&'static str>);
+
+impl StreamModes {
+    /// Reads the names of modes; `values` without any.
+    pub(crate) fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> ApiResult<Self> {
+        let row = |name: &str| MODES.iter().find(|(known, ..)| *known == name);
+        let mut modes = BTreeSet::new();
+        for name in names {
+            let known = || MODES.map(|(name, ..)| name).join(", ");
+            let (known, ..) = row(name).ok_or_else(|| {
+                ApiError::invalid(format!("there is no stream mode `{name}`: the modes are {}", known()))
+            })?;
+            modes.insert(*known);
+        }
+        if modes.is_empty() {
+            modes.insert("values");
+        }
+        Ok(Self(modes))
+    }
+
+    /// Returns the engine's modes of all of them.
+    pub(crate) fn of_engine(&self) -> BTreeSet<Mode> {
+        self.rows().flat_map(|(_, modes, _)| modes.iter().copied()).collect()
+    }
+
+    /// Returns whether an event is one that the reader asked for.
+    pub(crate) fn has(&self, event: &str) -> bool {
+        matches!(event, "metadata" | "error") || self.rows().any(|(.., events)| events.contains(&event))
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &'static (&'static str, &'static [Mode], &'static [&'static str])> {
+        MODES.iter().filter(|(name, ..)| self.0.contains(name))
+    }
+}
+
+impl RunBody {
+    pub(crate) fn parse(body: &Value) -> ApiResult<Self> {
+        Self::deserialize(body).map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))
+    }
+
+    pub(crate) fn modes(&self) -> ApiResult<StreamModes> {
+        match &self.stream_mode {
+            None => StreamModes::parse([]),
+            Some(OneOrMany::One(name)) => StreamModes::parse([name.as_str()]),
+            Some(OneOrMany::Many(names)) => StreamModes::parse(names.iter().map(String::as_str)),
+        }
+    }
+
+    /// Returns the checkpoint from which the run starts; none for the newest.
+    pub(crate) fn start(&self) -> ApiResult<Option<CheckpointId>> {
+        let nested = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
+        nested.or(self.checkpoint_id.as_deref()).map(parse_checkpoint).transpose()
+    }
+
+    /// Sets up a thread as the request asks.
+    pub(crate) fn configure(&self, mut thread: AnyThread) -> ApiResult<AnyThread> {
+        if let Some(checkpoint) = self.start()? {
+            thread = thread.at(checkpoint);
+        }
+        if let Some(limit) = self.config.as_ref().and_then(|config| config.recursion_limit) {
+            thread = thread.recursion_limit(limit);
+        }
+        for (key, value) in self.metadata.iter().flatten() {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            thread = thread.metadata(key, text);
+        }
+        let thread = match &self.interrupt_before {
+            None => thread,
+            Some(Nodes::All(_)) => thread.interrupt_before_all(),
+            Some(Nodes::Some(nodes)) => thread.interrupt_before(nodes.iter().map(|node| Name::from(node.as_str()))),
+        };
+        let thread = match &self.interrupt_after {
+            None => thread,
+            Some(Nodes::All(_)) => thread.interrupt_after_all(),
+            Some(Nodes::Some(nodes)) => thread.interrupt_after(nodes.iter().map(|node| Name::from(node.as_str()))),
+        };
+        Ok(match self.durability.as_deref() {
+            None | Some("sync") => thread.durability(Durability::Sync),
+            Some("async") => thread.durability(Durability::Async),
+            Some("exit") => thread.durability(Durability::Exit),
+            Some(other) => return Err(ApiError::invalid(format!("there is no durability `{other}`"))),
+        })
+    }
+
+    /// Returns the request for the engine. A command is in the place of an input.
+    pub(crate) fn request(&self, graph: &AnyGraph) -> ApiResult<Request<AnyState, Name>> {
+        if let Some(command) = &self.command {
+            return command.request(graph);
+        }
+        match &self.input {
+            None | Some(Value::Null) => Ok(Request::proceed()),
+            Some(input) => {
+                let known = known_channels(graph, input);
+                let writes = graph.input(&known).map_err(|error| ApiError::invalid(error.to_string()))?;
+                Ok(Request::input(writes))
+            }
+        }
+    }
+
+    /// Returns whether the run begins with new input.
+    pub(crate) fn has_input(&self) -> bool {
+        self.command.is_none() && self.input.as_ref().is_some_and(|input| !input.is_null())
+    }
+}
+
+/// Returns an input without the fields that are no channels of the graph: clients send more than a graph takes.
+fn known_channels(graph: &AnyGraph, input: &Value) -> Value {
+    let Value::Object(fields) = input else { return input.clone() };
+    let is_known = |name: &str| graph.channels().iter().any(|channel| channel.name() == name);
+    fields.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+impl CommandBody {
+    fn request(&self, graph: &AnyGraph) -> ApiResult<Request<AnyState, Name>> {
+        let request = Request::answers(self.answers()?);
+        let mut command: Option<Command<AnyState, Name>> = None;
+        if let Some(update) = self.update.as_ref().filter(|update| !update.is_null()) {
+            let writes = graph.input(&known_channels(graph, update));
+            command = Some(Command::update(writes.map_err(|error| ApiError::invalid(error.to_string()))?));
+        }
+        if let Some(target) = self.target(graph)? {
+            command = Some(match command {
+                Some(command) => command.goto(target),
+                None => Command::to(target),
+            });
+        }
+        Ok(match command {
+            Some(command) => request.and(command),
+            None => request,
+        })
+    }
+
+    /// Returns the answers: a value for the one question, or a map from ids of questions to values.
+    fn answers(&self) -> ApiResult<Vec<Answer>> {
+        let Some(value) = &self.resume else { return Ok(vec![]) };
+        let by_id: Option<Vec<(InterruptId, &Value)>> = value
+            .as_object()
+            .filter(|fields| !fields.is_empty())
+            .and_then(|fields| fields.iter().map(|(id, value)| Some((id.parse().ok()?, value))).collect());
+        Ok(match by_id {
+            Some(answers) => answers.into_iter().map(|(id, value)| Answer::json(value).to(id)).collect(),
+            None => vec![Answer::json(value)],
+        })
+    }
+
+    fn target(&self, graph: &AnyGraph) -> ApiResult<Option<Target<Name>>> {
+        let node = |value: &Value| {
+            let name = value.as_str().or_else(|| value.get("node").and_then(Value::as_str));
+            let name = name.ok_or_else(|| ApiError::invalid(format!("`goto` names no node: {value}")))?;
+            graph
+                .node(name)
+                .ok_or_else(|| ApiError::new(axum::http::StatusCode::BAD_REQUEST, format!("there is no node `{name}`")))
+        };
+        match &self.goto {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(all)) => Ok(Some(Target::from(all.iter().map(node).collect::<ApiResult<Vec<_>>>()?))),
+            Some(one) => Ok(Some(Target::from(node(one)?))),
+        }
+    }
+}
+
+/// Reads the id of a checkpoint.
+pub(crate) fn parse_checkpoint(text: &str) -> ApiResult<CheckpointId> {
+    let number = text.parse().map_err(|_| ApiError::not_found("checkpoint", text))?;
+    Ok(CheckpointId(number))
+}

@@ -1,0 +1,198 @@
+//! What all requests of a server share: its graphs, its records, the events of runs, and who executes them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
+use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError};
+use superstep_base::time::now;
+use tokio::sync::{Notify, OnceCell, Semaphore};
+use uuid::Uuid;
+
+use crate::error::{ApiError, ApiResult};
+use crate::records::assistant::AssistantRecord;
+use crate::records::items::{Record, Records, Stored, create};
+use crate::records::run::RunRecord;
+use crate::records::thread::ThreadRecord;
+use crate::runs::feed::Feeds;
+use crate::wire::with_interrupts;
+
+/// The state of a server.
+pub(crate) struct Server {
+    pub graphs: Graphs,
+    pub records: Records,
+    pub feeds: Feeds,
+    pub executing: Executing,
+    /// As many permits as runs are executed at a time.
+    pub jobs: Semaphore,
+    /// Notified when a run was created.
+    pub has_new: Notify,
+    pub stop: CancellationToken,
+    defaults: OnceCell<()>,
+}
+
+impl Server {
+    pub(crate) fn new(graphs: Graphs, store: Arc<dyn Checkpointer>, jobs: usize, stop: CancellationToken) -> Self {
+        Self {
+            graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
+            records: Records(store),
+            feeds: Feeds::default(),
+            executing: Executing::default(),
+            jobs: Semaphore::new(jobs),
+            has_new: Notify::new(),
+            stop,
+            defaults: OnceCell::new(),
+        }
+    }
+
+    /// Returns all assistants, those that graphs have by themselves among them.
+    pub(crate) async fn assistants(&self) -> ApiResult<Vec<Stored<AssistantRecord>>> {
+        self.make_defaults().await?;
+        Ok(self.records.all("").await?)
+    }
+
+    /// Returns an assistant by its id.
+    pub(crate) async fn assistant(&self, id: &str) -> ApiResult<Stored<AssistantRecord>> {
+        self.make_defaults().await?;
+        let Ok(id) = id.parse::<Uuid>() else {
+            return Err(ApiError::invalid(format!("`{id}` is no id of an assistant: a UUID is expected")));
+        };
+        self.records.get(&id.to_string()).await?.ok_or_else(|| ApiError::not_found("assistant", &id.to_string()))
+    }
+
+    /// Returns an assistant by its id, or that of a graph by the graph's name.
+    pub(crate) async fn assistant_or_graph(&self, name: &str) -> ApiResult<AssistantRecord> {
+        self.make_defaults().await?;
+        let id = match self.graphs.get(name) {
+            Ok(graph) => crate::records::assistant::default_id(graph.name()).to_string(),
+            Err(_) => name.to_owned(),
+        };
+        let found = self.records.get::<AssistantRecord>(&id).await?;
+        found.map(|found| found.record).ok_or_else(|| {
+            let known: Vec<&str> = self.graphs.iter().map(|graph| graph.name()).collect();
+            ApiError::invalid(format!("there is no assistant `{name}`; the graphs are {}", known.join(", ")))
+        })
+    }
+
+    /// Stores the assistants that graphs have by themselves, unless they are there.
+    async fn make_defaults(&self) -> ApiResult<()> {
+        let made = self.defaults.get_or_try_init(|| async {
+            for graph in self.graphs.iter() {
+                let record = AssistantRecord::default_of(graph.name(), now());
+                if self.records.get::<AssistantRecord>(&record.key()).await?.is_none() {
+                    match self.records.write(vec![create(&record)]).await {
+                        Ok(()) | Err(CheckpointError::ItemConflict { .. }) => {}
+                        Err(error) => return Err(ApiError::from(error)),
+                    }
+                }
+            }
+            Ok(())
+        });
+        made.await.copied()
+    }
+
+    /// Returns the record of a thread.
+    pub(crate) async fn thread_record(&self, thread: &str) -> ApiResult<Stored<ThreadRecord>> {
+        let found = self.records.get(&ThreadRecord::new(thread, 0).key()).await?;
+        found.ok_or_else(|| ApiError::not_found("thread", thread))
+    }
+
+    /// Returns the graph of a thread; `None` before its first run.
+    pub(crate) fn graph_of(&self, record: &ThreadRecord) -> ApiResult<Option<&AnyGraph>> {
+        Ok(record.graph.as_deref().map(|graph| self.graphs.get(graph)).transpose()?)
+    }
+
+    /// Returns a thread with its graph; `None` before its first run.
+    pub(crate) async fn thread(&self, name: &str) -> ApiResult<Option<(&AnyGraph, AnyThread)>> {
+        let record = self.thread_record(name).await?.record;
+        Ok(self.graph_of(&record)?.map(|graph| (graph, graph.thread(name))))
+    }
+
+    /// Returns the values of a thread now, with the questions that are open.
+    pub(crate) async fn values(&self, name: &str) -> ApiResult<Value> {
+        let Some((graph, thread)) = self.thread(name).await? else { return Ok(Value::Null) };
+        let Some(snapshot) = thread.state().await? else { return Ok(Value::Null) };
+        let open: Vec<_> = snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
+        Ok(with_interrupts(snapshot.json(graph.schema()), &open))
+    }
+
+    /// Asks whoever executes a run of a thread to stop it at once.
+    pub(crate) async fn cancel_running(&self, thread: &str) -> ApiResult<()> {
+        match self.executing.find(thread) {
+            Some(token) => token.cancel(),
+            None => _ = self.records.0.send(&ThreadId::from(thread), OwnerRequest::Cancel).await?,
+        }
+        Ok(())
+    }
+
+    /// Removes a thread with its checkpoints, its runs and what the server knows of it.
+    pub(crate) async fn remove_thread(&self, thread: &str) -> ApiResult<()> {
+        let record = self.thread_record(thread).await?;
+        if let Some(graph) = self.graph_of(&record.record)? {
+            match graph.thread(thread).delete().await {
+                Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => {}
+                Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
+        let mut writes: Vec<_> = runs.iter().map(Stored::remove).collect();
+        writes.push(record.remove());
+        Ok(self.records.write(writes).await?)
+    }
+}
+
+/// The threads that this server executes now.
+#[derive(Clone, Default)]
+pub(crate) struct Executing(Arc<Mutex<HashMap<String, CancellationToken>>>);
+
+impl Executing {
+    /// Enters a thread, unless it is executed already.
+    pub(crate) fn enter(&self, thread: &str) -> Option<ExecutingThread> {
+        let mut threads = self.lock();
+        if threads.contains_key(thread) {
+            return None;
+        }
+        threads.insert(thread.to_owned(), CancellationToken::new());
+        Some(ExecutingThread { all: self.clone(), thread: thread.to_owned() })
+    }
+
+    /// Returns a new token that stops the next run of a thread.
+    pub(crate) fn token(&self, thread: &str) -> CancellationToken {
+        let token = CancellationToken::new();
+        self.lock().insert(thread.to_owned(), token.clone());
+        token
+    }
+
+    /// Returns the token that stops the run of a thread.
+    fn find(&self, thread: &str) -> Option<CancellationToken> {
+        self.lock().get(thread).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that this server executes, until this is dropped.
+pub(crate) struct ExecutingThread {
+    all: Executing,
+    thread: String,
+}
+
+impl Drop for ExecutingThread {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.thread);
+    }
+}
+
+/// Returns the fields of an object that a client asked for with `select`; all without it.
+pub(crate) fn selected(value: Value, select: Option<&[String]>) -> Value {
+    match (select, value) {
+        (Some(names), Value::Object(fields)) => {
+            fields.into_iter().filter(|(name, _)| names.contains(name)).collect::<serde_json::Map<_, _>>().into()
+        }
+        (_, value) => value,
+    }
+}

@@ -1,0 +1,107 @@
+//! What clients read, made of what the engine knows: states, tasks and interrupts. Knows no request.
+
+use serde_json::{Map, Value, json};
+use superstep::checkpoint::CheckpointId;
+use superstep::graph::view::TaskSnapshot;
+use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
+
+use crate::records::time::time_text;
+
+/// The node under which the engine's writes of a task are read when they replace a reduced channel.
+const OVERWRITE: &str = "$overwrite";
+
+/// Returns a question as an interrupt.
+pub(crate) fn interrupt(question: &Question) -> Value {
+    json!({ "id": question.id().to_string(), "value": question.json() })
+}
+
+/// Returns questions as interrupts.
+pub(crate) fn interrupts<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Vec<Value> {
+    questions.into_iter().map(interrupt).collect()
+}
+
+/// Returns the values of a run that has ended: the state, and the questions with which it stopped.
+pub(crate) fn with_interrupts(mut values: Value, questions: &[Question]) -> Value {
+    if !questions.is_empty()
+        && let Some(fields) = values.as_object_mut()
+    {
+        let asked = questions.iter().map(
+            |question| json!({ "value": question.json(), "id": question.id().to_string(), "response_schema": null }),
+        );
+        fields.insert("__interrupt__".into(), asked.collect());
+    }
+    values
+}
+
+/// Returns a list of writes as one update: null if there are none.
+pub(crate) fn update(writes: &Value) -> Value {
+    let written = writes.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+    let mut fields = Map::new();
+    for (channel, value) in written {
+        let value = value.get(OVERWRITE).unwrap_or(value);
+        match (fields.get_mut(channel), value) {
+            (Some(Value::Array(list)), Value::Array(more)) => list.extend(more.iter().cloned()),
+            _ => _ = fields.insert(channel.clone(), value.clone()),
+        }
+    }
+    if fields.is_empty() { Value::Null } else { fields.into() }
+}
+
+/// Returns where a checkpoint is.
+pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> Value {
+    json!({ "thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id.to_string() })
+}
+
+/// Returns the state at a checkpoint.
+pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
+    let open = snapshot.questions().filter(|question| !question.is_answered());
+    let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
+    json!({
+        "values": snapshot.json(graph.schema()),
+        "next": snapshot.next,
+        "tasks": snapshot.tasks.iter().map(task).collect::<Vec<_>>(),
+        "metadata": metadata(graph.name(), thread, snapshot),
+        "created_at": time_text(snapshot.created_at),
+        "checkpoint": here,
+        "parent_checkpoint": parent,
+        "interrupts": interrupts(open),
+        "checkpoint_id": snapshot.id.to_string(),
+        "parent_checkpoint_id": snapshot.parent.map(|id| id.to_string()),
+    })
+}
+
+/// Returns the state of a thread that has not run.
+pub(crate) fn empty_state() -> Value {
+    json!({
+        "values": {}, "next": [], "tasks": [], "metadata": null, "created_at": null, "checkpoint": null,
+        "parent_checkpoint": null, "interrupts": [], "checkpoint_id": null, "parent_checkpoint_id": null,
+    })
+}
+
+fn metadata(graph: &str, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
+    let mut fields = Map::new();
+    for (key, value) in &snapshot.metadata {
+        fields.insert(key.clone(), Value::String(value.clone()));
+    }
+    let source = json!(snapshot.source.as_str());
+    for (key, value) in [("graph_id", graph.into()), ("thread_id", thread.into()), ("source", source)] {
+        fields.insert(key.into(), value);
+    }
+    fields.insert("step".into(), snapshot.step.into());
+    fields.insert("parents".into(), json!({}));
+    fields.into()
+}
+
+fn task(task: &TaskSnapshot) -> Value {
+    let open = task.questions.iter().filter(|question| !question.is_answered());
+    json!({
+        "id": task.id,
+        "name": task.name,
+        "path": ["__pregel_pull", task.name],
+        "error": task.error,
+        "interrupts": interrupts(open),
+        "checkpoint": null,
+        "state": null,
+        "result": task.result.as_ref().map(|writes| update(&writes.json())),
+    })
+}

@@ -1,0 +1,285 @@
+//! The server through real sockets: what clients of LangGraph's API are told, in which order, and what a killed process has promised.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
+
+#[path = "../examples/agent_server/graphs.rs"]
+mod graphs;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use reqwest::{Client, Method, Response, StatusCode};
+use rstest::rstest;
+use serde_json::{Value, json};
+use superstep::checkpoint::MemoryCheckpointer;
+
+/// A client of a server.
+struct Api {
+    client: Client,
+    address: String,
+}
+
+impl Api {
+    /// Starts a server in this process.
+    async fn start() -> Self {
+        let store = Arc::new(MemoryCheckpointer::new());
+        let router = superstep_server::Options::default().router(graphs::graphs().unwrap(), store);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { client: Client::new(), address }
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
+        let request = self.client.request(method, format!("{}{path}", self.address));
+        let request = if let Some(body) = body { request.json(&body) } else { request };
+        request.send().await.unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.send(Method::GET, path, None).await.json().await.unwrap()
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        self.send(Method::POST, path, Some(body)).await.json().await.unwrap()
+    }
+
+    async fn thread(&self) -> String {
+        self.post("/threads", json!({})).await["thread_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Streams a run, and returns the names and the data of its events, and their ids.
+    async fn stream(&self, path: &str, body: Value) -> Vec<(String, Value, Option<u64>)> {
+        events(self.send(Method::POST, path, Some(body)).await).await
+    }
+}
+
+async fn events(response: Response) -> Vec<(String, Value, Option<u64>)> {
+    assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
+    let text = response.text().await.unwrap();
+    let event = |block: &str| {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let data = serde_json::from_str(&field("data: ")?).unwrap();
+        Some((field("event: ")?, data, field("id: ").map(|id| id.parse().unwrap())))
+    };
+    text.split("\r\n\r\n").filter_map(event).collect()
+}
+
+#[tokio::test]
+async fn a_run_is_waited_for_and_its_states_are_read() {
+    let api = Api::start().await;
+    let thread = api.thread().await;
+    let path = format!("/threads/{thread}");
+    let before = api.get(&path).await;
+    assert_eq!((&before["status"], &before["values"]), (&json!("idle"), &Value::Null));
+    assert_eq!(api.get(&format!("{path}/state")).await["checkpoint"], Value::Null);
+
+    let values =
+        api.post(&format!("{path}/runs/wait"), json!({ "assistant_id": "counter", "input": { "n": 10 } })).await;
+    assert_eq!(values, json!({ "n": 15, "trail": ["step1", "step2", "step3", "step4", "step5"] }));
+    let state = api.get(&format!("{path}/state")).await;
+    assert_eq!((&state["values"], &state["next"], &state["metadata"]["step"]), (&values, &json!([]), &json!(5)));
+    let history = api.post(&format!("{path}/history"), json!({ "limit": 3 })).await;
+    let steps: Vec<_> = history.as_array().unwrap().iter().map(|state| state["metadata"]["step"].clone()).collect();
+    assert_eq!(steps, [5, 4, 3]);
+    assert_eq!(history[0]["parent_checkpoint"], history[1]["checkpoint"]);
+    for before in [
+        history[1]["checkpoint_id"].clone(),
+        history[1]["checkpoint"].clone(),
+        json!({ "configurable": history[1]["checkpoint"] }),
+    ] {
+        let older = api.post(&format!("{path}/history"), json!({ "limit": 1, "before": before })).await;
+        assert_eq!(older[0]["metadata"]["step"], 3, "{before}");
+    }
+    let runs = api.get(&format!("{path}/runs")).await;
+    assert_eq!((runs.as_array().unwrap().len(), &runs[0]["status"]), (1, &json!("success")));
+
+    let updated = json!({ "values": { "n": 100 }, "as_node": "step3" });
+    let updated = api.post(&format!("{path}/state"), updated).await;
+    let state = api.get(&format!("{path}/state/{}", updated["checkpoint_id"].as_str().unwrap())).await;
+    assert_eq!((&state["values"]["n"], &state["next"]), (&json!(115), &json!(["step4"])));
+    let on = api.post(&format!("{path}/runs/wait"), json!({ "assistant_id": "counter", "input": null })).await;
+    assert_eq!(on["n"], 117);
+}
+
+#[tokio::test]
+async fn a_question_ends_a_run_and_an_answer_is_the_next() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let asked = api
+        .post(&format!("{path}/runs/wait"), json!({ "assistant_id": "approval", "input": { "request": "x" } }))
+        .await;
+    let question = json!({ "question": "approve?", "proposal": "do x" });
+    assert_eq!(asked["__interrupt__"][0]["value"], question);
+    let thread = api.get(&path).await;
+    assert_eq!(thread["status"], "interrupted");
+    let (_, open) = thread["interrupts"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!((&open[0]["value"], &open[0]["id"]), (&question, &asked["__interrupt__"][0]["id"]));
+    let id = open[0]["id"].as_str().unwrap();
+    let answer = json!({ "assistant_id": "approval", "command": { "resume": { id: "yes" } } });
+    let done = api.post(&format!("{path}/runs/wait"), answer).await;
+    assert_eq!((&done["decision"], &done["status"]), (&json!("yes"), &json!("approved")));
+    assert_eq!(api.get(&path).await["status"], "idle");
+}
+
+#[tokio::test]
+async fn a_failure_is_told_as_a_value_and_the_thread_has_it() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let body = json!({ "assistant_id": "fails", "input": { "reason": "why" } });
+    let response = api.send(Method::POST, &format!("{path}/runs/wait"), Some(body.clone())).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let values: Value = response.json().await.unwrap();
+    assert_eq!(values["__error__"]["message"], "boom: why");
+    let thread = api.get(&path).await;
+    assert_eq!((&thread["status"], &thread["error"]["message"]), (&json!("error"), &json!("boom: why")));
+    let told = api.stream(&format!("{path}/runs/stream"), body).await;
+    assert_eq!(told.last().map(|(name, ..)| name.as_str()), Some("error"));
+}
+
+#[tokio::test]
+async fn events_come_in_order_with_numbers_and_can_be_had_again() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let body = json!({
+        "assistant_id": "counter", "input": { "n": 0 }, "stream_mode": ["values", "updates"], "stream_resumable": true
+    });
+    let response = api.send(Method::POST, &format!("{path}/runs/stream"), Some(body)).await;
+    let run = response.headers()["content-location"].to_str().unwrap().to_owned();
+    let again = response.headers()["location"].to_str().unwrap().to_owned();
+    assert_eq!(again, format!("{run}/stream"));
+    let all = events(response).await;
+    let names: Vec<&str> = all.iter().map(|(name, ..)| name.as_str()).collect();
+    let pairs = ["updates", "values"].repeat(5);
+    assert_eq!(names, [&["metadata", "values"][..], &pairs].concat());
+    assert!(all.iter().map(|(.., id)| id.unwrap()).eq(1..=12));
+    // The status is stored before the events end.
+    assert_eq!(api.get(&run).await["status"], "success");
+    let rest = api.client.get(format!("{}{again}", api.address)).header("Last-Event-ID", "9").send().await.unwrap();
+    assert_eq!(events(rest).await, all[9..]);
+}
+
+#[tokio::test]
+async fn runs_of_one_thread_wait_in_their_order() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let create = |ms: u64| json!({ "assistant_id": "slow", "input": { "steps": 100, "ms": ms } });
+    let first = api.post(&format!("{path}/runs"), create(20)).await;
+    let rejected = json!({ "assistant_id": "slow", "input": {}, "multitask_strategy": "reject" });
+    let rejected = api.send(Method::POST, &format!("{path}/runs"), Some(rejected)).await;
+    assert_eq!(rejected.status(), StatusCode::CONFLICT);
+    let second = api.post(&format!("{path}/runs"), json!({ "assistant_id": "slow", "input": { "steps": 0 } })).await;
+    assert_eq!(second["status"], "pending");
+    assert_eq!(api.get(&path).await["status"], "busy");
+    let run = |run: &Value| format!("{path}/runs/{}", run["run_id"].as_str().unwrap());
+    let cancelled = api.send(Method::POST, &format!("{}/cancel?wait=1", run(&first)), None).await;
+    assert_eq!(cancelled.status(), StatusCode::OK);
+    assert_eq!(api.get(&run(&first)).await["status"], "interrupted");
+    api.get(&format!("{}/join", run(&second))).await;
+    assert_eq!(api.get(&run(&second)).await["status"], "success");
+    let late = api.send(Method::POST, &format!("{}/cancel", run(&first)), None).await;
+    assert_eq!(late.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_run_without_a_thread_leaves_none_unless_it_is_kept() {
+    let api = Api::start().await;
+    let body = json!({ "assistant_id": "counter", "input": { "n": 1 } });
+    assert_eq!(api.post("/runs/wait", body.clone()).await["n"], 6);
+    assert_eq!(api.post("/threads/count", json!({})).await, 0);
+    let ticks = json!({ "assistant_id": "slow", "input": { "steps": 2, "ms": 1 }, "stream_mode": "custom" });
+    let ticks: Vec<Value> = api.stream("/runs/stream", ticks).await.into_iter().map(|(_, data, _)| data).collect();
+    assert_eq!(ticks[1..], [json!({ "tick": 1 }), json!({ "tick": 2 })]);
+    let mut kept = body;
+    kept["on_completion"] = "keep".into();
+    api.post("/runs/wait", kept).await;
+    let threads = api.post("/threads/search", json!({ "metadata": { "graph_id": "counter" } })).await;
+    assert_eq!(threads[0]["values"]["n"], 6);
+}
+
+#[tokio::test]
+async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
+    let api = Api::start().await;
+    let found = api.post("/assistants/search", json!({ "graph_id": "counter" })).await;
+    assert_eq!((&found[0]["name"], &found[0]["version"]), (&json!("counter"), &json!(1)));
+    assert_eq!(found[0]["metadata"], json!({ "created_by": "system" }));
+    let made = api.post("/assistants", json!({ "graph_id": "counter", "context": { "a": 1 }, "name": "mine" })).await;
+    let path = format!("/assistants/{}", made["assistant_id"].as_str().unwrap());
+    let second = api.send(Method::PATCH, &path, Some(json!({ "context": { "a": 2 } }))).await;
+    let second: Value = second.json().await.unwrap();
+    assert_eq!((&second["version"], &second["context"]["a"], &second["name"]), (&json!(2), &json!(2), &json!("mine")));
+    let versions = api.post(&format!("{path}/versions"), json!({})).await;
+    assert_eq!(versions.as_array().unwrap().iter().map(|version| &version["version"]).collect::<Vec<_>>(), [2, 1]);
+    let first = api.post(&format!("{path}/latest"), json!({ "version": 1 })).await;
+    assert_eq!((&first["version"], &first["context"]["a"]), (&json!(1), &json!(1)));
+    let values = api.post("/runs/wait", json!({ "assistant_id": made["assistant_id"], "input": {} })).await;
+    assert_eq!(values["n"], 5);
+    assert_eq!(api.post("/assistants/count", json!({})).await, 5);
+    assert_eq!(api.send(Method::DELETE, &path, None).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(api.send(Method::GET, &path, None).await.status(), StatusCode::NOT_FOUND);
+}
+
+#[rstest]
+#[case::assistant(Method::POST, "/runs", json!({ "assistant_id": "none" }), 422, "the graphs are counter, approval")]
+#[case::thread(Method::GET, "/threads/none", Value::Null, 404, "there is no thread `none`")]
+#[case::thread_of_a_run(Method::POST, "/threads/none/runs", json!({ "assistant_id": "slow" }), 404, "there is no thread `none`")]
+#[case::mode(Method::POST, "/runs", json!({ "assistant_id": "slow", "stream_mode": "all" }), 422, "the modes are values")]
+#[case::strategy(Method::POST, "/runs", json!({ "assistant_id": "slow", "multitask_strategy": "wait" }), 422, "`wait`")]
+#[case::input(Method::POST, "/runs", json!({ "assistant_id": "slow", "input": { "ms": "soon" } }), 422, "ms")]
+#[case::goto(Method::POST, "/runs", json!({ "assistant_id": "slow", "command": { "goto": "none" } }), 400, "no node `none`")]
+#[tokio::test]
+async fn what_is_not_there_is_named(
+    #[case] method: Method,
+    #[case] path: &str,
+    #[case] body: Value,
+    #[case] status: u16,
+    #[case] told: &str,
+) {
+    let api = Api::start().await;
+    let response = api.send(method, path, Some(body).filter(|body| !body.is_null())).await;
+    assert_eq!(response.status().as_u16(), status);
+    let body: Value = response.json().await.unwrap();
+    assert!(body["detail"].as_str().unwrap().contains(told), "{body}");
+}
+
+/// A server as a process, which is killed when it is dropped.
+struct Process(Child);
+
+impl Process {
+    fn start(store: &std::path::Path) -> (Self, Api) {
+        let own = std::env::current_exe().unwrap();
+        let program = own.parent().unwrap().parent().unwrap().join("examples/agent_server");
+        let mut command = Command::new(program);
+        let mut child = command.arg("127.0.0.1:0").arg(store).stdout(Stdio::piped()).spawn().unwrap();
+        let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+        let address = line.rsplit_once(' ').unwrap().1.to_owned();
+        (Self(child), Api { client: Client::new(), address })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn runs_that_were_created_end_although_the_server_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (process, api) = Process::start(&folder.path().join("store"));
+    let mut runs = vec![];
+    for nth in 0..20 {
+        let path = format!("/threads/{}", api.thread().await);
+        let input = json!({ "steps": 10, "ms": 5 * (nth % 4) });
+        let run = api.post(&format!("{path}/runs"), json!({ "assistant_id": "slow", "input": input })).await;
+        runs.push((path, run["run_id"].as_str().unwrap().to_owned()));
+    }
+    drop(process);
+    let (_process, api) = Process::start(&folder.path().join("store"));
+    for (path, run) in runs {
+        let values = api.get(&format!("{path}/runs/{run}/join")).await;
+        assert_eq!(values["ticks"], 10, "{values}");
+        assert_eq!(api.get(&format!("{path}/runs/{run}")).await["status"], "success");
+    }
+}
