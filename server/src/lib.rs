@@ -19,12 +19,17 @@
 //! |---|---|
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
+//! | `feed` | the events of a run for its readers |
 //! | `wire` | what clients read, made of what the engine knows |
 //! | `server` | what all requests share |
 //! | `records` | assistants, threads and runs as items of the store |
+//! | `options` | settings, and the router that is made of them |
 //! | `error` | answers to requests that cannot be served |
+//!
+//! Small because it only lists the crate.
 
 mod error;
+mod feed;
 mod options;
 mod records;
 mod routes;

@@ -11,11 +11,11 @@ use tokio::sync::{Notify, OnceCell, Semaphore};
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult};
+use crate::feed::Feeds;
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Record, Records, Stored, create};
+use crate::records::items::{Record, Records, StoredRecord, create};
 use crate::records::run::RunRecord;
 use crate::records::thread::ThreadRecord;
-use crate::runs::feed::Feeds;
 use crate::wire::with_interrupts;
 
 /// The state of a server.
@@ -23,7 +23,7 @@ pub(crate) struct Server {
     pub graphs: Graphs,
     pub records: Records,
     pub feeds: Feeds,
-    pub executing: Executing,
+    pub executing: ExecutingThreads,
     /// As many permits as runs are executed at a time.
     pub jobs: Semaphore,
     /// Notified when a run was created.
@@ -38,7 +38,7 @@ impl Server {
             graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
             records: Records(store),
             feeds: Feeds::default(),
-            executing: Executing::default(),
+            executing: ExecutingThreads::default(),
             jobs: Semaphore::new(jobs),
             has_new: Notify::new(),
             stop,
@@ -47,13 +47,13 @@ impl Server {
     }
 
     /// Returns all assistants, those that graphs have by themselves among them.
-    pub(crate) async fn assistants(&self) -> ApiResult<Vec<Stored<AssistantRecord>>> {
+    pub(crate) async fn assistants(&self) -> ApiResult<Vec<StoredRecord<AssistantRecord>>> {
         self.make_defaults().await?;
         Ok(self.records.all("").await?)
     }
 
     /// Returns an assistant by its id.
-    pub(crate) async fn assistant(&self, id: &str) -> ApiResult<Stored<AssistantRecord>> {
+    pub(crate) async fn assistant(&self, id: &str) -> ApiResult<StoredRecord<AssistantRecord>> {
         self.make_defaults().await?;
         let Ok(id) = id.parse::<Uuid>() else {
             return Err(ApiError::invalid(format!("`{id}` is no id of an assistant: a UUID is expected")));
@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// Returns the record of a thread.
-    pub(crate) async fn thread_record(&self, thread: &str) -> ApiResult<Stored<ThreadRecord>> {
+    pub(crate) async fn thread_record(&self, thread: &str) -> ApiResult<StoredRecord<ThreadRecord>> {
         let found = self.records.get(&ThreadRecord::new(thread, 0).key()).await?;
         found.ok_or_else(|| ApiError::not_found("thread", thread))
     }
@@ -137,7 +137,7 @@ impl Server {
             }
         }
         let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
-        let mut writes: Vec<_> = runs.iter().map(Stored::remove).collect();
+        let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();
         writes.push(record.remove());
         Ok(self.records.write(writes).await?)
     }
@@ -145,9 +145,9 @@ impl Server {
 
 /// The threads that this server executes now.
 #[derive(Clone, Default)]
-pub(crate) struct Executing(Arc<Mutex<HashMap<String, CancellationToken>>>);
+pub(crate) struct ExecutingThreads(Arc<Mutex<HashMap<String, CancellationToken>>>);
 
-impl Executing {
+impl ExecutingThreads {
     /// Enters a thread, unless it is executed already.
     pub(crate) fn enter(&self, thread: &str) -> Option<ExecutingThread> {
         let mut threads = self.lock();
@@ -177,7 +177,7 @@ impl Executing {
 
 /// A thread that this server executes, until this is dropped.
 pub(crate) struct ExecutingThread {
-    all: Executing,
+    all: ExecutingThreads,
     thread: String,
 }
 
@@ -188,7 +188,7 @@ impl Drop for ExecutingThread {
 }
 
 /// Returns the fields of an object that a client asked for with `select`; all without it.
-pub(crate) fn selected(value: Value, select: Option<&[String]>) -> Value {
+pub(crate) fn select_fields(value: Value, select: Option<&[String]>) -> Value {
     match (select, value) {
         (Some(names), Value::Object(fields)) => {
             fields.into_iter().filter(|(name, _)| names.contains(name)).collect::<serde_json::Map<_, _>>().into()

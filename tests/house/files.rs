@@ -15,6 +15,7 @@ pub(crate) fn source_files() -> Vec<(String, String)> {
         "macros/src",
         "workflows/src",
         "restate/src",
+        "server/src",
         "app/src",
         "cli/src",
     ] {

@@ -21,7 +21,7 @@ pub(crate) struct AssistantRecord {
     pub versions: Vec<AssistantVersion>,
 }
 
-/// What a version of an assistant says.
+/// Contents of a version of an assistant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AssistantVersion {
     pub version: u64,

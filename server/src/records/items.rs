@@ -25,13 +25,13 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Send + Sync {
 
 /// A record as it was read: a write of it is refused if somebody else has written it since.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored<R> {
+pub(crate) struct StoredRecord<R> {
     pub record: R,
     bytes: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Versioned<R> {
+struct VersionedRecord<R> {
     version: u32,
     record: R,
 }
@@ -41,13 +41,13 @@ struct Versioned<R> {
 pub(crate) struct Records(pub Arc<dyn Checkpointer>);
 
 impl Records {
-    pub(crate) async fn get<R: Record>(&self, key: &str) -> Result<Option<Stored<R>>, CheckpointError> {
+    pub(crate) async fn get<R: Record>(&self, key: &str) -> Result<Option<StoredRecord<R>>, CheckpointError> {
         let found = self.0.get_items(vec![ItemKey::new(R::NAMESPACE, key)]).await?;
         found.into_iter().flatten().next().map(decode).transpose()
     }
 
     /// Returns the records whose keys begin with `prefix`, in the order of their keys.
-    pub(crate) async fn all<R: Record>(&self, prefix: &str) -> Result<Vec<Stored<R>>, CheckpointError> {
+    pub(crate) async fn all<R: Record>(&self, prefix: &str) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
         let (mut all, mut after) = (vec![], None);
         loop {
             let scan = ItemScan::of(R::NAMESPACE).prefix(prefix);
@@ -74,7 +74,7 @@ impl Records {
     pub(crate) async fn change<R: Record, T>(
         &self,
         key: &str,
-        mut change: impl FnMut(Option<Stored<R>>) -> Option<(Vec<ItemWrite>, T)>,
+        mut change: impl FnMut(Option<StoredRecord<R>>) -> Option<(Vec<ItemWrite>, T)>,
     ) -> Result<Option<T>, CheckpointError> {
         for _ in 0..TRIES {
             let Some((writes, result)) = change(self.get(key).await?) else { return Ok(None) };
@@ -87,7 +87,7 @@ impl Records {
     }
 }
 
-impl<R: Record> Stored<R> {
+impl<R: Record> StoredRecord<R> {
     /// Returns the write of a changed record in the place of this one.
     pub(crate) fn replace(&self, record: &R) -> ItemWrite {
         put(record).expecting(ExpectedItem::Value(self.bytes.clone()))
@@ -105,7 +105,7 @@ pub(crate) fn create<R: Record>(record: &R) -> ItemWrite {
 }
 
 fn put<R: Record>(record: &R) -> ItemWrite {
-    let bytes = serde_json::to_vec(&Versioned { version: VERSION, record }).unwrap_or_default();
+    let bytes = serde_json::to_vec(&VersionedRecord { version: VERSION, record }).unwrap_or_default();
     ItemWrite::put(name(record), bytes)
 }
 
@@ -113,14 +113,14 @@ fn name<R: Record>(record: &R) -> ItemKey {
     ItemKey::new(R::NAMESPACE, record.key())
 }
 
-fn decode<R: Record>(bytes: Vec<u8>) -> Result<Stored<R>, CheckpointError> {
+fn decode<R: Record>(bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError> {
     let unreadable =
         |reason: String| CheckpointError::Codec { what: format!("a record of `{}`", R::NAMESPACE), reason };
-    let Versioned { version, record } =
+    let VersionedRecord { version, record } =
         serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
     match version > VERSION {
         true => Err(unreadable(format!("a later release wrote it, as version {version}"))),
-        false => Ok(Stored { record, bytes }),
+        false => Ok(StoredRecord { record, bytes }),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::server::Server;
 /// The name of an assistant that was given none.
 const UNTITLED: &str = "Untitled";
 
-/// What a client says of an assistant.
+/// Body of a request about an assistant.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AssistantBody {
@@ -58,7 +58,7 @@ pub(super) struct DeleteQuery {
 
 type Answer = ApiResult<Json<Value>>;
 
-fn shown(record: &AssistantRecord) -> Answer {
+fn assistant_json(record: &AssistantRecord) -> Answer {
     record.json().map(Json).ok_or_else(|| ApiError::not_found("version of the assistant", &record.current.to_string()))
 }
 
@@ -83,16 +83,16 @@ pub(super) async fn create(State(server): State<Arc<Server>>, Json(body): Json<A
     let record = AssistantRecord { assistant: id, created_at: time, current: 1, versions: vec![version] };
     if let Ok(found) = server.assistant(&id.to_string()).await {
         return match body.if_exists.as_deref() {
-            Some("do_nothing") => shown(&found.record),
+            Some("do_nothing") => assistant_json(&found.record),
             _ => Err(ApiError::conflict(format!("the assistant `{id}` exists"))),
         };
     }
     server.records.write(vec![create_item(&record)]).await?;
-    shown(&record)
+    assistant_json(&record)
 }
 
 pub(super) async fn get(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Answer {
-    shown(&server.assistant(&id).await?.record)
+    assistant_json(&server.assistant(&id).await?.record)
 }
 
 /// Makes a new version, which is current from then on.
@@ -150,7 +150,7 @@ async fn change(server: &Server, id: &str, edit: impl Fn(&mut AssistantRecord) -
         Some((vec![found.replace(&record)], record))
     });
     match (changed.await?, refusal) {
-        (Some(record), _) => shown(&record),
+        (Some(record), _) => assistant_json(&record),
         (None, Some(refusal)) => Err(refusal),
         (None, None) => Err(ApiError::not_found("assistant", id)),
     }
@@ -186,17 +186,17 @@ pub(super) async fn search(
     State(server): State<Arc<Server>>,
     Json(body): Json<SearchBody>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
-    let mut found = found(&server, &body).await?;
+    let mut found = find(&server, &body).await?;
     let is_ascending = body.sort_order.as_deref() == Some("asc");
     sort(&mut found, body.sort_by.as_deref().unwrap_or("created_at"), is_ascending);
     Ok(body.page.of(found))
 }
 
 pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {
-    Ok(Json(found(&server, &body).await?.len()))
+    Ok(Json(find(&server, &body).await?.len()))
 }
 
-async fn found(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
+async fn find(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
     let is_wanted = |version: &AssistantVersion| {
         body.graph_id.as_ref().is_none_or(|graph| *graph == version.graph)
             && body.name.as_ref().is_none_or(|name| version.name.to_lowercase().contains(&name.to_lowercase()))

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::server::selected;
+use crate::server::select_fields;
 
 /// The size of a page, unless it is asked for.
 const LIMIT: usize = 10;
@@ -26,7 +26,7 @@ impl Page {
     pub(super) fn of(&self, all: Vec<Value>) -> (HeaderMap, Json<Vec<Value>>) {
         let (total, offset) = (all.len(), self.offset.unwrap_or_default());
         let limit = self.limit.unwrap_or(LIMIT).clamp(1, LARGEST);
-        let page = all.into_iter().skip(offset).take(limit).map(|value| selected(value, self.select.as_deref()));
+        let page = all.into_iter().skip(offset).take(limit).map(|value| select_fields(value, self.select.as_deref()));
         let page: Vec<Value> = page.collect();
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static("x-pagination-total"), HeaderValue::from(total));

@@ -202,7 +202,7 @@ pub(super) async fn cancel(
 async fn stop(server: &Arc<Server>, run: &RunRecord, waits: bool) -> ApiResult<()> {
     let queue = server.thread_record(&run.thread).await?.record.queue;
     if queue.first() != Some(&run.run) {
-        let failure = crate::runs::execution::interrupted();
+        let failure = crate::runs::execution::user_interrupt();
         server.records.end_run(run, RunStatus::Interrupted, Some(failure.clone())).await?;
         server.feeds.of(run.run).end(Some(failure));
         return Ok(());

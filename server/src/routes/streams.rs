@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use superstep::graph::CancellationToken;
 use tokio::time::timeout;
 
+use crate::feed::{FedEvent, Feed, FeedReader};
 use crate::records::run::RunRecord;
-use crate::runs::feed::{FedEvent, Feed, FeedReader};
 use crate::runs::request::StreamModes;
 use crate::server::Server;
 
 /// The silence after which a reader gets a sign of life. Clients derive from it when to connect again.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// How a reader follows a run.
+/// Reader of a run.
 pub(super) struct Follow {
     pub run: RunRecord,
     pub modes: Option<StreamModes>,

@@ -40,7 +40,7 @@ pub(super) struct SearchBody {
 }
 
 /// Returns a thread on the wire.
-async fn shown(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
+async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
     let (mut values, mut asked, mut is_open, mut state_updated) = (Value::Null, Map::new(), false, record.updated_at);
     if let Some(graph) = server.graph_of(record)?
         && let Some(snapshot) = graph.thread(record.thread.as_str()).state().await?
@@ -84,17 +84,17 @@ pub(super) async fn create(State(server): State<Arc<Server>>, Json(body): Json<T
     record.metadata = body.metadata.unwrap_or_default();
     if let Some(found) = server.records.get::<ThreadRecord>(&record.key()).await? {
         return match body.if_exists.as_deref() {
-            Some("do_nothing") => Ok(Json(shown(&server, &found.record).await?)),
+            Some("do_nothing") => Ok(Json(thread_json(&server, &found.record).await?)),
             _ => Err(ApiError::conflict(format!("the thread `{name}` exists"))),
         };
     }
     server.records.write(vec![create_item(&record)]).await?;
-    Ok(Json(shown(&server, &record).await?))
+    Ok(Json(thread_json(&server, &record).await?))
 }
 
 pub(super) async fn get(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
     let record = server.thread_record(&thread).await?.record;
-    Ok(Json(shown(&server, &record).await?))
+    Ok(Json(thread_json(&server, &record).await?))
 }
 
 pub(super) async fn patch(
@@ -111,7 +111,7 @@ pub(super) async fn patch(
         Some((vec![found.replace(&record)], record))
     });
     let record = changed.await?.ok_or_else(|| ApiError::not_found("thread", &thread))?;
-    Ok(Json(shown(&server, &record).await?))
+    Ok(Json(thread_json(&server, &record).await?))
 }
 
 pub(super) async fn delete(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<StatusCode> {
@@ -128,17 +128,17 @@ pub(super) async fn search(
     State(server): State<Arc<Server>>,
     Json(body): Json<SearchBody>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
-    let mut found = found(&server, &body).await?;
+    let mut found = find(&server, &body).await?;
     let is_ascending = body.sort_order.as_deref() == Some("asc");
     sort(&mut found, body.sort_by.as_deref().unwrap_or("created_at"), is_ascending);
     Ok(body.page.of(found))
 }
 
 pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {
-    Ok(Json(found(&server, &body).await?.len()))
+    Ok(Json(find(&server, &body).await?.len()))
 }
 
-async fn found(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
+async fn find(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
     let mut found = vec![];
     for stored in server.records.all::<ThreadRecord>("").await? {
         let record = stored.record;
@@ -149,7 +149,7 @@ async fn found(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
         {
             continue;
         }
-        let thread = shown(server, &record).await?;
+        let thread = thread_json(server, &record).await?;
         let has_values =
             |wanted: &Map<String, Value>| thread["values"].as_object().is_some_and(|at| contains(at, wanted));
         if body.status.as_ref().is_none_or(|status| thread["status"] == **status)

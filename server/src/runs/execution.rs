@@ -11,10 +11,10 @@ use superstep_base::time::{millis, now};
 use tokio::time::sleep;
 
 use super::events::{debug_event, wire_event};
-use super::feed::Feed;
 use super::request::{RunBody, StreamModes};
 use crate::error::ApiError;
-use crate::records::items::{Record, Stored};
+use crate::feed::Feed;
+use crate::records::items::{Record, StoredRecord};
 use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::server::Server;
@@ -22,7 +22,7 @@ use crate::server::Server;
 /// The pause before open runs are looked at again that another server holds, or whose store cannot be reached.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What became of an attempt to execute a run.
+/// Result of an attempt to execute a run.
 enum Attempt {
     Ended(RunStatus, Option<RunFailure>),
     /// It goes on at a time, in milliseconds since 1970.
@@ -113,7 +113,7 @@ async fn execute_next(server: &Arc<Server>, thread: &str) -> Result<bool, ApiErr
     }
 }
 
-async fn attempt(server: &Arc<Server>, run: &Stored<RunRecord>) -> Attempt {
+async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>) -> Attempt {
     let prepared = async {
         let body = RunBody::parse(&run.record.request)?;
         let modes = body.modes()?;
@@ -122,7 +122,7 @@ async fn attempt(server: &Arc<Server>, run: &Stored<RunRecord>) -> Attempt {
     };
     let (body, modes, graph) = match prepared.await {
         Ok(prepared) => prepared,
-        Err(error) => return failed("ValueError", error.detail),
+        Err(error) => return failure("ValueError", error.detail),
     };
     let feed = server.feeds.of(run.record.run);
     if feed.newest() == 0 {
@@ -148,11 +148,11 @@ async fn attempt(server: &Arc<Server>, run: &Stored<RunRecord>) -> Attempt {
 async fn prepare(
     server: &Arc<Server>,
     graph: &AnyGraph,
-    run: &Stored<RunRecord>,
+    run: &StoredRecord<RunRecord>,
     body: &RunBody,
     cancel: &CancellationToken,
 ) -> Result<(AnyThread, Request<AnyState, Name>), Box<Attempt>> {
-    let invalid = |error: ApiError| Box::new(failed("ValueError", error.detail));
+    let invalid = |error: ApiError| Box::new(failure("ValueError", error.detail));
     let thread = graph.thread(run.record.thread.as_str());
     if run.record.status == RunStatus::Running {
         let thread = thread.cancel_with(cancel.clone()).drain_with(server.stop.clone());
@@ -203,7 +203,7 @@ fn of_outcome(outcome: &Outcome<AnyState>) -> Attempt {
         Outcome::Waiting { until: time, .. } => until(*time),
         Outcome::AwaitingSignal { until: time, .. } => time.map_or(Attempt::Later, until),
         Outcome::Drained(_) => Attempt::Stopped,
-        Outcome::Cancelled(_) => Attempt::Ended(RunStatus::Interrupted, Some(interrupted())),
+        Outcome::Cancelled(_) => Attempt::Ended(RunStatus::Interrupted, Some(user_interrupt())),
         _ => Attempt::Ended(RunStatus::Success, None),
     }
 }
@@ -216,18 +216,18 @@ fn of_error(error: &RunError) -> Attempt {
             | CheckpointError::ItemConflict { .. }
             | CheckpointError::Outage { .. },
         ) => Attempt::Later,
-        RunError::RecursionLimit { .. } => failed("GraphRecursionError", error.to_string()),
-        RunError::Node { error, .. } => failed("NodeError", error.to_string()),
-        RunError::EmptyInput { .. } => failed("EmptyInputError", error.to_string()),
-        _ => failed("RunError", error.to_string()),
+        RunError::RecursionLimit { .. } => failure("GraphRecursionError", error.to_string()),
+        RunError::Node { error, .. } => failure("NodeError", error.to_string()),
+        RunError::EmptyInput { .. } => failure("EmptyInputError", error.to_string()),
+        _ => failure("RunError", error.to_string()),
     }
 }
 
 /// Returns the failure of a run that somebody has cancelled.
-pub(crate) fn interrupted() -> RunFailure {
+pub(crate) fn user_interrupt() -> RunFailure {
     RunFailure { error: "UserInterrupt".into(), message: "the run was cancelled".into() }
 }
 
-fn failed(error: &str, message: String) -> Attempt {
+fn failure(error: &str, message: String) -> Attempt {
     Attempt::Ended(RunStatus::Error, Some(RunFailure { error: error.into(), message }))
 }

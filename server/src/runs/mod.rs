@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `request` | the body of a request, and what it asks of the engine |
 //! | `events` | events of the engine as events on the wire |
-//! | `feed` | the events of a run for its readers |
 //! | `queue` | runs that are created, and those that end |
 //! | `execution` | who executes the next run of a thread |
 //!
@@ -12,6 +11,5 @@
 
 pub(crate) mod events;
 pub(crate) mod execution;
-pub(crate) mod feed;
 pub(crate) mod queue;
 pub(crate) mod request;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::request::RunBody;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Records, Stored, create};
+use crate::records::items::{Records, StoredRecord, create};
 use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 
@@ -73,7 +73,7 @@ impl Records {
     }
 
     /// Returns a run of a thread.
-    pub(crate) async fn run(&self, thread: &str, run: Uuid) -> ApiResult<Stored<RunRecord>> {
+    pub(crate) async fn run(&self, thread: &str, run: Uuid) -> ApiResult<StoredRecord<RunRecord>> {
         let found = self.get(&RunRecord::key_of(thread, run)).await?;
         found.ok_or_else(|| ApiError::not_found("run", &run.to_string()))
     }
@@ -120,7 +120,7 @@ fn open_run(run: &RunRecord) -> ItemWrite {
 }
 
 /// Returns the writes of a new run at the end of a queue.
-fn enqueue(found: Option<Stored<ThreadRecord>>, run: &RunRecord, is_temporary: bool) -> Vec<ItemWrite> {
+fn enqueue(found: Option<StoredRecord<ThreadRecord>>, run: &RunRecord, is_temporary: bool) -> Vec<ItemWrite> {
     let mut thread = match &found {
         Some(thread) => thread.record.clone(),
         None => ThreadRecord { is_temporary, ..ThreadRecord::new(run.thread.as_str(), run.created_at) },

@@ -1,0 +1,75 @@
+//! All paths and their methods, and what pages of other origins may do.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderName, Method, header};
+use axum::routing::{get, post};
+use tower_http::cors::{Any, CorsLayer};
+
+use super::{assistants, meta, runs, states, threads};
+use crate::server::Server;
+
+/// Headers of answers that pages of other origins may read.
+const EXPOSED: [&str; 3] = ["x-pagination-total", "x-pagination-next", "content-location"];
+
+/// Returns all routes.
+pub(crate) fn routes(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/", get(meta::ok))
+        .route("/ok", get(meta::ok))
+        .route("/info", get(meta::info))
+        .merge(of_assistants())
+        .merge(of_threads())
+        .merge(of_runs())
+        .layer(cors())
+        .with_state(server)
+}
+
+fn of_assistants() -> Router<Arc<Server>> {
+    Router::new()
+        .route("/assistants", post(assistants::create))
+        .route("/assistants/search", post(assistants::search))
+        .route("/assistants/count", post(assistants::count))
+        .route("/assistants/{id}", get(assistants::get).patch(assistants::patch).delete(assistants::delete))
+        .route("/assistants/{id}/versions", post(assistants::versions))
+        .route("/assistants/{id}/latest", post(assistants::latest))
+}
+
+fn of_threads() -> Router<Arc<Server>> {
+    Router::new()
+        .route("/threads", post(threads::create))
+        .route("/threads/search", post(threads::search))
+        .route("/threads/count", post(threads::count))
+        .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
+        .route("/threads/{thread}/state", get(states::now).post(states::update))
+        .route("/threads/{thread}/state/checkpoint", post(states::at_body))
+        .route("/threads/{thread}/state/{checkpoint}", get(states::at))
+        .route("/threads/{thread}/history", get(states::history_of).post(states::history))
+}
+
+fn of_runs() -> Router<Arc<Server>> {
+    Router::new()
+        .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
+        .route("/threads/{thread}/runs/wait", post(runs::wait))
+        .route("/threads/{thread}/runs/stream", post(runs::stream))
+        .route("/threads/{thread}/runs/{run}", get(runs::get).delete(runs::delete))
+        .route("/threads/{thread}/runs/{run}/join", get(runs::join))
+        .route("/threads/{thread}/runs/{run}/stream", get(runs::join_stream))
+        .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
+        .route("/runs", post(runs::create_alone))
+        .route("/runs/wait", post(runs::wait_alone))
+        .route("/runs/stream", post(runs::stream_alone))
+}
+
+fn cors() -> CorsLayer {
+    let methods =
+        [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD, Method::OPTIONS];
+    let exposed = EXPOSED.map(HeaderName::from_static).into_iter().chain([header::LOCATION]);
+    CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods(methods)
+        .allow_headers(Any)
+        .allow_private_network(true)
+        .expose_headers(exposed.collect::<Vec<_>>())
+}
