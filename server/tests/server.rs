@@ -182,6 +182,29 @@ async fn runs_of_one_thread_wait_in_their_order() {
 }
 
 #[tokio::test]
+async fn a_run_interrupts_those_before_it() {
+    let api = Api::start().await;
+    for waits in [false, true] {
+        let path = format!("/threads/{}", api.thread().await);
+        let create = |steps: u64| json!({ "assistant_id": "slow", "input": { "steps": steps, "ms": 10 } });
+        let mut earlier = vec![];
+        for _ in 0..3 {
+            earlier.push(api.post(&format!("{path}/runs"), create(1000)).await["run_id"].clone());
+        }
+        while waits && api.get(&format!("{path}/state")).await["values"]["ticks"].as_u64().unwrap_or_default() < 2 {}
+        let mut last = create(1);
+        last["multitask_strategy"] = "interrupt".into();
+        let values = api.post(&format!("{path}/runs/wait"), last).await;
+        assert!(values["ticks"].as_u64().unwrap() >= if waits { 2 } else { 1 }, "{values}");
+        for run in earlier {
+            let run = api.get(&format!("{path}/runs/{}", run.as_str().unwrap())).await;
+            assert_eq!(run["status"], "interrupted");
+        }
+        assert_eq!(api.get(&path).await["status"], "idle");
+    }
+}
+
+#[tokio::test]
 async fn a_run_without_a_thread_leaves_none_unless_it_is_kept() {
     let api = Api::start().await;
     let body = json!({ "assistant_id": "counter", "input": { "n": 1 } });
@@ -225,6 +248,8 @@ async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
 #[case::thread_of_a_run(Method::POST, "/threads/none/runs", json!({ "assistant_id": "slow" }), 404, "there is no thread `none`")]
 #[case::mode(Method::POST, "/runs", json!({ "assistant_id": "slow", "stream_mode": "all" }), 422, "the modes are values")]
 #[case::strategy(Method::POST, "/runs", json!({ "assistant_id": "slow", "multitask_strategy": "wait" }), 422, "`wait`")]
+#[case::rollback(Method::POST, "/runs", json!({ "assistant_id": "slow", "multitask_strategy": "rollback" }), 422, "not there yet")]
+#[case::webhook(Method::POST, "/runs", json!({ "assistant_id": "slow", "webhook": "http://x" }), 422, "not there yet")]
 #[case::input(Method::POST, "/runs", json!({ "assistant_id": "slow", "input": { "ms": "soon" } }), 422, "ms")]
 #[case::goto(Method::POST, "/runs", json!({ "assistant_id": "slow", "command": { "goto": "none" } }), 400, "no node `none`")]
 #[tokio::test]

@@ -15,6 +15,7 @@ use super::query::Page;
 use super::streams::{CancelOnLeave, Follow, events, run_headers, values};
 use crate::error::{ApiError, ApiResult};
 use crate::records::run::{RunRecord, RunStatus};
+use crate::runs::execution::user_interrupt;
 use crate::runs::queue::NewRun;
 use crate::runs::request::{RunBody, StreamModes};
 use crate::server::Server;
@@ -38,14 +39,11 @@ async fn start(server: &Arc<Server>, thread: Option<&str>, request: Value) -> Ap
         is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
         is_new: thread.is_none(),
     };
-    let strategy = body.multitask_strategy.as_deref();
-    if strategy == Some("interrupt")
-        && let Some(thread) = thread
-    {
-        server.cancel_running(thread).await?;
-    }
     let run = server.records.create_run(new).await?;
     server.feeds.of(run.run);
+    if body.multitask_strategy.as_deref() == Some("interrupt") {
+        stop_earlier(server, &run).await?;
+    }
     server.has_new.notify_one();
     Ok((run, body))
 }
@@ -190,6 +188,9 @@ pub(super) async fn cancel(
     if found.status.has_ended() {
         return Err(ApiError::not_found("run that is going on", &run.to_string()));
     }
+    if words.get("action").is_some_and(|action| action == "rollback") {
+        return Err(ApiError::invalid("action `rollback` is not there yet; `interrupt` is"));
+    }
     let waits = words.get("wait").is_some_and(|wait| matches!(wait.as_str(), "1" | "true"));
     stop(&server, &found, waits).await?;
     Ok(match waits {
@@ -200,15 +201,22 @@ pub(super) async fn cancel(
 
 /// Stops a run: one that has not begun ends without a word to the engine.
 async fn stop(server: &Arc<Server>, run: &RunRecord, waits: bool) -> ApiResult<()> {
-    let queue = server.thread_record(&run.thread).await?.record.queue;
-    if queue.first() != Some(&run.run) {
-        let failure = crate::runs::execution::user_interrupt();
-        server.records.end_run(run, RunStatus::Interrupted, Some(failure.clone())).await?;
-        server.feeds.of(run.run).end(Some(failure));
+    let (feed, failure) = (server.feeds.of(run.run), user_interrupt());
+    if server.records.end_pending(run, (RunStatus::Interrupted, Some(failure.clone()))).await? {
+        feed.end(Some(failure));
         return Ok(());
     }
     server.cancel_running(&run.thread).await?;
-    let mut reader = server.feeds.of(run.run).read_after(u64::MAX);
+    let mut reader = feed.read_after(u64::MAX);
     while waits && reader.next().await.is_some() {}
+    Ok(())
+}
+
+/// Stops the runs of a thread that were created before one.
+async fn stop_earlier(server: &Arc<Server>, run: &RunRecord) -> ApiResult<()> {
+    let queue = server.thread_record(&run.thread).await?.record.queue;
+    for earlier in queue.into_iter().take_while(|queued| *queued != run.run) {
+        stop(server, &server.records.run(&run.thread, earlier).await?.record, false).await?;
+    }
     Ok(())
 }

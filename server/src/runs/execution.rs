@@ -94,7 +94,7 @@ async fn execute_next(server: &Arc<Server>, thread: &str) -> Result<bool, ApiErr
     match attempt {
         Attempt::Ended(status, failure) => {
             let feed = server.feeds.of(run.record.run);
-            server.records.end_run(&run.record, status, failure.clone()).await?;
+            server.records.end_run(&run.record, (status, failure.clone())).await?;
             if record.record.is_temporary {
                 feed.set_result(server.values(thread).await?);
                 server.remove_thread(thread).await?;

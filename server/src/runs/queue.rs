@@ -2,19 +2,19 @@
 //! not know how a run is executed.
 
 use serde_json::{Map, Value};
-use superstep::checkpoint::ItemWrite;
+use superstep::checkpoint::{CheckpointError, ExpectedItem, ItemWrite};
 use superstep_base::time::now;
 use uuid::Uuid;
 
 use super::request::RunBody;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Records, StoredRecord, create};
+use crate::records::items::{Record, Records, StoredRecord, create};
 use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 
 /// The strategies for a run of a thread that has one already.
-pub(crate) const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
+const STRATEGIES: [&str; 3] = ["enqueue", "reject", "interrupt"];
 
 /// A run that is to be created.
 pub(crate) struct NewRun<'a> {
@@ -52,7 +52,7 @@ impl Records {
         };
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;
-        let key = ThreadRecord::new(new.thread, time).queue_key();
+        let key = ThreadRecord::new(new.thread, time).key();
         let created = self.change::<ThreadRecord, ()>(&key, |found| {
             refusal = match &found {
                 None if !may_create => Some(ApiError::not_found("thread", new.thread)),
@@ -79,44 +79,56 @@ impl Records {
     }
 
     /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is.
-    pub(crate) async fn end_run(
-        &self,
-        run: &RunRecord,
-        status: RunStatus,
-        failure: Option<RunFailure>,
-    ) -> ApiResult<()> {
-        let key = ThreadRecord::new(run.thread.as_str(), 0).queue_key();
-        let stored = self.run(&run.thread, run.run).await?;
-        if stored.record.status.has_ended() {
-            return Ok(());
-        }
-        let ended = RunRecord { status, error: failure.clone(), updated_at: now(), ..stored.record.clone() };
-        self.change::<ThreadRecord, ()>(&key, |found| {
-            let mut writes = vec![stored.replace(&ended), open_run(run)];
-            if let Some(thread) = found {
-                let mut record = thread.record.clone();
-                record.queue.retain(|queued| *queued != run.run);
-                (record.error, record.updated_at) = (failure.clone(), ended.updated_at);
-                writes.push(thread.replace(&record));
+    pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd) -> ApiResult<()> {
+        self.end_run_if(run, end, |status| !status.has_ended()).await.map(drop)
+    }
+
+    /// Ends a run that nobody has begun; returns whether there was one.
+    pub(crate) async fn end_pending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<bool> {
+        self.end_run_if(run, end, |status| status == RunStatus::Pending).await
+    }
+
+    async fn end_run_if(&self, run: &RunRecord, end: RunEnd, may_end: fn(RunStatus) -> bool) -> ApiResult<bool> {
+        let key = ThreadRecord::new(run.thread.as_str(), 0).key();
+        loop {
+            let stored = self.run(&run.thread, run.run).await?;
+            if !may_end(stored.record.status) {
+                return Ok(false);
             }
-            Some((writes, ()))
-        })
-        .await?;
-        Ok(())
+            let thread = self.get::<ThreadRecord>(&key).await?;
+            match self.write(end_writes(&stored, thread.as_ref(), &end)).await {
+                Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,
+                written => return Ok(written.map(|()| true)?),
+            }
+        }
     }
 }
 
-impl ThreadRecord {
-    fn queue_key(&self) -> String {
-        use crate::records::items::Record;
-        self.key()
+/// The end of a run: its status, and the failure if there is one.
+pub(crate) type RunEnd = (RunStatus, Option<RunFailure>);
+
+/// Returns the writes of the end of a run.
+fn end_writes(
+    stored: &StoredRecord<RunRecord>,
+    thread: Option<&StoredRecord<ThreadRecord>>,
+    (status, failure): &RunEnd,
+) -> Vec<ItemWrite> {
+    let run = &stored.record;
+    let ended = RunRecord { status: *status, error: failure.clone(), updated_at: now(), ..run.clone() };
+    let mut writes = vec![stored.replace(&ended), closing(run)];
+    if let Some(thread) = thread {
+        let mut record = thread.record.clone();
+        record.queue.retain(|queued| *queued != run.run);
+        (record.error, record.updated_at) = (failure.clone(), ended.updated_at);
+        writes.push(thread.replace(&record));
     }
+    writes
 }
 
 /// Returns the write that removes a run from the open ones.
-fn open_run(run: &RunRecord) -> ItemWrite {
+fn closing(run: &RunRecord) -> ItemWrite {
     let open = OpenRun { run: run.run, thread: run.thread.clone() };
-    ItemWrite { value: None, ..create(&open).expecting(superstep::checkpoint::ExpectedItem::Any) }
+    ItemWrite { value: None, ..create(&open).expecting(ExpectedItem::Any) }
 }
 
 /// Returns the writes of a new run at the end of a queue.

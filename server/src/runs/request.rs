@@ -29,6 +29,9 @@ pub(crate) struct RunBody {
     pub multitask_strategy: Option<String>,
     pub if_not_exists: Option<String>,
     pub durability: Option<String>,
+    pub context: Option<Map<String, Value>>,
+    pub webhook: Option<Value>,
+    pub after_seconds: Option<f64>,
     pub on_disconnect: Option<String>,
     pub on_completion: Option<String>,
 }
@@ -126,7 +129,24 @@ impl StreamModes {
 
 impl RunBody {
     pub(crate) fn parse(body: &Value) -> ApiResult<Self> {
-        Self::deserialize(body).map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))
+        let body = Self::deserialize(body);
+        let body: Self = body.map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))?;
+        body.check_known()?;
+        Ok(body)
+    }
+
+    /// Refuses what this server does not do yet: a client that is not told would wait for it.
+    fn check_known(&self) -> ApiResult<()> {
+        let asked = [
+            ("context", self.context.as_ref().is_some_and(|context| !context.is_empty())),
+            ("webhook", self.webhook.as_ref().is_some_and(|webhook| !webhook.is_null())),
+            ("after_seconds", self.after_seconds.is_some_and(|seconds| seconds > 0.0)),
+            ("multitask_strategy `rollback`", self.multitask_strategy.as_deref() == Some("rollback")),
+        ];
+        match asked.iter().find(|(_, is_asked)| *is_asked) {
+            Some((name, _)) => Err(ApiError::invalid(format!("{name} is not there yet; leave it out"))),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn modes(&self) -> ApiResult<StreamModes> {
