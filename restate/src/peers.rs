@@ -29,7 +29,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Watches the other workers, and takes over the calls of those that died.
+    /// Watches the other workers, and takes over the calls of workers that have died.
     pub(crate) async fn watch(&self) {
         let (mut silent, mut tidied) = (HashMap::<String, u32>::new(), Instant::now());
         loop {

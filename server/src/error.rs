@@ -1,4 +1,4 @@
-//! What a request is answered with when it cannot be served: a status and a sentence. Knows no route.
+//! Errors of requests: a status and a sentence. Knows no route.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -14,6 +14,8 @@ use crate::records::thread::RunFailure;
 
 /// The time for which the events of a run that has ended are kept.
 const KEEP: Duration = Duration::from_secs(600);
+/// The number of feeds below which none is removed.
+const FEW: usize = 1000;
 /// The number of events of a run that are kept.
 const EVENTS: usize = 100_000;
 
@@ -131,17 +133,23 @@ impl FeedReader {
 
 /// The feeds of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Feeds(Mutex<HashMap<Uuid, Arc<Feed>>>);
+pub(crate) struct Feeds(Mutex<KeptFeeds>);
+
+#[derive(Debug, Default)]
+struct KeptFeeds {
+    feeds: HashMap<Uuid, Arc<Feed>>,
+    /// The number of feeds at which old ones are removed: not with each request, as that looks at all.
+    full: usize,
+}
 
 impl Feeds {
     /// Returns the feed of a run, which begins if there is none.
     pub(crate) fn of(&self, run: Uuid) -> Arc<Feed> {
-        let mut feeds = self.lock();
-        feeds.retain(|_, feed| feed.lock().ended.is_none_or(|ended| ended.elapsed() < KEEP));
-        Arc::clone(feeds.entry(run).or_insert_with(|| Arc::new(Feed::new())))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Feed>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.feeds.len() >= kept.full.max(FEW) {
+            kept.feeds.retain(|_, feed| feed.lock().ended.is_none_or(|ended| ended.elapsed() < KEEP));
+            kept.full = 2 * kept.feeds.len();
+        }
+        Arc::clone(kept.feeds.entry(run).or_insert_with(|| Arc::new(Feed::new())))
     }
 }

@@ -1,8 +1,8 @@
 //! An HTTP server over graphs of superstep, which LangGraph's SDKs talk to: assistants, threads with their states, and runs that are
 //! created, waited for, streamed and cancelled.
 //!
-//! Everything that a client is told of is stored first, as items beside the threads: a run that was created is executed even if the
-//! server is killed, by it or by another server on the same store. The start of a run is one commit with its first superstep.
+//! A run is stored before it is acknowledged, as an item beside the threads. If the server is killed, it executes the run at the next
+//! start, or another server on the same store does. The start of a run is one commit with its first superstep.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -20,8 +20,8 @@
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
 //! | `feed` | the events of a run for its readers |
-//! | `wire` | what clients read, made of what the engine knows |
-//! | `server` | what all requests share |
+//! | `wire` | states, tasks and interrupts as JSON |
+//! | `server` | the state that all requests share |
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options` | settings, and the router that is made of them |
 //! | `error` | answers to requests that cannot be served |

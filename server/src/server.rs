@@ -1,4 +1,4 @@
-//! What all requests of a server share: its graphs, its records, the events of runs, and who executes them.
+//! The state that all requests share: graphs, records, events of runs, and the threads that are executed now.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,7 +94,7 @@ impl Server {
 
     /// Returns the record of a thread.
     pub(crate) async fn thread_record(&self, thread: &str) -> ApiResult<StoredRecord<ThreadRecord>> {
-        let found = self.records.get(&ThreadRecord::new(thread, 0).key()).await?;
+        let found = self.records.get(&ThreadRecord::key_of(thread)).await?;
         found.ok_or_else(|| ApiError::not_found("thread", thread))
     }
 

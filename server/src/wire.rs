@@ -1,4 +1,4 @@
-//! What clients read, made of what the engine knows: states, tasks and interrupts. Knows no request.
+//! JSON for clients: states, tasks and interrupts. Knows no request.
 
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::CheckpointId;

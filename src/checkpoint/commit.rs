@@ -77,8 +77,13 @@ impl Commit {
     /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
     /// [`CheckpointError::Codec`] for a record under [`Key::Head`], and the errors of [`ItemWrite::check_all`].
     pub fn check_records(&self) -> Result<(), CheckpointError> {
-        check_name(&self.thread)?;
         self.puts.iter().try_for_each(|(key, row)| check_put(key, row.size().unwrap_or_default()))?;
+        self.check_rest()
+    }
+
+    /// Checks everything but the puts.
+    fn check_rest(&self) -> Result<(), CheckpointError> {
+        check_name(&self.thread)?;
         ItemWrite::check_all(&self.items)?;
         self.deletes.iter().try_for_each(check_key)
     }
@@ -88,7 +93,7 @@ impl Commit {
     /// # Errors
     /// As [`check_records`](Self::check_records); [`CheckpointError::Codec`] if a record cannot be encoded.
     pub fn encode(self) -> Result<Commit<Vec<u8>>, CheckpointError> {
-        self.check_records()?;
+        self.check_rest()?;
         let Self { thread, epoch, expected, head, puts, deletes, items, is_last } = self;
         let record = |(key, row): (Key, Row)| {
             let bytes = row.into_bytes()?;

@@ -3,22 +3,30 @@
 use std::fs;
 use std::path::Path;
 
+/// The source folders of all crates.
+pub(crate) const SHIPPED: [&str; 10] = [
+    "src",
+    "agents/src",
+    "verify/src",
+    "base/src",
+    "macros/src",
+    "workflows/src",
+    "restate/src",
+    "server/src",
+    "app/src",
+    "cli/src",
+];
+
+/// Returns whether a file is of a crate, and no test.
+pub(crate) fn is_shipped(name: &str) -> bool {
+    SHIPPED.iter().any(|root| name.strip_prefix(root).is_some_and(|rest| rest.starts_with('/')))
+}
+
 /// Returns every file that a rule holds for, by its path from the repository's root.
 pub(crate) fn source_files() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in [
-        "src",
-        "agents/src",
-        "verify/src",
-        "base/src",
-        "macros/src",
-        "workflows/src",
-        "restate/src",
-        "server/src",
-        "app/src",
-        "cli/src",
-    ] {
+    for folder in SHIPPED {
         collect(root, folder, true, &mut files);
     }
     for folder in ["tests", "macros/tests", "cli/tests", "examples", "benches"] {

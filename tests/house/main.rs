@@ -15,22 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::TokenStream;
 use rstest::rstest;
 
-use files::source_files;
+use files::{is_shipped, source_files};
 use paths::{Named, Reader};
-
-/// The source folders of all crates.
-const SHIPPED: [&str; 10] = [
-    "src/",
-    "agents/src/",
-    "verify/src/",
-    "base/src/",
-    "macros/src/",
-    "workflows/src/",
-    "restate/src/",
-    "server/src/",
-    "app/src/",
-    "cli/src/",
-];
 
 /// The folders that rooms stand in: those of the library, and those of the crates below it, which know no graph. The crates see to
 /// it that none of the others imports one of the first. What all need is in `base/`, and every room may import that.
@@ -209,10 +195,6 @@ fn problems_of(name: &str, source: &str) -> Vec<String> {
         Err(error) => problems.push(format!("{name}:{}: {error}", error.span().start().line)),
     }
     problems
-}
-
-fn is_shipped(name: &str) -> bool {
-    SHIPPED.iter().any(|root| name.starts_with(root))
 }
 
 /// Returns the path of a file from the folder that its room stands in.

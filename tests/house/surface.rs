@@ -5,26 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use rstest::rstest;
 
-use crate::files::source_files;
+use crate::files::{SHIPPED, is_shipped, source_files};
 use crate::words::items;
 
 /// The largest number of exported names: of the library alone, and of all crates.
 const EXPORTED: (usize, usize) = (440, 732);
 /// The largest number of functions and types in a thousand whose name is one participle.
 const PARTICIPLES: (usize, usize) = (12, 6);
-
-const CRATES: [&str; 10] = [
-    "src",
-    "agents/src",
-    "verify/src",
-    "base/src",
-    "macros/src",
-    "workflows/src",
-    "restate/src",
-    "server/src",
-    "app/src",
-    "cli/src",
-];
 
 /// Participles that do not end in -ed.
 const IRREGULAR: [&str; 42] = [
@@ -92,7 +79,7 @@ fn share(items: &[(String, String)], keywords: &[&str]) -> usize {
 #[test]
 fn few_names_are_one_participle() {
     let files = source_files();
-    let shipped = files.iter().filter(|(name, _)| CRATES.iter().any(|root| name.starts_with(&format!("{root}/"))));
+    let shipped = files.iter().filter(|(name, _)| is_shipped(name));
     let items: Vec<(String, String)> = shipped.flat_map(|(_, source)| items(source)).collect();
     let shares = (share(&items, &["fn"]), share(&items, &["struct", "enum", "trait", "type", "union"]));
     assert!(items.len() > 5_000, "looked in the wrong place");
@@ -197,7 +184,7 @@ fn exported() -> BTreeMap<&'static str, Exported> {
         add_exported(&files, &format!("{root}/lib.rs"), root, &mut found);
         (root, found)
     };
-    CRATES.into_iter().map(of_crate).collect()
+    SHIPPED.into_iter().map(of_crate).collect()
 }
 
 #[test]

@@ -18,6 +18,17 @@ fn commit(lease: &Lease, number: u64) -> Commit {
     Commit::new(lease.thread().clone(), lease.epoch(), expected, head).with_records(puts)
 }
 
+/// Kills a server and starts it again, six times.
+async fn kill_again_and_again(server: &Server) {
+    for _ in 0..6 {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        tokio::task::block_in_place(|| {
+            server.signal("-KILL");
+            server.run();
+        });
+    }
+}
+
 fn number(bytes: Option<Vec<u8>>) -> u64 {
     bytes.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
 }
@@ -55,13 +66,7 @@ async fn a_server_that_is_killed_during_commits_loses_and_doubles_nothing() {
     let stop = Arc::new(AtomicBool::new(false));
     let threads = (0..8).map(|nth| tokio::spawn(write(Arc::clone(&store), format!("t{nth}"), Arc::clone(&stop))));
     let threads: Vec<_> = threads.collect();
-    for _ in 0..6 {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        tokio::task::block_in_place(|| {
-            server.signal("-KILL");
-            server.run();
-        });
-    }
+    kill_again_and_again(&server).await;
     stop.store(true, Ordering::SeqCst);
     let mut total = 0;
     for (nth, thread) in threads.into_iter().enumerate() {
@@ -122,13 +127,7 @@ async fn last_commits_during_which_a_server_is_killed_are_acknowledged_once_whoe
         tokio::spawn(write_turns(Arc::clone(&stores[nth % 2]), thread, Arc::clone(&stop)))
     });
     let turns: Vec<_> = turns.collect();
-    for _ in 0..6 {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        tokio::task::block_in_place(|| {
-            server.signal("-KILL");
-            server.run();
-        });
-    }
+    kill_again_and_again(&server).await;
     stop.store(true, Ordering::SeqCst);
     let mut acknowledged = 0;
     for turns in turns {

@@ -104,6 +104,11 @@ pub(crate) fn create<R: Record>(record: &R) -> ItemWrite {
     put(record).expecting(ExpectedItem::Absent)
 }
 
+/// Returns the write that removes a record, whoever has written it last.
+pub(crate) fn delete<R: Record>(record: &R) -> ItemWrite {
+    ItemWrite::delete(name(record))
+}
+
 fn put<R: Record>(record: &R) -> ItemWrite {
     let bytes = serde_json::to_vec(&VersionedRecord { version: VERSION, record }).unwrap_or_default();
     ItemWrite::put(name(record), bytes)

@@ -1,4 +1,4 @@
-//! What the server keeps beside threads: assistants, its own words about threads, and runs.
+//! Records of the server beside the threads: assistants, metadata and queues of threads, runs.
 //!
 //! | file | what it knows |
 //! |---|---|

@@ -91,3 +91,9 @@ impl Record for OpenRun {
         self.run.to_string()
     }
 }
+
+impl OpenRun {
+    pub(crate) fn of(run: &RunRecord) -> Self {
+        Self { run: run.run, thread: run.thread.clone() }
+    }
+}

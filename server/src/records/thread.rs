@@ -35,11 +35,15 @@ impl Record for ThreadRecord {
     const NAMESPACE: &'static str = "superstep.server.threads";
 
     fn key(&self) -> String {
-        key_part(&self.thread)
+        Self::key_of(&self.thread)
     }
 }
 
 impl ThreadRecord {
+    pub(crate) fn key_of(thread: &str) -> String {
+        key_part(thread)
+    }
+
     pub(crate) fn new(thread: impl Into<String>, now: u64) -> Self {
         Self {
             thread: thread.into(),

@@ -19,9 +19,18 @@ pub(super) struct Page {
     pub limit: Option<usize>,
     pub offset: Option<usize>,
     pub select: Option<Vec<String>>,
+    pub sort_by: Option<String>,
+    pub sort_order: Option<String>,
 }
 
 impl Page {
+    /// Returns a page of a list that is sorted as the client asks, else the newest first.
+    pub(super) fn sorted(&self, mut all: Vec<Value>) -> (HeaderMap, Json<Vec<Value>>) {
+        let is_ascending = self.sort_order.as_deref() == Some("asc");
+        sort(&mut all, self.sort_by.as_deref().unwrap_or("created_at"), is_ascending);
+        self.of(all)
+    }
+
     /// Returns a page of a list, and headers that say how long the list is and where the next page begins.
     pub(super) fn of(&self, all: Vec<Value>) -> (HeaderMap, Json<Vec<Value>>) {
         let (total, offset) = (all.len(), self.offset.unwrap_or_default());
@@ -47,7 +56,7 @@ pub(super) fn contains(found: &Map<String, Value>, wanted: &Map<String, Value>) 
 }
 
 /// Sorts objects by one of their fields; equal ones keep their order.
-pub(super) fn sort(all: &mut [Value], by: &str, is_ascending: bool) {
+fn sort(all: &mut [Value], by: &str, is_ascending: bool) {
     all.sort_by(|a, b| {
         let order = text(&a[by]).cmp(&text(&b[by]));
         if is_ascending { order } else { order.reverse() }

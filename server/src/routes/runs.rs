@@ -12,14 +12,17 @@ use superstep::graph::CancellationToken;
 use uuid::Uuid;
 
 use super::query::Page;
-use super::streams::{CancelOnLeave, Follow, events, run_headers, values};
+use super::streams::{Follow, events, run_headers, values};
 use crate::error::{ApiError, ApiResult};
+use crate::feed::Feed;
 use crate::records::run::{RunRecord, RunStatus};
 use crate::runs::execution::user_interrupt;
 use crate::runs::queue::NewRun;
 use crate::runs::request::{RunBody, StreamModes};
 use crate::server::Server;
 
+type Shared = State<Arc<Server>>;
+type Body = Json<Value>;
 type Words = Query<HashMap<String, String>>;
 
 /// Creates a run of a thread, or of a new one that ends with it.
@@ -60,82 +63,74 @@ fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
                 tracing::warn!(thread, %error, "a run whose reader has left was not cancelled");
             }
         });
-        Arc::new(CancelOnLeave(token))
+        token.drop_guard()
     });
     Follow { run: run.clone(), modes: None, after: 0, is_numbered: body.stream_resumable, _on_leave: on_leave }
 }
 
-pub(super) async fn create(
-    State(server): State<Arc<Server>>,
-    Path(thread): Path<String>,
-    Json(request): Json<Value>,
-) -> ApiResult<Response> {
-    let (run, _) = start(&server, Some(&thread), request).await?;
-    Ok((run_headers(&run, None, false), Json(run.json())).into_response())
+/// Creates a run, and answers with it.
+async fn start_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
+    let (run, _) = start(server, thread, request).await?;
+    Ok((run_headers(&run, None, thread.is_none()), Json(run.json())).into_response())
 }
 
-pub(super) async fn create_alone(State(server): State<Arc<Server>>, Json(request): Json<Value>) -> ApiResult<Response> {
-    let (run, _) = start(&server, None, request).await?;
-    Ok((run_headers(&run, None, true), Json(run.json())).into_response())
-}
-
-pub(super) async fn wait(
-    State(server): State<Arc<Server>>,
-    Path(thread): Path<String>,
-    Json(request): Json<Value>,
-) -> ApiResult<Response> {
-    let (run, body) = start(&server, Some(&thread), request).await?;
+/// Creates a run, and answers with its values at its end.
+async fn wait_for_run(server: Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
+    let (run, body) = start(&server, thread, request).await?;
     let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
     Ok(values(server, follow, headers))
 }
 
-pub(super) async fn wait_alone(State(server): State<Arc<Server>>, Json(request): Json<Value>) -> ApiResult<Response> {
-    let (run, body) = start(&server, None, request).await?;
-    let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
-    Ok(values(server, follow, headers))
+/// Creates a run, and answers with its events.
+async fn stream_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
+    let (run, body) = start(server, thread, request).await?;
+    let headers = run_headers(&run, Some("stream"), thread.is_none());
+    Ok(events(&server.feeds.of(run.run), follow(server, &run, &body), headers))
 }
 
-pub(super) async fn stream(
-    State(server): State<Arc<Server>>,
-    Path(thread): Path<String>,
-    Json(request): Json<Value>,
-) -> ApiResult<Response> {
-    let (run, body) = start(&server, Some(&thread), request).await?;
-    let headers = run_headers(&run, Some("stream"), false);
-    Ok(events(&server.feeds.of(run.run), follow(&server, &run, &body), headers))
+pub(super) async fn create(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
+    start_run(&server, Some(&thread), request).await
 }
 
-pub(super) async fn stream_alone(State(server): State<Arc<Server>>, Json(request): Json<Value>) -> ApiResult<Response> {
-    let (run, body) = start(&server, None, request).await?;
-    let headers = run_headers(&run, Some("stream"), true);
-    Ok(events(&server.feeds.of(run.run), follow(&server, &run, &body), headers))
+pub(super) async fn create_alone(server: Shared, Json(request): Body) -> ApiResult<Response> {
+    start_run(&server, None, request).await
+}
+
+pub(super) async fn wait(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
+    wait_for_run(server.0, Some(&thread), request).await
+}
+
+pub(super) async fn wait_alone(server: Shared, Json(request): Body) -> ApiResult<Response> {
+    wait_for_run(server.0, None, request).await
+}
+
+pub(super) async fn stream(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
+    stream_run(&server, Some(&thread), request).await
+}
+
+pub(super) async fn stream_alone(server: Shared, Json(request): Body) -> ApiResult<Response> {
+    stream_run(&server, None, request).await
 }
 
 pub(super) async fn list(
-    State(server): State<Arc<Server>>,
+    State(server): Shared,
     Path(thread): Path<String>,
     Query(words): Words,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
     server.thread_record(&thread).await?;
     let number = |name: &str| words.get(name).and_then(|text| text.parse().ok());
     let select = words.get("select").map(|names| names.split(',').map(str::to_owned).collect());
-    let page = Page { limit: number("limit"), offset: number("offset"), select };
+    let page = Page { limit: number("limit"), offset: number("offset"), select, ..Page::default() };
     let all = server.records.all::<RunRecord>(&RunRecord::prefix_of(&thread)).await?;
     let runs = all.iter().rev().map(|run| run.record.json());
     Ok(page.of(runs.filter(|run| words.get("status").is_none_or(|status| run["status"] == **status)).collect()))
 }
 
-pub(super) async fn get(
-    State(server): State<Arc<Server>>,
-    Path((thread, run)): Path<(String, Uuid)>,
-) -> ApiResult<Json<Value>> {
+pub(super) async fn get(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Json<Value>> {
     Ok(Json(server.records.run(&thread, run).await?.record.json()))
 }
 
-pub(super) async fn delete(
-    State(server): State<Arc<Server>>,
-    Path((thread, run)): Path<(String, Uuid)>,
-) -> ApiResult<StatusCode> {
+pub(super) async fn delete(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<StatusCode> {
     let found = server.records.run(&thread, run).await?;
     if !found.record.status.has_ended() {
         stop(&server, &found.record, true).await?;
@@ -144,30 +139,29 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn join(
-    State(server): State<Arc<Server>>,
-    Path((thread, run)): Path<(String, Uuid)>,
-) -> ApiResult<Response> {
-    let found = server.records.run(&thread, run).await?.record;
+/// Returns a run and its events. Those of a run that another process has ended are none.
+async fn find_run(server: &Server, thread: &str, run: Uuid) -> ApiResult<(RunRecord, Arc<Feed>)> {
+    let found = server.records.run(thread, run).await?.record;
     let feed = server.feeds.of(run);
     if found.status.has_ended() {
         feed.end(found.error.clone());
     }
+    Ok((found, feed))
+}
+
+pub(super) async fn join(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
+    let (found, _) = find_run(&server, &thread, run).await?;
     let follow = Follow { run: found, modes: None, after: 0, is_numbered: false, _on_leave: None };
     Ok(values(server, follow, HeaderMap::new()))
 }
 
 pub(super) async fn join_stream(
-    State(server): State<Arc<Server>>,
+    State(server): Shared,
     Path((thread, run)): Path<(String, Uuid)>,
     headers: HeaderMap,
     Query(words): Words,
 ) -> ApiResult<Response> {
-    let found = server.records.run(&thread, run).await?.record;
-    let feed = server.feeds.of(run);
-    if found.status.has_ended() {
-        feed.end(found.error.clone());
-    }
+    let (found, feed) = find_run(&server, &thread, run).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let after = match last {
         None if found.status == RunStatus::Pending => 0,
@@ -180,7 +174,7 @@ pub(super) async fn join_stream(
 }
 
 pub(super) async fn cancel(
-    State(server): State<Arc<Server>>,
+    State(server): Shared,
     Path((thread, run)): Path<(String, Uuid)>,
     Query(words): Words,
 ) -> ApiResult<Response> {

@@ -10,10 +10,11 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use serde_json::{Value, json};
-use superstep::graph::CancellationToken;
 use tokio::time::timeout;
+use tokio_util::sync::DropGuard;
 
 use crate::feed::{FedEvent, Feed, FeedReader};
+use crate::records::items::key_part;
 use crate::records::run::RunRecord;
 use crate::runs::request::StreamModes;
 use crate::server::Server;
@@ -30,35 +31,23 @@ pub(super) struct Follow {
     /// Set if each event has its number.
     pub is_numbered: bool,
     /// Dropped when the reader leaves.
-    pub _on_leave: Option<Arc<CancelOnLeave>>,
-}
-
-/// Cancels a token when it is dropped.
-pub(super) struct CancelOnLeave(pub CancellationToken);
-
-impl Drop for CancelOnLeave {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
+    pub _on_leave: Option<DropGuard>,
 }
 
 /// Returns the headers that name a run, and where its answer can be had again.
 pub(super) fn run_headers(run: &RunRecord, again: Option<&str>, is_alone: bool) -> HeaderMap {
-    let path = match is_alone {
-        true => format!("/runs/{}", run.run),
-        false => format!("/threads/{}/runs/{}", crate::records::items::key_part(&run.thread), run.run),
-    };
+    let path = format!("/threads/{}/runs/{}", key_part(&run.thread), run.run);
     let mut headers = HeaderMap::new();
     let mut put = |name, text: &str| {
         if let Ok(value) = HeaderValue::from_str(text) {
             headers.insert(name, value);
         }
     };
-    put(header::CONTENT_LOCATION, &path);
-    if let Some(again) = again {
-        let path = format!("/threads/{}/runs/{}", crate::records::items::key_part(&run.thread), run.run);
-        put(header::LOCATION, &format!("{path}/{again}"));
+    match is_alone {
+        true => put(header::CONTENT_LOCATION, &format!("/runs/{}", run.run)),
+        false => put(header::CONTENT_LOCATION, &path),
     }
+    again.iter().for_each(|again| put(header::LOCATION, &format!("{path}/{again}")));
     headers
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use superstep_base::time::now;
 use uuid::Uuid;
 
-use super::query::{Page, contains, sort};
+use super::query::{Page, contains};
 use crate::error::{ApiError, ApiResult};
 use crate::records::items::{Record, create as create_item};
 use crate::records::thread::ThreadRecord;
@@ -33,8 +33,6 @@ pub(super) struct SearchBody {
     metadata: Option<Map<String, Value>>,
     values: Option<Map<String, Value>>,
     status: Option<String>,
-    sort_by: Option<String>,
-    sort_order: Option<String>,
     #[serde(flatten)]
     page: Page,
 }
@@ -128,10 +126,7 @@ pub(super) async fn search(
     State(server): State<Arc<Server>>,
     Json(body): Json<SearchBody>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
-    let mut found = find(&server, &body).await?;
-    let is_ascending = body.sort_order.as_deref() == Some("asc");
-    sort(&mut found, body.sort_by.as_deref().unwrap_or("created_at"), is_ascending);
-    Ok(body.page.of(found))
+    Ok(body.page.sorted(find(&server, &body).await?))
 }
 
 pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {

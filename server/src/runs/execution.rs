@@ -14,7 +14,7 @@ use super::events::{debug_event, wire_event};
 use super::request::{RunBody, StreamModes};
 use crate::error::ApiError;
 use crate::feed::Feed;
-use crate::records::items::{Record, StoredRecord};
+use crate::records::items::StoredRecord;
 use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::server::Server;
@@ -83,7 +83,7 @@ async fn execute_thread(server: &Arc<Server>, thread: &str) {
 
 /// Executes the next run of a thread; returns whether there may be another.
 async fn execute_next(server: &Arc<Server>, thread: &str) -> Result<bool, ApiError> {
-    let key = ThreadRecord::new(thread, 0).key();
+    let key = ThreadRecord::key_of(thread);
     let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
     let run = server.records.run(thread, run).await?;
@@ -114,13 +114,12 @@ async fn execute_next(server: &Arc<Server>, thread: &str) -> Result<bool, ApiErr
 }
 
 async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>) -> Attempt {
-    let prepared = async {
+    let parse = || {
         let body = RunBody::parse(&run.record.request)?;
         let modes = body.modes()?;
-        let graph = server.graphs.get(&run.record.graph)?;
-        Ok::<_, ApiError>((body, modes, graph))
+        Ok::<_, ApiError>((body, modes, server.graphs.get(&run.record.graph)?))
     };
-    let (body, modes, graph) = match prepared.await {
+    let (body, modes, graph) = match parse() {
         Ok(prepared) => prepared,
         Err(error) => return failure("ValueError", error.detail),
     };

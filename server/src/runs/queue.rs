@@ -2,14 +2,14 @@
 //! not know how a run is executed.
 
 use serde_json::{Map, Value};
-use superstep::checkpoint::{CheckpointError, ExpectedItem, ItemWrite};
+use superstep::checkpoint::{CheckpointError, ItemWrite};
 use superstep_base::time::now;
 use uuid::Uuid;
 
 use super::request::RunBody;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Record, Records, StoredRecord, create};
+use crate::records::items::{Records, StoredRecord, create, delete};
 use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 
@@ -52,7 +52,7 @@ impl Records {
         };
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;
-        let key = ThreadRecord::new(new.thread, time).key();
+        let key = ThreadRecord::key_of(new.thread);
         let created = self.change::<ThreadRecord, ()>(&key, |found| {
             refusal = match &found {
                 None if !may_create => Some(ApiError::not_found("thread", new.thread)),
@@ -89,7 +89,7 @@ impl Records {
     }
 
     async fn end_run_if(&self, run: &RunRecord, end: RunEnd, may_end: fn(RunStatus) -> bool) -> ApiResult<bool> {
-        let key = ThreadRecord::new(run.thread.as_str(), 0).key();
+        let key = ThreadRecord::key_of(&run.thread);
         loop {
             let stored = self.run(&run.thread, run.run).await?;
             if !may_end(stored.record.status) {
@@ -115,7 +115,7 @@ fn end_writes(
 ) -> Vec<ItemWrite> {
     let run = &stored.record;
     let ended = RunRecord { status: *status, error: failure.clone(), updated_at: now(), ..run.clone() };
-    let mut writes = vec![stored.replace(&ended), closing(run)];
+    let mut writes = vec![stored.replace(&ended), delete(&OpenRun::of(run))];
     if let Some(thread) = thread {
         let mut record = thread.record.clone();
         record.queue.retain(|queued| *queued != run.run);
@@ -123,12 +123,6 @@ fn end_writes(
         writes.push(thread.replace(&record));
     }
     writes
-}
-
-/// Returns the write that removes a run from the open ones.
-fn closing(run: &RunRecord) -> ItemWrite {
-    let open = OpenRun { run: run.run, thread: run.thread.clone() };
-    ItemWrite { value: None, ..create(&open).expecting(ExpectedItem::Any) }
 }
 
 /// Returns the writes of a new run at the end of a queue.
@@ -146,5 +140,5 @@ fn enqueue(found: Option<StoredRecord<ThreadRecord>>, run: &RunRecord, is_tempor
     }
     thread.updated_at = run.created_at;
     let written = found.map_or_else(|| create(&thread), |found| found.replace(&thread));
-    vec![written, create(run), create(&OpenRun { run: run.run, thread: run.thread.clone() })]
+    vec![written, create(run), create(&OpenRun::of(run))]
 }

@@ -77,7 +77,7 @@ pub(crate) enum OneOrMany {
     Many(Vec<String>),
 }
 
-/// The stream modes: the name, the engine's modes, and the events on the wire that it stands for.
+/// The stream modes: the name, the modes of the engine, and the names of the events.
 const MODES: [(&str, &[Mode], &[&str]); 9] = [
     ("values", &[Mode::Values], &["values"]),
     ("updates", &[Mode::Updates], &["updates"]),
