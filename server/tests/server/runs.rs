@@ -1,69 +1,10 @@
-//! The server through real sockets: what clients of LangGraph's API are told, in which order, and what a killed process has promised.
-#![allow(clippy::unwrap_used, reason = "it is a test")]
+//! Runs, threads and assistants: what clients are answered, in which order, and what a killed process has promised.
 
-#[path = "../examples/agent_server/graphs.rs"]
-mod graphs;
-
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Method, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::MemoryCheckpointer;
 
-/// A client of a server.
-struct Api {
-    client: Client,
-    address: String,
-}
-
-impl Api {
-    /// Starts a server in this process.
-    async fn start() -> Self {
-        let store = Arc::new(MemoryCheckpointer::new());
-        let router = superstep_server::Options::default().router(graphs::graphs().unwrap(), store);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { client: Client::new(), address }
-    }
-
-    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
-        let request = self.client.request(method, format!("{}{path}", self.address));
-        let request = if let Some(body) = body { request.json(&body) } else { request };
-        request.send().await.unwrap()
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        self.send(Method::GET, path, None).await.json().await.unwrap()
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        self.send(Method::POST, path, Some(body)).await.json().await.unwrap()
-    }
-
-    async fn thread(&self) -> String {
-        self.post("/threads", json!({})).await["thread_id"].as_str().unwrap().to_owned()
-    }
-
-    /// Streams a run, and returns the names and the data of its events, and their ids.
-    async fn stream(&self, path: &str, body: Value) -> Vec<(String, Value, Option<u64>)> {
-        events(self.send(Method::POST, path, Some(body)).await).await
-    }
-}
-
-async fn events(response: Response) -> Vec<(String, Value, Option<u64>)> {
-    assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
-    let text = response.text().await.unwrap();
-    let event = |block: &str| {
-        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        let data = serde_json::from_str(&field("data: ")?).unwrap();
-        Some((field("event: ")?, data, field("id: ").map(|id| id.parse().unwrap())))
-    };
-    text.split("\r\n\r\n").filter_map(event).collect()
-}
+use crate::api::{Api, Process, events};
 
 #[tokio::test]
 async fn a_run_is_waited_for_and_its_states_are_read() {
@@ -265,28 +206,6 @@ async fn what_is_not_there_is_named(
     assert_eq!(response.status().as_u16(), status);
     let body: Value = response.json().await.unwrap();
     assert!(body["detail"].as_str().unwrap().contains(told), "{body}");
-}
-
-/// A server as a process, which is killed when it is dropped.
-struct Process(Child);
-
-impl Process {
-    fn start(store: &std::path::Path) -> (Self, Api) {
-        let own = std::env::current_exe().unwrap();
-        let program = own.parent().unwrap().parent().unwrap().join("examples/agent_server");
-        let mut command = Command::new(program);
-        let mut child = command.arg("127.0.0.1:0").arg(store).stdout(Stdio::piped()).spawn().unwrap();
-        let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-        let address = line.rsplit_once(' ').unwrap().1.to_owned();
-        (Self(child), Api { client: Client::new(), address })
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
 }
 
 #[tokio::test]

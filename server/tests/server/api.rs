@@ -1,0 +1,90 @@
+//! A client of a server that is tried: in this process, or one that is killed. Knows requests and answers; must not know what is claimed.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
+use superstep_server::Options;
+
+use crate::graphs;
+
+/// A client of a server.
+pub(crate) struct Api {
+    pub(crate) client: Client,
+    pub(crate) address: String,
+}
+
+impl Api {
+    /// Starts a server in this process.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Options::default(), Arc::new(MemoryCheckpointer::new())).await
+    }
+
+    /// Starts a server in this process, with settings, on a store.
+    pub(crate) async fn start_with(options: Options, store: Arc<dyn Checkpointer>) -> Self {
+        let router = options.router(graphs::graphs().unwrap(), store);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { client: Client::new(), address }
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
+        let request = self.client.request(method, format!("{}{path}", self.address));
+        let request = if let Some(body) = body { request.json(&body) } else { request };
+        request.send().await.unwrap()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.send(Method::GET, path, None).await.json().await.unwrap()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        self.send(Method::POST, path, Some(body)).await.json().await.unwrap()
+    }
+
+    pub(crate) async fn thread(&self) -> String {
+        self.post("/threads", json!({})).await["thread_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Streams a run, and returns the names and the data of its events, and their ids.
+    pub(crate) async fn stream(&self, path: &str, body: Value) -> Vec<(String, Value, Option<u64>)> {
+        events(self.send(Method::POST, path, Some(body)).await).await
+    }
+}
+
+pub(crate) async fn events(response: Response) -> Vec<(String, Value, Option<u64>)> {
+    assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
+    let text = response.text().await.unwrap();
+    let event = |block: &str| {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let data = serde_json::from_str(&field("data: ")?).unwrap();
+        Some((field("event: ")?, data, field("id: ").map(|id| id.parse().unwrap())))
+    };
+    text.split("\r\n\r\n").filter_map(event).collect()
+}
+
+/// A server as a process, which is killed when it is dropped.
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn start(store: &std::path::Path) -> (Self, Api) {
+        let own = std::env::current_exe().unwrap();
+        let program = own.parent().unwrap().parent().unwrap().join("examples/agent_server");
+        let mut command = Command::new(program);
+        let mut child = command.arg("127.0.0.1:0").arg(store).stdout(Stdio::piped()).spawn().unwrap();
+        let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+        let address = line.rsplit_once(' ').unwrap().1.to_owned();
+        (Self(child), Api { client: Client::new(), address })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}

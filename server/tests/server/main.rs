@@ -1,0 +1,10 @@
+//! The server through real sockets: what clients of LangGraph's API are answered, in which order, and what a killed process has promised.
+//!
+//! Small because it only lists the tests.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
+
+#[path = "../../examples/agent_server/graphs.rs"]
+mod graphs;
+
+mod api;
+mod runs;
