@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command};
+use serde::de::DeserializeOwned;
 use superstep::checkpoint::BoxFuture;
 use superstep::graph::document::GraphSpecError;
 use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{
-    AnyState, CompileError, CompiledGraph, DataState, HumanQuestion, Name, NodeId, QuestionForm, State, Writes,
+    AnyState, CompileError, CompiledGraph, ContextReader, DataState, HumanQuestion, Name, NodeId, QuestionForm, State,
+    Writes,
 };
 
 use super::custom_output::CustomOutput;
@@ -49,6 +51,7 @@ pub(crate) struct Registration {
     pub examples: Vec<String>,
     pub one_input: bool,
     pub forms: Vec<QuestionForm>,
+    pub context: Option<ContextReader>,
     pub settings: GraphSettings,
 }
 
@@ -68,6 +71,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Default: `--thread first`.
     pub fn example(mut self, arguments: impl Into<String>) -> Self {
         self.registration.examples.push(arguments.into());
+        self
+    }
+
+    /// Lets clients of a server give the context of a run as JSON. Other runs have the context of [`App::graph`](crate::App::graph).
+    pub fn context_from_json(mut self) -> Self
+    where
+        C: DeserializeOwned,
+    {
+        self.registration.context = Some(ContextReader::of::<C>());
         self
     }
 

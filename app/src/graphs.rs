@@ -12,6 +12,8 @@ use super::custom_output::{CustomOutput, Instead};
 use super::entry::{CompileProblems, Entry, Registration};
 use super::failure::{Failure, Refusal};
 use super::settings::GraphSettings;
+#[cfg(feature = "server")]
+use super::settings::Labels;
 use super::shapes::{ChannelLine, GraphLine};
 use super::threads::{AnyInput, AppThread, Format};
 
@@ -42,11 +44,18 @@ impl AppGraph {
     pub(crate) fn of(graph: AnyGraph, mut registration: Registration) -> Self {
         let settings = Arc::new(std::mem::take(&mut registration.settings));
         let graph = std::mem::take(&mut registration.forms).into_iter().fold(graph, AnyGraph::with_form);
+        let graph = registration.context.into_iter().fold(graph, AnyGraph::with_context_reader);
         Self { graph, registration, settings }
     }
 
     pub(crate) fn name(&self) -> &str {
         self.graph.name()
+    }
+
+    /// Returns the labels of its tasks.
+    #[cfg(feature = "server")]
+    pub(crate) fn labels(&self) -> Labels {
+        self.settings.presentation.labels.clone()
     }
 
     pub(crate) fn line(&self) -> GraphLine {

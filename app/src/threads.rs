@@ -127,7 +127,7 @@ const REPLAYED: [Mode; 6] =
 /// The help that names the command for an external update.
 const UPDATE_HELP: &str = "; on the command line: `update THREAD --as-node NODE`";
 /// The events that a watched run emits.
-const RUN_MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
+pub(crate) const RUN_MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
 
 impl AppThread {
     pub(crate) fn run(&self, go: RunRequest, cancel: CancellationToken) -> AppRun {

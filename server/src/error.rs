@@ -26,6 +26,10 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, format!("there is no {what} `{id}`"))
     }
 
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }

@@ -1,6 +1,7 @@
 //! The events of a run for its readers: numbered from 1 without gaps, kept in this process while the run is live and for a while
 //! after. A slow reader never slows a run.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +24,7 @@ const EVENTS: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct FedEvent {
     pub number: u64,
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub data: Value,
 }
 
@@ -50,10 +51,10 @@ impl Feed {
         Self { inner: Mutex::default(), changed: watch::Sender::new(()) }
     }
 
-    pub(crate) fn send(&self, name: &'static str, data: Value) {
+    pub(crate) fn send(&self, name: impl Into<Cow<'static, str>>, data: Value) {
         let mut inner = self.lock();
         inner.sent += 1;
-        let event = FedEvent { number: inner.sent, name, data };
+        let event = FedEvent { number: inner.sent, name: name.into(), data };
         inner.events.push_back(Arc::new(event));
         if inner.events.len() > EVENTS {
             inner.events.pop_front();

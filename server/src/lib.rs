@@ -9,9 +9,8 @@
 //! use superstep::checkpoint::MemoryCheckpointer;
 //! use superstep::graph::Graphs;
 //! # async fn example(graphs: Graphs) -> std::io::Result<()> {
-//! let server = superstep_server::Options::default().router(graphs, Arc::new(MemoryCheckpointer::new()));
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:2024").await?;
-//! axum::serve(listener, server).await
+//! superstep_server::Options::default().serve(graphs, Arc::new(MemoryCheckpointer::new()), listener).await
 //! # }
 //! ```
 //!
@@ -23,13 +22,14 @@
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `records` | assistants, threads and runs as items of the store |
-//! | `options` | settings, and the router that is made of them |
+//! | `options`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `error` | answers to requests that cannot be served |
 //!
 //! Small because it only lists the crate.
 
 mod error;
 mod feed;
+mod observer;
 mod options;
 mod records;
 mod routes;
@@ -37,4 +37,5 @@ mod runs;
 mod server;
 mod wire;
 
+pub use observer::{RunListener, RunObserver};
 pub use options::Options;

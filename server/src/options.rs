@@ -1,31 +1,45 @@
 //! Settings of a server, and the router that is made of them.
-//!
-//! Small because there are few settings.
 
+use std::fmt;
+use std::future::IntoFuture;
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::{CancellationToken, Graphs};
+use tokio::net::TcpListener;
+use tokio::time::sleep;
 
+use crate::observer::RunObserver;
 use crate::routes::routes;
-use crate::runs::execution::execute_all;
+use crate::runs::schedule::execute_all;
 use crate::server::Server;
 
 /// The number of runs that are executed at a time, unless it is set.
 const JOBS: usize = 16;
+/// The time that open connections have to end once no run is executed any more.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "settings do nothing until a router is made of them"]
 pub struct Options {
-    jobs: usize,
-    stop: CancellationToken,
+    pub(crate) jobs: usize,
+    pub(crate) observer: Option<Arc<dyn RunObserver>>,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jobs: JOBS, stop: CancellationToken::new() }
+        Self { jobs: JOBS, observer: None, stop: CancellationToken::new() }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("jobs", &self.jobs).finish_non_exhaustive()
     }
 }
 
@@ -42,14 +56,39 @@ impl Options {
         self
     }
 
+    /// Sets the listener of the runs that are executed.
+    pub fn observed_by(mut self, observer: impl RunObserver) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
     /// Returns the routes over graphs whose threads are in `store`, to be served or mounted in a program's own router. Runs are
     /// executed by a task that begins now.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn router(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> Router {
-        let server = Arc::new(Server::new(graphs, store, self.jobs, self.stop));
+        self.start(graphs, store).0
+    }
+
+    /// Serves the routes over graphs on a listener until the server [stops](Self::stop_with): runs then stop at the end of their
+    /// superstep, and streams end with an event that says so.
+    ///
+    /// # Errors
+    /// If connections cannot be accepted.
+    pub async fn serve(self, graphs: Graphs, store: Arc<dyn Checkpointer>, listener: TcpListener) -> io::Result<()> {
+        let (router, server) = self.start(graphs, store);
+        let closing = server.closing.clone();
+        let serving = axum::serve(listener, router).with_graceful_shutdown(closing.clone().cancelled_owned());
+        tokio::select! {
+            served = serving.into_future() => served,
+            () = async { closing.cancelled().await; sleep(FAREWELL).await } => Ok(()),
+        }
+    }
+
+    fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
+        let server = Arc::new(Server::new(graphs, store, self));
         tokio::spawn(execute_all(Arc::clone(&server)));
-        routes(server)
+        (routes(Arc::clone(&server)), server)
     }
 }

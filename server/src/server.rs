@@ -1,21 +1,24 @@
-//! The state that all requests share: graphs, records, events of runs, and the threads that are executed now.
+//! The state that all requests share: graphs, records, events of runs, and what is executed now.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
-use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError};
+use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, ThreadInfo};
 use superstep_base::time::now;
-use tokio::sync::{Notify, OnceCell, Semaphore};
+use tokio::sync::{OnceCell, Semaphore};
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
+use crate::observer::RunObserver;
+use crate::options::Options;
 use crate::records::assistant::AssistantRecord;
 use crate::records::items::{Record, Records, StoredRecord, create};
 use crate::records::run::RunRecord;
 use crate::records::thread::ThreadRecord;
+use crate::runs::executing::ExecutingThreads;
+use crate::runs::schedule::Resumes;
 use crate::wire::with_interrupts;
 
 /// The state of a server.
@@ -24,24 +27,29 @@ pub(crate) struct Server {
     pub records: Records,
     pub feeds: Feeds,
     pub executing: ExecutingThreads,
+    pub resumes: Resumes,
     /// As many permits as runs are executed at a time.
     pub jobs: Semaphore,
-    /// Notified when a run was created.
-    pub has_new: Notify,
+    /// Listener of the runs that are executed.
+    pub observer: Option<Arc<dyn RunObserver>>,
     pub stop: CancellationToken,
+    /// Cancelled once no run is executed any more after `stop`: readers leave.
+    pub closing: CancellationToken,
     defaults: OnceCell<()>,
 }
 
 impl Server {
-    pub(crate) fn new(graphs: Graphs, store: Arc<dyn Checkpointer>, jobs: usize, stop: CancellationToken) -> Self {
+    pub(crate) fn new(graphs: Graphs, store: Arc<dyn Checkpointer>, options: Options) -> Self {
         Self {
             graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
             records: Records(store),
             feeds: Feeds::default(),
             executing: ExecutingThreads::default(),
-            jobs: Semaphore::new(jobs),
-            has_new: Notify::new(),
-            stop,
+            resumes: Resumes::default(),
+            jobs: Semaphore::new(options.jobs),
+            observer: options.observer,
+            stop: options.stop,
+            closing: CancellationToken::new(),
             defaults: OnceCell::new(),
         }
     }
@@ -92,10 +100,23 @@ impl Server {
         made.await.copied()
     }
 
-    /// Returns the record of a thread.
+    /// Returns the record of a thread. One that another program made has none yet: then it is what the store says of the thread.
     pub(crate) async fn thread_record(&self, thread: &str) -> ApiResult<StoredRecord<ThreadRecord>> {
-        let found = self.records.get(&ThreadRecord::key_of(thread)).await?;
-        found.ok_or_else(|| ApiError::not_found("thread", thread))
+        if let Some(found) = self.records.get(&ThreadRecord::key_of(thread)).await? {
+            return Ok(found);
+        }
+        let info = ThreadInfo::read(&*self.records.0, &ThreadId::from(thread)).await?;
+        let info = info.filter(|info| !info.graph.is_empty()).ok_or_else(|| ApiError::not_found("thread", thread))?;
+        Ok(StoredRecord::new(ThreadRecord::of(&info)))
+    }
+
+    /// Writes the record of a thread that another program made.
+    pub(crate) async fn adopt(&self, thread: &str) -> ApiResult<()> {
+        let record = self.thread_record(thread).await?;
+        match self.records.write(vec![create(&record.record)]).await {
+            Ok(()) | Err(CheckpointError::ItemConflict { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns the graph of a thread; `None` before its first run.
@@ -140,50 +161,6 @@ impl Server {
         let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();
         writes.push(record.remove());
         Ok(self.records.write(writes).await?)
-    }
-}
-
-/// The threads that this server executes now.
-#[derive(Clone, Default)]
-pub(crate) struct ExecutingThreads(Arc<Mutex<HashMap<String, CancellationToken>>>);
-
-impl ExecutingThreads {
-    /// Enters a thread, unless it is executed already.
-    pub(crate) fn enter(&self, thread: &str) -> Option<ExecutingThread> {
-        let mut threads = self.lock();
-        if threads.contains_key(thread) {
-            return None;
-        }
-        threads.insert(thread.to_owned(), CancellationToken::new());
-        Some(ExecutingThread { all: self.clone(), thread: thread.to_owned() })
-    }
-
-    /// Returns a new token that stops the next run of a thread.
-    pub(crate) fn token(&self, thread: &str) -> CancellationToken {
-        let token = CancellationToken::new();
-        self.lock().insert(thread.to_owned(), token.clone());
-        token
-    }
-
-    /// Returns the token that stops the run of a thread.
-    fn find(&self, thread: &str) -> Option<CancellationToken> {
-        self.lock().get(thread).cloned()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A thread that this server executes, until this is dropped.
-pub(crate) struct ExecutingThread {
-    all: ExecutingThreads,
-    thread: String,
-}
-
-impl Drop for ExecutingThread {
-    fn drop(&mut self) {
-        self.all.lock().remove(&self.thread);
     }
 }
 

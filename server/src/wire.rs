@@ -6,6 +6,7 @@ use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
 
 use crate::records::time::time_text;
+use crate::runs::input::plain_message;
 
 /// The node under which the engine's writes of a task are read when they replace a reduced channel.
 const OVERWRITE: &str = "$overwrite";
@@ -33,18 +34,35 @@ pub(crate) fn with_interrupts(mut values: Value, questions: &[Question]) -> Valu
     values
 }
 
-/// Returns a list of writes as one update: null if there are none.
-pub(crate) fn update(writes: &Value) -> Value {
-    let written = writes.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
-    let mut fields = Map::new();
-    for (channel, value) in written {
-        let value = value.get(OVERWRITE).unwrap_or(value);
-        match (fields.get_mut(channel), value) {
-            (Some(Value::Array(list)), Value::Array(more)) => list.extend(more.iter().cloned()),
-            _ => _ = fields.insert(channel.clone(), value.clone()),
+/// The form of updates of a graph: messages are shown as clients send them.
+pub(crate) struct Updates {
+    /// The channels of messages.
+    pub messages: Vec<String>,
+}
+
+impl Updates {
+    /// Returns a list of writes as one update: null if there are none.
+    pub(crate) fn json(&self, writes: &Value) -> Value {
+        let written = writes.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+        let mut fields = Map::new();
+        for (channel, value) in written {
+            let value = self.plain(channel, value.get(OVERWRITE).unwrap_or(value));
+            match (fields.get_mut(channel), value) {
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => _ = fields.insert(channel.clone(), value),
+            }
+        }
+        if fields.is_empty() { Value::Null } else { fields.into() }
+    }
+
+    fn plain(&self, channel: &str, value: &Value) -> Value {
+        match value {
+            Value::Array(changes) if self.messages.iter().any(|name| name == channel) => {
+                changes.iter().map(plain_message).collect()
+            }
+            value => value.clone(),
         }
     }
-    if fields.is_empty() { Value::Null } else { fields.into() }
 }
 
 /// Returns where a checkpoint is.
@@ -54,12 +72,12 @@ pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> Value {
 
 /// Returns the state at a checkpoint.
 pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
-    let open = snapshot.questions().filter(|question| !question.is_answered());
+    let (open, updates) = (snapshot.questions().filter(|question| !question.is_answered()), Updates::of(graph));
     let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
     json!({
         "values": snapshot.json(graph.schema()),
         "next": snapshot.next,
-        "tasks": snapshot.tasks.iter().map(task).collect::<Vec<_>>(),
+        "tasks": snapshot.tasks.iter().map(|shown| task(shown, &updates)).collect::<Vec<_>>(),
         "metadata": metadata(graph.name(), thread, snapshot),
         "created_at": time_text(snapshot.created_at),
         "checkpoint": here,
@@ -92,7 +110,7 @@ fn metadata(graph: &str, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Va
     fields.into()
 }
 
-fn task(task: &TaskSnapshot) -> Value {
+fn task(task: &TaskSnapshot, updates: &Updates) -> Value {
     let open = task.questions.iter().filter(|question| !question.is_answered());
     json!({
         "id": task.id,
@@ -102,6 +120,6 @@ fn task(task: &TaskSnapshot) -> Value {
         "interrupts": interrupts(open),
         "checkpoint": null,
         "state": null,
-        "result": task.result.as_ref().map(|writes| update(&writes.json())),
+        "result": task.result.as_ref().map(|writes| updates.json(&writes.json())),
     })
 }

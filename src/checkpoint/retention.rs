@@ -214,20 +214,60 @@ impl fmt::Display for StoreGcReport {
 pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<GcCounts, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
+    let swept = sweep(store, &lease, head, policy).await?;
+    lease.release_unchanged().await?;
+    Ok(swept)
+}
+
+/// Makes an earlier checkpoint of a thread the newest one: removes those that were made after it, with their tags and with
+/// everything that only they need. Results that tasks planned at the checkpoint have stored stay. The numbers of the removed
+/// checkpoints are not used again.
+///
+/// # Errors
+/// [`CheckpointError::UnknownThread`]; [`CheckpointError::UnknownCheckpoint`] if it is not one of the root graph;
+/// [`CheckpointError::ThreadBusy`] while a run holds the thread; [`CheckpointError::Damaged`] if its records cannot be read;
+/// if the store fails. The thread is at one of the two checkpoints in every case.
+pub async fn rewind(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    to: CheckpointId,
+) -> Result<GcCounts, CheckpointError> {
+    let lease = store.claim(thread, Claim::IfFree).await?;
+    let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let decoded = ThreadRecords::read(store, thread).await?;
+    if !decoded.roots().any(|(id, _)| id == to) {
+        return Err(CheckpointError::UnknownCheckpoint { thread: thread.clone(), checkpoint: to });
+    }
+    let later = decoded.roots().filter(|(id, _)| *id > to).map(|(id, _)| Key::Checkpoint(id));
+    let tags = decoded.tags.iter().filter(|(_, tag)| tag.checkpoint > to).map(|(name, _)| Key::Tag(name.clone()));
+    let deletes: Vec<Key> = later.chain(tags).collect();
+    let moved = ThreadHead { checkpoint: Some(to), ..head };
+    let move_head = Commit::new(thread.clone(), lease.epoch(), head.checkpoint, moved);
+    store.commit(Commit { deletes, ..move_head }).await?;
+    let swept = sweep(store, &lease, moved, &Retention::new()).await?;
+    lease.release().await?;
+    Ok(swept)
+}
+
+/// Removes everything of a claimed thread that the policy does not keep.
+async fn sweep(
+    store: &dyn Checkpointer,
+    lease: &Lease,
+    head: ThreadHead,
+    policy: &Retention,
+) -> Result<GcCounts, CheckpointError> {
+    let decoded = ThreadRecords::read(store, lease.thread()).await?;
     let as_of = policy.as_of.or_else(|| store.time().map(millis));
     let roots = Retention { as_of, ..policy.clone() }.roots(&decoded, head);
     if let Some(missing) = head.checkpoint.filter(|id| !decoded.checkpoints.contains_key(id)) {
-        return Err(CheckpointError::damaged_record(thread, Key::Checkpoint(missing), "it is missing"));
+        return Err(CheckpointError::damaged_record(lease.thread(), Key::Checkpoint(missing), "it is missing"));
     }
     let reach = Reach::from(&decoded, roots);
-    let mut sweep = Sweep { store, lease: &lease, head, gone: vec![], bytes: 0, swept: GcCounts::default() };
+    let mut sweep = Sweep { store, lease, head, gone: vec![], bytes: 0, swept: GcCounts::default() };
     sweep.swept.kept = reach.checkpoints.len();
     sweep.remove_checkpoints(&decoded, &reach).await?;
     sweep.remove_rest(&decoded, &reach).await?;
-    let swept = sweep.swept;
-    lease.release_unchanged().await?;
-    Ok(swept)
+    Ok(sweep.swept)
 }
 
 /// Removes everything that the policy does not keep, in all threads. Threads that a run holds, or that are damaged, are

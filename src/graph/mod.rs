@@ -69,7 +69,7 @@ pub use diff::report::Diff;
 pub use document::compile::Registry;
 pub use document::graph_spec::GraphSpec;
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
-pub use host::{AnyGraph, AnyThread, Graphs, OwnContext};
+pub use host::{AnyGraph, AnyThread, ContextReader, Graphs, OwnContext};
 pub use interrupt::answer::Answer;
 pub use interrupt::human::{HumanQuestion, QuestionForm, Reply};
 pub use interrupt::question::{AskError, Interrupt, InterruptId, Question};

@@ -10,6 +10,7 @@ use super::reads::{
     CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs, WorkersArgs,
 };
 use super::runs::{self, CancelArgs, ProceedArgs, Retry, RunArgs};
+use super::serve::ServeArgs;
 use super::stores::{CopyStoreArgs, ExportArgs, ImportArgs, RepairArgs, Runner, StoreArgs, TrustArgs};
 use crate::custom::{Additions, CustomCommand, first};
 use crate::dispatch::DispatchAddress;
@@ -136,6 +137,7 @@ pub(crate) enum RunVerb {
     Retry(Retry),
     Cancel(CancelArgs),
     Runner(Box<Runner>),
+    Serve(ServeArgs),
 }
 
 /// Commands that answer a thread.

@@ -2,7 +2,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `runs`, `answers`, `reads`, `checkpoints`, `stores` | the arguments of the commands |
+//! | `runs`, `answers`, `reads`, `checkpoints`, `stores`, `serve` | the arguments of the commands |
 //! | `command` | the whole command line; what was parsed; the commands that a program adds |
 //!
 //! Small because it only lists the folder.
@@ -12,6 +12,7 @@ mod checkpoints;
 mod command;
 mod reads;
 mod runs;
+mod serve;
 mod stores;
 
 pub(crate) use answers::{AnswerTo, Decision, EditArgs, Resume, Signal};
@@ -21,6 +22,7 @@ pub(crate) use command::{
 };
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 pub(crate) use runs::{RunArgs, RunModeArgs};
+pub(crate) use serve::ServeArgs;
 pub(crate) use stores::{
     CopyStoreArgs, ExportArgs, ImportArgs, MigrateArgs, RepairArgs, RestateOptions, Runner, StoreArgs, StoreVerb,
     TrustArgs,

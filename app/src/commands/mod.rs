@@ -6,6 +6,7 @@
 //! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
 //! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
+//! | `serve` | the graphs over HTTP |
 //!
 //! Small because it only lists the folder.
 
@@ -20,6 +21,7 @@ mod restate;
 mod retention;
 mod runner;
 mod runs;
+mod serve;
 mod session;
 mod store;
 mod transfer;

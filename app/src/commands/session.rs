@@ -38,6 +38,10 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn perform(&self, invocation: Invocation<'_>) -> Result<CommandOutput, Failure> {
+        if self.store == StoreLocation::Memory && !matches!(invocation, Invocation::Do(Verb::Run(RunVerb::Serve(_)))) {
+            return Err(Failure::usage("a store in memory ends with its process, so only `serve` has one")
+                .help("name a directory: `--store PATH`"));
+        }
         let output = match invocation {
             Invocation::Run(args) => self.run(&args).await,
             Invocation::Do(verb) => self.verb(verb).await,
@@ -63,6 +67,7 @@ impl Session {
             RunVerb::Retry(args) => self.retry(&args.on.thread, args.mode).await,
             RunVerb::Cancel(args) => self.cancel(args.on.thread).await,
             RunVerb::Runner(args) => self.runner(*args).await,
+            RunVerb::Serve(args) => self.serve(args).await,
         }
     }
 

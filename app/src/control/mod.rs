@@ -24,4 +24,6 @@ mod server;
 #[cfg(unix)]
 mod wire;
 
+#[cfg(feature = "server")]
+pub(crate) use active_runs::RunGuard;
 pub(crate) use holder::{Control, HolderConnection, reach};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use superstep::checkpoint::{CheckpointError, Checkpointer, StoreKind};
+use superstep::checkpoint::{CheckpointError, Checkpointer, MemoryCheckpointer, StoreKind};
 
 use super::database::{DatabaseAddress, OwnerSettings};
 
@@ -13,11 +13,15 @@ type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 
 /// Kind of a store that is named by its path alone.
 const PLAIN: StoreKind = StoreKind::Sled;
+/// The name of a store in memory.
+const MEMORY: &str = "memory:";
 
 /// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreLocation {
     Directory(StoreDirectory),
+    /// This process alone; lost at its end.
+    Memory,
     /// A database that several processes share.
     Database(DatabaseAddress),
 }
@@ -59,6 +63,7 @@ impl StoreLocation {
     pub(crate) fn argument(&self) -> PathBuf {
         match self {
             Self::Directory(directory) => directory.argument(),
+            Self::Memory => MEMORY.into(),
             Self::Database(address) => address.to_string().into(),
         }
     }
@@ -66,7 +71,7 @@ impl StoreLocation {
     /// Returns the store as used by a process with a name and leases of its own; a directory has neither.
     pub(crate) fn used_by(&self, owner: OwnerSettings) -> Self {
         match self {
-            Self::Directory(_) => self.clone(),
+            Self::Directory(_) | Self::Memory => self.clone(),
             Self::Database(address) => Self::Database(address.clone().used_by(owner)),
         }
     }
@@ -85,7 +90,7 @@ impl StoreLocation {
     pub(crate) fn directory(&self) -> Option<&StoreDirectory> {
         match self {
             Self::Directory(directory) => Some(directory),
-            Self::Database(_) => None,
+            Self::Memory | Self::Database(_) => None,
         }
     }
 
@@ -93,6 +98,7 @@ impl StoreLocation {
     pub(crate) async fn open(&self) -> OpenResult {
         match self {
             Self::Directory(directory) => directory.open(),
+            Self::Memory => Ok(Arc::new(MemoryCheckpointer::new())),
             Self::Database(address) => address.open(false).await,
         }
     }
@@ -101,6 +107,7 @@ impl StoreLocation {
     pub(crate) async fn open_to_remove(&self) -> OpenResult {
         match self {
             Self::Directory(StoreDirectory { kind, path }) => kind.open_to_remove(path),
+            Self::Memory => Ok(Arc::new(MemoryCheckpointer::new())),
             Self::Database(address) => address.open(false).await,
         }
     }
@@ -109,6 +116,7 @@ impl StoreLocation {
     pub(crate) async fn open_read_only(&self) -> OpenResult {
         match self {
             Self::Directory(StoreDirectory { kind, path }) => kind.open_read_only(path),
+            Self::Memory => Ok(Arc::new(MemoryCheckpointer::new())),
             Self::Database(address) => address.open(true).await,
         }
     }
@@ -152,6 +160,9 @@ impl From<OsString> for StoreLocation {
     fn from(text: OsString) -> Self {
         if let Some(address) = text.to_str().and_then(DatabaseAddress::parse) {
             return Self::Database(address);
+        }
+        if text == MEMORY {
+            return Self::Memory;
         }
         let found = StoreKind::ALL.iter().find_map(|kind| Some((*kind, after_kind(&text, *kind)?)));
         let (kind, path) = found.unwrap_or((PLAIN, text.into()));

@@ -1,14 +1,13 @@
-//! Graphs that clients are tried with: a counter, an approval, a slow loop, one that fails.
+//! Graphs that clients are tried with: a counter, an approval, workers in parallel, a slow loop, one that fails, one in another.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use superstep::graph::{AnyGraph, Graphs};
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Counter {
+pub(crate) struct Counter {
     #[channel(add)]
     n: i64,
     #[channel(append)]
@@ -17,7 +16,7 @@ struct Counter {
 
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
-enum Step {
+pub(crate) enum Step {
     Step1,
     Step2,
     Step3,
@@ -25,7 +24,8 @@ enum Step {
     Step5,
 }
 
-fn counter() -> Result<CompiledGraph<Counter, Step>, CompileError> {
+/// Returns the graph `counter`.
+pub(crate) fn counter() -> Result<CompiledGraph<Counter, Step>, CompileError> {
     let step = |name: &'static str| {
         move |_: Arc<Counter>, _: Ctx| async move { Ok::<_, NodeError>(Counter::update().n(1).trail([name])) }
     };
@@ -40,7 +40,7 @@ fn counter() -> Result<CompiledGraph<Counter, Step>, CompileError> {
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Approval {
+pub(crate) struct Approval {
     request: String,
     proposal: String,
     decision: Value,
@@ -56,7 +56,7 @@ struct Approve {
 
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
-enum Stage {
+pub(crate) enum Stage {
     Propose,
     Review,
     Finish,
@@ -73,7 +73,8 @@ async fn finish(state: Arc<Approval>, _: Ctx) -> Result<ApprovalUpdate, NodeErro
     Ok(Approval::update().status(if state.decision == "yes" { "approved" } else { "rejected" }))
 }
 
-fn approval() -> Result<CompiledGraph<Approval, Stage>, CompileError> {
+/// Returns the graph `approval`.
+pub(crate) fn approval() -> Result<CompiledGraph<Approval, Stage>, CompileError> {
     StateGraph::new()
         .add_node(Stage::Propose, propose)
         .add_node(Stage::Review, review.asks::<Approve>())
@@ -83,7 +84,7 @@ fn approval() -> Result<CompiledGraph<Approval, Stage>, CompileError> {
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Slow {
+pub(crate) struct Slow {
     steps: Option<i64>,
     ms: Option<u64>,
     #[channel(add)]
@@ -92,7 +93,7 @@ struct Slow {
 
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
-enum Tick {
+pub(crate) enum Tick {
     Tick,
 }
 
@@ -114,7 +115,8 @@ fn after_tick(state: &Slow) -> AfterTick {
     if state.ticks < state.steps.unwrap_or(5) { AfterTick::Again } else { AfterTick::Enough }
 }
 
-fn slow() -> Result<CompiledGraph<Slow, Tick>, CompileError> {
+/// Returns the graph `slow`.
+pub(crate) fn slow() -> Result<CompiledGraph<Slow, Tick>, CompileError> {
     StateGraph::new()
         .add_node(Tick::Tick, tick)
         .add_edge(START, Tick::Tick)
@@ -123,19 +125,20 @@ fn slow() -> Result<CompiledGraph<Slow, Tick>, CompileError> {
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Fails {
+pub(crate) struct Fails {
     reason: String,
     before: bool,
 }
 
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
-enum Part {
+pub(crate) enum Part {
     Ok,
     Boom,
 }
 
-fn fails() -> Result<CompiledGraph<Fails, Part>, CompileError> {
+/// Returns the graph `fails`.
+pub(crate) fn fails() -> Result<CompiledGraph<Fails, Part>, CompileError> {
     let ok = async |_: Arc<Fails>, _: Ctx| Ok::<_, NodeError>(Fails::update().before(true));
     let boom = async |state: Arc<Fails>, _: Ctx| {
         Err::<FailsUpdate, _>(NodeError::permanent(format!("boom: {}", state.reason)))
@@ -143,11 +146,88 @@ fn fails() -> Result<CompiledGraph<Fails, Part>, CompileError> {
     StateGraph::new().add_node(Part::Ok, ok).add_node(Part::Boom, boom).add_sequence([Part::Ok, Part::Boom]).compile()
 }
 
-/// Returns all graphs.
-pub(crate) fn graphs() -> Result<Graphs, CompileError> {
-    Ok(Graphs::new()
-        .with(AnyGraph::with(counter()?.named("counter"), ()))
-        .with(AnyGraph::with(approval()?.named("approval"), ()))
-        .with(AnyGraph::with(slow()?.named("slow"), ()))
-        .with(AnyGraph::with(fails()?.named("fails"), ())))
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Parallel {
+    items: Vec<i64>,
+    #[channel(append)]
+    results: Vec<i64>,
+    total: i64,
+}
+
+#[derive(NodeId)]
+#[node(rename_all = "snake_case")]
+pub(crate) enum Square {
+    Plan,
+    Worker,
+    Join,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Item {
+    item: i64,
+}
+
+const WORKER: Worker<Square, Item> = Worker::new(Square::Worker);
+
+async fn square(item: Arc<Item>, _: Ctx) -> Result<ParallelUpdate, NodeError> {
+    Ok(Parallel::update().results([item.item * item.item]))
+}
+async fn join(state: Arc<Parallel>, _: Ctx) -> Result<ParallelUpdate, NodeError> {
+    Ok(Parallel::update().total(state.results.iter().sum()))
+}
+fn one_for_each(state: &Parallel) -> Sends<Square> {
+    WORKER.each(state.items.iter().map(|item| Item { item: *item }))
+}
+
+/// Returns the graph `parallel`.
+pub(crate) fn parallel() -> Result<CompiledGraph<Parallel, Square>, CompileError> {
+    StateGraph::new()
+        .add_node(Square::Plan, async |_: Arc<Parallel>, _: Ctx| Ok::<_, NodeError>(()))
+        .add_worker(WORKER, square)
+        .add_node(Square::Join, join)
+        .add_edge(START, Square::Plan)
+        .add_conditional_edges_to(Square::Plan, one_for_each, WORKER)
+        .add_edge(Square::Worker, Square::Join)
+        .add_edge(Square::Join, END)
+        .compile()
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Nested {
+    path: String,
+}
+
+#[derive(NodeId)]
+#[node(rename_all = "snake_case")]
+enum Inner {
+    InnerA,
+    InnerB,
+}
+
+#[derive(NodeId)]
+#[node(rename_all = "snake_case")]
+pub(crate) enum Outer {
+    First,
+    Child,
+    Last,
+}
+
+/// Returns the graph `nested`.
+pub(crate) fn nested() -> Result<CompiledGraph<Nested, Outer>, CompileError> {
+    let step = |name: &'static str| {
+        move |state: Arc<Nested>, _: Ctx| async move {
+            Ok::<_, NodeError>(Nested::update().path(format!("{}/{name}", state.path)))
+        }
+    };
+    let child = StateGraph::new()
+        .add_node(Inner::InnerA, step("inner_a"))
+        .add_node(Inner::InnerB, step("inner_b"))
+        .add_sequence([Inner::InnerA, Inner::InnerB])
+        .compile()?;
+    StateGraph::new()
+        .add_node(Outer::First, step("first"))
+        .add_subgraph(Outer::Child, child.named("child"))
+        .add_node(Outer::Last, step("last"))
+        .add_sequence([Outer::First, Outer::Child, Outer::Last])
+        .compile()
 }

@@ -27,7 +27,8 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Send + Sync {
 #[derive(Clone, Debug)]
 pub(crate) struct StoredRecord<R> {
     pub record: R,
-    bytes: Vec<u8>,
+    /// None for a record that nobody has written yet.
+    bytes: Option<Vec<u8>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -88,14 +89,23 @@ impl Records {
 }
 
 impl<R: Record> StoredRecord<R> {
+    /// Returns a record that nobody has written yet.
+    pub(crate) fn new(record: R) -> Self {
+        Self { record, bytes: None }
+    }
+
     /// Returns the write of a changed record in the place of this one.
     pub(crate) fn replace(&self, record: &R) -> ItemWrite {
-        put(record).expecting(ExpectedItem::Value(self.bytes.clone()))
+        put(record).expecting(self.expected())
     }
 
     /// Returns the write that removes the record.
     pub(crate) fn remove(&self) -> ItemWrite {
-        ItemWrite::delete(name(&self.record)).expecting(ExpectedItem::Value(self.bytes.clone()))
+        ItemWrite::delete(name(&self.record)).expecting(self.expected())
+    }
+
+    fn expected(&self) -> ExpectedItem {
+        self.bytes.clone().map_or(ExpectedItem::Absent, ExpectedItem::Value)
     }
 }
 
@@ -125,7 +135,7 @@ fn decode<R: Record>(bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError>
         serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
     match version > VERSION {
         true => Err(unreadable(format!("a later release wrote it, as version {version}"))),
-        false => Ok(StoredRecord { record, bytes }),
+        false => Ok(StoredRecord { record, bytes: Some(bytes) }),
     }
 }
 

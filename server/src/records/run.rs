@@ -36,6 +36,12 @@ pub(crate) struct RunRecord {
     pub status: RunStatus,
     /// The request, as the client gave it.
     pub request: Value,
+    /// The assistant's context with that of the request.
+    #[serde(default)]
+    pub context: Map<String, Value>,
+    /// Set if the run is to be removed with its checkpoints once it has stopped.
+    #[serde(default)]
+    pub is_rolled_back: bool,
     pub multitask_strategy: String,
     pub created_at: u64,
     pub updated_at: u64,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use superstep::graph::ThreadInfo;
 use uuid::Uuid;
 
 use super::items::{Record, key_part};
@@ -54,6 +55,17 @@ impl ThreadRecord {
             queue: vec![],
             error: None,
             is_temporary: false,
+        }
+    }
+
+    /// Returns the record of a thread that another program made.
+    pub(crate) fn of(info: &ThreadInfo) -> Self {
+        let metadata = [("graph_id".to_owned(), Value::from(info.graph.as_str()))];
+        Self {
+            graph: Some(info.graph.clone()),
+            metadata: metadata.into_iter().collect(),
+            updated_at: info.updated_at,
+            ..Self::new(info.id.as_str(), info.created_at)
         }
     }
 

@@ -16,40 +16,13 @@ use super::streams::{Follow, events, run_headers, values};
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
 use crate::records::run::{RunRecord, RunStatus};
-use crate::runs::execution::user_interrupt;
-use crate::runs::queue::NewRun;
+use crate::runs::creation::StopAction;
 use crate::runs::request::{RunBody, StreamModes};
 use crate::server::Server;
 
 type Shared = State<Arc<Server>>;
 type Body = Json<Value>;
 type Words = Query<HashMap<String, String>>;
-
-/// Creates a run of a thread, or of a new one that ends with it.
-async fn start(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<(RunRecord, RunBody)> {
-    let body = RunBody::parse(&request)?;
-    body.modes()?;
-    body.start()?;
-    let assistant = server.assistant_or_graph(&body.assistant_id).await?;
-    let graph = assistant.now().map(|version| version.graph.clone()).unwrap_or_default();
-    _ = body.request(server.graphs.get(&graph)?)?; // a request that cannot be executed is refused at once
-    let new_thread = Uuid::now_v7().to_string();
-    let new = NewRun {
-        thread: thread.unwrap_or(&new_thread),
-        assistant: &assistant,
-        body: &body,
-        request,
-        is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
-        is_new: thread.is_none(),
-    };
-    let run = server.records.create_run(new).await?;
-    server.feeds.of(run.run);
-    if body.multitask_strategy.as_deref() == Some("interrupt") {
-        stop_earlier(server, &run).await?;
-    }
-    server.has_new.notify_one();
-    Ok((run, body))
-}
 
 fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
     let leaves = body.on_disconnect.as_deref() == Some("cancel");
@@ -70,20 +43,20 @@ fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
 
 /// Creates a run, and answers with it.
 async fn start_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
-    let (run, _) = start(server, thread, request).await?;
+    let (run, _) = server.create_run(thread, request).await?;
     Ok((run_headers(&run, None, thread.is_none()), Json(run.json())).into_response())
 }
 
 /// Creates a run, and answers with its values at its end.
 async fn wait_for_run(server: Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
-    let (run, body) = start(&server, thread, request).await?;
+    let (run, body) = server.create_run(thread, request).await?;
     let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
     Ok(values(server, follow, headers))
 }
 
 /// Creates a run, and answers with its events.
 async fn stream_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
-    let (run, body) = start(server, thread, request).await?;
+    let (run, body) = server.create_run(thread, request).await?;
     let headers = run_headers(&run, Some("stream"), thread.is_none());
     Ok(events(&server.feeds.of(run.run), follow(server, &run, &body), headers))
 }
@@ -133,7 +106,7 @@ pub(super) async fn get(State(server): Shared, Path((thread, run)): Path<(String
 pub(super) async fn delete(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<StatusCode> {
     let found = server.records.run(&thread, run).await?;
     if !found.record.status.has_ended() {
-        stop(&server, &found.record, true).await?;
+        server.stop_run(&found.record, StopAction::Interrupt, true).await?;
     }
     server.records.write(vec![server.records.run(&thread, run).await?.remove()]).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -182,35 +155,11 @@ pub(super) async fn cancel(
     if found.status.has_ended() {
         return Err(ApiError::not_found("run that is going on", &run.to_string()));
     }
-    if words.get("action").is_some_and(|action| action == "rollback") {
-        return Err(ApiError::invalid("action `rollback` is not there yet; `interrupt` is"));
-    }
+    let action = StopAction::parse(words.get("action").map(String::as_str))?;
     let waits = words.get("wait").is_some_and(|wait| matches!(wait.as_str(), "1" | "true"));
-    stop(&server, &found, waits).await?;
+    server.stop_run(&found, action, waits).await?;
     Ok(match waits {
         true => Json(json!({})).into_response(),
         false => StatusCode::ACCEPTED.into_response(),
     })
-}
-
-/// Stops a run: one that has not begun ends without a word to the engine.
-async fn stop(server: &Arc<Server>, run: &RunRecord, waits: bool) -> ApiResult<()> {
-    let (feed, failure) = (server.feeds.of(run.run), user_interrupt());
-    if server.records.end_pending(run, (RunStatus::Interrupted, Some(failure.clone()))).await? {
-        feed.end(Some(failure));
-        return Ok(());
-    }
-    server.cancel_running(&run.thread).await?;
-    let mut reader = feed.read_after(u64::MAX);
-    while waits && reader.next().await.is_some() {}
-    Ok(())
-}
-
-/// Stops the runs of a thread that were created before one.
-async fn stop_earlier(server: &Arc<Server>, run: &RunRecord) -> ApiResult<()> {
-    let queue = server.thread_record(&run.thread).await?.record.queue;
-    for earlier in queue.into_iter().take_while(|queued| *queued != run.run) {
-        stop(server, &server.records.run(&run.thread, earlier).await?.record, false).await?;
-    }
-    Ok(())
 }

@@ -73,7 +73,7 @@ fn pieces(reader: FeedReader, follow: Follow) -> impl Stream<Item = Result<Bytes
 }
 
 fn lines(events: &[Arc<FedEvent>], follow: &Follow) -> Bytes {
-    let is_wanted = |event: &&Arc<FedEvent>| follow.modes.as_ref().is_none_or(|modes| modes.has(event.name));
+    let is_wanted = |event: &&Arc<FedEvent>| follow.modes.as_ref().is_none_or(|modes| modes.has(&event.name));
     let mut text = String::new();
     for event in events.iter().filter(is_wanted) {
         text += &format!("event: {}\r\ndata: {}\r\n", event.name, event.data);

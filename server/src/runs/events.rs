@@ -1,53 +1,97 @@
-//! Events of the engine as events on the wire. Knows names and shapes; must not know who reads them.
+//! Events of the engine as events on the wire, for the modes of a run. Knows names and shapes; must not know who reads them.
+
+use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use superstep::graph::stream::CheckpointView;
-use superstep::graph::{Event, EventKind};
+use superstep::graph::{AnyGraph, Event, EventKind};
 
-use crate::wire::{checkpoint, interrupts, update, with_interrupts};
+use super::input::takes_changes;
+use super::messages::Messages;
+use super::request::StreamModes;
+use crate::wire::{Updates, checkpoint, interrupts, with_interrupts};
 
 /// An event on the wire: its name and its data.
-pub(crate) type WireEvent = (&'static str, Value);
+pub(crate) type WireEvent = (Cow<'static, str>, Value);
 
-/// Returns an event of a run on the wire; `None` for one that no client knows.
-pub(crate) fn wire_event(thread: &str, event: &Event) -> Option<WireEvent> {
-    let node = event.node().unwrap_or_default();
-    Some(match &event.kind {
-        EventKind::Values { values, questions } => ("values", with_interrupts(values.json(), questions)),
-        EventKind::Update { writes, .. } => ("updates", json!({ node: update(&writes.json()) })),
-        EventKind::Interrupt { questions } => ("updates", json!({ "__interrupt__": interrupts(questions) })),
-        EventKind::Custom { value } => ("custom", value.clone()),
-        EventKind::Message { value, tags } => ("messages", json!([value, message_metadata(event, node, tags)])),
-        EventKind::TaskStart { input, .. } => {
-            ("tasks", json!({ "id": task(event), "name": node, "input": input.json(), "triggers": [], "metadata": {} }))
+/// Converts the events of one execution of a run.
+pub(crate) struct Converter<'a> {
+    thread: &'a str,
+    modes: &'a StreamModes,
+    /// Set if the events of subgraphs are sent too, under names with their namespace.
+    has_subgraphs: bool,
+    updates: Updates,
+    messages: Messages,
+}
+
+impl<'a> Converter<'a> {
+    pub(crate) fn new(graph: &AnyGraph, thread: &'a str, modes: &'a StreamModes, has_subgraphs: bool) -> Self {
+        let messages = Messages::new(modes.has_tuples());
+        Self { thread, modes, has_subgraphs, updates: Updates::of(graph), messages }
+    }
+
+    /// Sends an event as those of the modes that the run was created with.
+    pub(crate) fn convert(&mut self, event: &Event, send: &mut dyn FnMut(Cow<'static, str>, Value)) {
+        if !event.namespace.is_empty() && !self.has_subgraphs {
+            return;
         }
-        EventKind::TaskEnd { error, writes, questions, .. } => {
-            let (result, asked) = (update(&writes.json()), interrupts(questions));
-            ("tasks", json!({ "id": task(event), "name": node, "error": error, "result": result, "interrupts": asked }))
+        let mut send = |(name, data): WireEvent| send(with_namespace(name, &event.namespace), data);
+        if self.modes.has_messages() {
+            self.messages.convert(event, &self.updates).into_iter().for_each(&mut send);
         }
-        EventKind::Checkpoint(made) => ("checkpoints", checkpoint_event(thread, made)),
-        _ => return None,
-    })
+        let Some((name, data)) = self.wire_event(event) else { return };
+        if self.modes.has("debug")
+            && let Some(kind) = debug_kind(name, &data)
+        {
+            send(("debug".into(), json!({ "step": event.step, "type": kind, "payload": data })));
+        }
+        if self.modes.has(name) {
+            send((name.into(), data));
+        }
+    }
+
+    /// Returns an event on the wire; `None` for one that no client knows. Pieces of messages are converted apart.
+    fn wire_event(&self, event: &Event) -> Option<(&'static str, Value)> {
+        let node = event.node().unwrap_or_default();
+        let task = event.task.as_ref().map_or("", |task| &task.id);
+        Some(match &event.kind {
+            EventKind::Values { values, questions } => ("values", with_interrupts(values.json(), questions)),
+            EventKind::Update { writes, .. } => ("updates", json!({ node: self.updates.json(&writes.json()) })),
+            EventKind::Interrupt { questions } => ("updates", json!({ "__interrupt__": interrupts(questions) })),
+            EventKind::Custom { value } => ("custom", value.clone()),
+            EventKind::TaskStart { input, .. } => {
+                ("tasks", json!({ "id": task, "name": node, "input": input.json(), "triggers": [], "metadata": {} }))
+            }
+            EventKind::TaskEnd { error, writes, questions, .. } => {
+                let (result, asked) = (self.updates.json(&writes.json()), interrupts(questions));
+                ("tasks", json!({ "id": task, "name": node, "error": error, "result": result, "interrupts": asked }))
+            }
+            EventKind::Checkpoint(made) => ("checkpoints", checkpoint_event(self.thread, made)),
+            _ => return None,
+        })
+    }
 }
 
-/// Returns an event as one of the mode `debug`; `None` if it has none.
-pub(crate) fn debug_event(step: i64, (name, data): &WireEvent) -> Option<WireEvent> {
-    let kind = match *name {
-        "checkpoints" => "checkpoint",
-        "tasks" if data.get("input").is_some() => "task",
-        "tasks" => "task_result",
-        _ => return None,
-    };
-    Some(("debug", json!({ "step": step, "type": kind, "payload": data })))
+impl Updates {
+    /// Returns the form of updates of a graph.
+    pub(crate) fn of(graph: &AnyGraph) -> Self {
+        let channels = graph.channels().iter().filter(|channel| takes_changes(channel));
+        Self { messages: channels.map(|channel| channel.name().to_owned()).collect() }
+    }
 }
 
-fn task(event: &Event) -> &str {
-    event.task.as_ref().map_or("", |task| &task.id)
+fn with_namespace(name: Cow<'static, str>, namespace: &[String]) -> Cow<'static, str> {
+    if namespace.is_empty() { name } else { format!("{name}|{}", namespace.join("|")).into() }
 }
 
-fn message_metadata(event: &Event, node: &str, tags: &[String]) -> Value {
-    let namespace = event.namespace.join("|");
-    json!({ "langgraph_node": node, "langgraph_step": event.step, "langgraph_checkpoint_ns": namespace, "tags": tags })
+/// Returns the kind of an event of the mode `debug`; `None` if the event is none.
+fn debug_kind(name: &str, data: &Value) -> Option<&'static str> {
+    match name {
+        "checkpoints" => Some("checkpoint"),
+        "tasks" if data.get("input").is_some() => Some("task"),
+        "tasks" => Some("task_result"),
+        _ => None,
+    }
 }
 
 fn checkpoint_event(thread: &str, made: &CheckpointView) -> Value {

@@ -1,209 +1,258 @@
-//! Executes runs: the oldest of each thread's queue, as many threads at a time as there are jobs. The start of a run is one commit with
-//! its first superstep, so that none is started twice; who executes it holds the lease of the thread.
+//! One run of a thread, from its start or from where an earlier process left it. The start of a run is one commit with its first
+//! superstep, so that none is started twice; who executes it holds the lease of the thread.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
-use superstep::checkpoint::CheckpointError;
-use superstep::graph::{AnyGraph, AnyState, AnyThread, CancellationToken, Name, Outcome, Request, RunError, Status};
+use serde_json::{Value, json};
+use superstep::checkpoint::{CheckpointError, Claim, ThreadId};
+use superstep::graph::{
+    AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Name, Outcome, Request, RunError, RunStream,
+    Status,
+};
 use superstep_base::time::{millis, now};
 use tokio::time::sleep;
 
-use super::events::{debug_event, wire_event};
+use super::events::Converter;
+use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
-use crate::error::ApiError;
+use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
+use crate::observer::RunListener;
 use crate::records::items::StoredRecord;
-use crate::records::run::{OpenRun, RunRecord, RunStatus};
+use crate::records::run::{RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::server::Server;
 
-/// The pause before open runs are looked at again that another server holds, or whose store cannot be reached.
-const PAUSE: Duration = Duration::from_millis(500);
+/// The metadata of a checkpoint that names the run which made it.
+const RUN_ID: &str = "run_id";
+/// The pause before a store is asked again whether a signal has come.
+const SIGNALS: Duration = Duration::from_secs(5);
 
 /// Result of an attempt to execute a run.
 enum Attempt {
-    Ended(RunStatus, Option<RunFailure>),
-    /// It goes on at a time, in milliseconds since 1970.
-    Until(u64),
+    Ended(RunEnd),
+    /// It goes on later.
+    Until(Wait),
     /// Somebody else holds the thread, or the store cannot be reached: again later.
     Later,
     /// This server stops.
     Stopped,
 }
 
-/// Executes open runs until the server stops.
-pub(crate) async fn execute_all(server: Arc<Server>) {
-    let mut watch = server.records.0.watch();
-    loop {
-        if let Err(error) = start_open(&server).await {
-            tracing::warn!(%error, "the open runs cannot be read");
-        }
-        tokio::select! {
-            () = server.stop.cancelled() => return,
-            () = server.has_new.notified() => {}
-            () = watch.changed() => {}
-            () = sleep(PAUSE) => {}
-        }
-    }
-}
-
-/// Starts the threads with open runs that this server does not execute yet.
-async fn start_open(server: &Arc<Server>) -> Result<(), CheckpointError> {
-    for open in server.records.all::<OpenRun>("").await? {
-        let thread = open.record.thread;
-        if let Some(guard) = server.executing.enter(&thread) {
-            let server = Arc::clone(server);
-            tokio::spawn(async move {
-                execute_thread(&server, &thread).await;
-                drop(guard);
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Executes the runs of a thread until none is open.
-async fn execute_thread(server: &Arc<Server>, thread: &str) {
-    loop {
-        match execute_next(server, thread).await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(error) => {
-                tracing::warn!(thread, %error, "a run was not executed");
-                return;
-            }
-        }
-        if server.stop.is_cancelled() {
-            return;
-        }
-    }
+/// What a run waits for.
+struct Wait {
+    /// A time in milliseconds since 1970.
+    until: Option<u64>,
+    has_signals: bool,
 }
 
 /// Executes the next run of a thread; returns whether there may be another.
-async fn execute_next(server: &Arc<Server>, thread: &str) -> Result<bool, ApiError> {
+pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResult<bool> {
     let key = ThreadRecord::key_of(thread);
     let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
     let run = server.records.run(thread, run).await?;
+    let cancel = server.executing.token(thread);
     let attempt = {
         let Ok(_permit) = server.jobs.acquire().await else { return Ok(false) };
-        attempt(server, &run).await
+        attempt(server, &run, &cancel).await
     };
     match attempt {
-        Attempt::Ended(status, failure) => {
-            let feed = server.feeds.of(run.record.run);
-            server.records.end_run(&run.record, (status, failure.clone())).await?;
-            if record.record.is_temporary {
-                feed.set_result(server.values(thread).await?);
-                server.remove_thread(thread).await?;
-            }
-            feed.end(failure);
+        Attempt::Ended(end) => {
+            end_run(server, &run.record, end, record.record.is_temporary).await?;
             Ok(true)
         }
-        Attempt::Until(time) => {
-            tokio::select! {
-                () = sleep(Duration::from_millis(time.saturating_sub(now()))) => {}
-                () = server.stop.cancelled() => {}
+        Attempt::Until(wait) => match wait_for(server, wait, &cancel).await {
+            true => Ok(true),
+            false => {
+                let end = (RunStatus::Interrupted, Some(user_interrupt()));
+                end_run(server, &run.record, end, record.record.is_temporary).await?;
+                Ok(true)
             }
-            Ok(true)
-        }
+        },
         Attempt::Later | Attempt::Stopped => Ok(false),
     }
 }
 
-async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>) -> Attempt {
-    let parse = || {
-        let body = RunBody::parse(&run.record.request)?;
-        let modes = body.modes()?;
-        Ok::<_, ApiError>((body, modes, server.graphs.get(&run.record.graph)?))
+/// Waits until a run can go on, or the server stops; returns whether it may, as nobody has cancelled it meanwhile.
+async fn wait_for(server: &Server, wait: Wait, cancel: &CancellationToken) -> bool {
+    let mut watch = server.records.0.watch();
+    let time = wait.until.map_or(SIGNALS, |until| Duration::from_millis(until.saturating_sub(now())));
+    tokio::select! {
+        () = cancel.cancelled() => false,
+        () = sleep(time) => true,
+        () = watch.changed(), if wait.has_signals => true,
+        () = server.stop.cancelled() => true,
+    }
+}
+
+/// Writes the end of a run before its events end: a reader asks for its status then.
+async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporary: bool) -> ApiResult<()> {
+    let (feed, failure) = (server.feeds.of(run.run), end.1.clone());
+    if end.0 != RunStatus::Success {
+        leave(server, &run.thread).await;
+    }
+    if server.records.run(&run.thread, run.run).await?.record.is_rolled_back {
+        roll_back(server, run).await?;
+    } else {
+        server.records.end_run(run, end).await?;
+    }
+    if is_temporary {
+        feed.set_result(server.values(&run.thread).await?);
+        server.remove_thread(&run.thread).await?;
+    }
+    feed.end(failure);
+    Ok(())
+}
+
+/// Removes a run with the checkpoints that it made: the newest ones of its thread.
+async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()> {
+    let thread = server.graphs.get(&run.graph)?.thread(run.thread.as_str());
+    let id = run.run.to_string();
+    let is_earlier =
+        move |made: &CheckpointInfo| made.metadata.iter().all(|(key, value)| key != RUN_ID || *value != id);
+    let base = thread.history().await?.filter(is_earlier).limit(1).metadata_only().await?;
+    match base.first() {
+        Some(base) => _ = thread.at(base.id).rewind().await?,
+        None => match thread.delete().await {
+            Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => {}
+            Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => {}
+            Err(error) => return Err(error.into()),
+        },
+    }
+    server.records.remove_run(run).await
+}
+
+/// Keeps a thread from being resumed by itself, until somebody writes it: its run has failed or was cancelled.
+async fn leave(server: &Server, thread: &str) {
+    let left = async {
+        match server.records.0.claim(&ThreadId::from(thread), Claim::IfFree).await {
+            Err(CheckpointError::ThreadBusy { .. }) => Ok(()), // somebody runs it already
+            lease => lease?.leave().await,
+        }
     };
-    let (body, modes, graph) = match parse() {
-        Ok(prepared) => prepared,
+    if let Err(error) = left.await {
+        tracing::warn!(thread, %error, "the thread may be resumed again by itself");
+    }
+}
+
+async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &CancellationToken) -> Attempt {
+    if run.record.is_rolled_back {
+        return Attempt::Ended((RunStatus::Interrupted, Some(user_interrupt())));
+    }
+    let plan = match Plan::of(server, &run.record) {
+        Ok(plan) => plan,
         Err(error) => return failure("ValueError", error.detail),
     };
     let feed = server.feeds.of(run.record.run);
     if feed.newest() == 0 {
         feed.send("metadata", json!({ "run_id": run.record.run, "attempt": 1 }));
     }
-    let cancel = server.executing.token(&run.record.thread);
-    let (thread, request) = match prepare(server, graph, run, &body, &cancel).await {
+    let (thread, request) = match plan.prepare(server, run, cancel).await {
         Ok(prepared) => prepared,
         Err(done) => return *done,
     };
-    let ended = follow(thread, request, &run.record.thread, &modes, &feed).await;
-    let attempt = match ended {
+    let listener = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
+    let stream = plan.stream(server, &thread, request);
+    let attempt = match follow(stream, &plan, listener, &feed).await {
         Ok(outcome) => of_outcome(&outcome),
         Err(error) => of_error(&error),
     };
-    if let Attempt::Ended(RunStatus::Error, Some(failure)) = &attempt {
+    if let Attempt::Ended((RunStatus::Error, Some(failure))) = &attempt {
         feed.send("error", json!(failure));
     }
     attempt
 }
 
-/// Returns the thread and the request of a run: what was asked for, or to go on if an earlier process has begun it.
-async fn prepare(
-    server: &Arc<Server>,
-    graph: &AnyGraph,
-    run: &StoredRecord<RunRecord>,
-    body: &RunBody,
-    cancel: &CancellationToken,
-) -> Result<(AnyThread, Request<AnyState, Name>), Box<Attempt>> {
-    let invalid = |error: ApiError| Box::new(failure("ValueError", error.detail));
-    let thread = graph.thread(run.record.thread.as_str());
-    if run.record.status == RunStatus::Running {
-        let thread = thread.cancel_with(cancel.clone()).drain_with(server.stop.clone());
-        return match thread.status().await {
-            Ok(Status::Finished | Status::Interrupted { .. } | Status::Stopped { .. }) => {
-                Err(Box::new(Attempt::Ended(RunStatus::Success, None)))
-            }
-            Ok(_) => Ok((thread, Request::proceed())),
-            Err(error) => Err(Box::new(of_error(&error))),
+/// A run as its record describes it.
+struct Plan<'a> {
+    run: &'a RunRecord,
+    body: RunBody,
+    modes: StreamModes,
+    graph: AnyGraph,
+}
+
+impl<'a> Plan<'a> {
+    fn of(server: &Server, run: &'a RunRecord) -> ApiResult<Self> {
+        let body = RunBody::parse(&run.request)?;
+        let (modes, graph) = (body.modes()?, server.graphs.get(&run.graph)?);
+        let graph = match run.context.is_empty() {
+            true => graph.clone(),
+            false => graph.with_json_context(&Value::Object(run.context.clone()))?,
         };
+        Ok(Self { run, body, modes, graph })
     }
-    let mut thread = body.configure(thread).map_err(invalid)?;
-    if body.has_input() {
-        thread = thread.discard_pending();
+
+    /// Returns the thread and the request of a run: what was asked for, or to go on if an earlier process has begun it.
+    async fn prepare(
+        &self,
+        server: &Server,
+        run: &StoredRecord<RunRecord>,
+        cancel: &CancellationToken,
+    ) -> Result<(AnyThread, Request<AnyState, Name>), Box<Attempt>> {
+        let invalid = |error: ApiError| Box::new(failure("ValueError", error.detail));
+        let thread = self.graph.thread(self.run.thread.as_str());
+        let thread = thread.cancel_with(cancel.clone()).drain_with(server.stop.clone());
+        let thread = self.body.configure(thread).map_err(invalid)?;
+        let thread = thread.metadata(RUN_ID, self.run.run.to_string());
+        let mut thread = thread.metadata("assistant_id", self.run.assistant.to_string());
+        if self.run.status == RunStatus::Running {
+            return match thread.status().await {
+                Ok(Status::Finished | Status::Interrupted { .. } | Status::Stopped { .. }) => {
+                    Err(Box::new(Attempt::Ended((RunStatus::Success, None))))
+                }
+                Ok(_) => Ok((thread, Request::proceed())),
+                Err(error) => Err(Box::new(of_error(&error))),
+            };
+        }
+        if let Some(checkpoint) = self.body.start().map_err(invalid)? {
+            thread = thread.at(checkpoint);
+        }
+        if self.body.has_input() {
+            thread = thread.discard_pending();
+        }
+        let request = self.body.request(&self.graph).map_err(invalid)?;
+        let begun = RunRecord { status: RunStatus::Running, updated_at: now(), ..self.run.clone() };
+        Ok((thread, request.with_items([run.replace(&begun)])))
     }
-    let request = body.request(graph).map_err(invalid)?;
-    let begun = RunRecord { status: RunStatus::Running, updated_at: now(), ..run.record.clone() };
-    let thread = thread.cancel_with(cancel.clone()).drain_with(server.stop.clone());
-    Ok((thread, request.with_items([run.replace(&begun)])))
+
+    fn stream(&self, server: &Server, thread: &AnyThread, request: Request<AnyState, Name>) -> RunStream<AnyState> {
+        let mut modes = self.modes.of_engine();
+        if let Some(observer) = &server.observer {
+            modes.extend(observer.modes().iter().copied());
+        }
+        match self.body.stream_subgraphs || server.observer.is_some() {
+            true => thread.stream_deep(request, modes),
+            false => thread.stream(request, modes),
+        }
+    }
 }
 
 /// Runs a request, and feeds its events to the readers.
 async fn follow(
-    thread: AnyThread,
-    request: Request<AnyState, Name>,
-    name: &str,
-    modes: &StreamModes,
-    feed: &Arc<Feed>,
+    mut events: RunStream<AnyState>,
+    plan: &Plan<'_>,
+    mut listener: Option<Box<dyn RunListener>>,
+    feed: &Feed,
 ) -> Result<Outcome<AnyState>, RunError> {
-    let mut events = thread.stream(request, modes.of_engine());
+    let mut converter = Converter::new(&plan.graph, &plan.run.thread, &plan.modes, plan.body.stream_subgraphs);
     while let Some(event) = events.next().await {
-        let Some(wire) = wire_event(name, &event) else { continue };
-        if modes.has("debug")
-            && let Some((name, data)) = debug_event(event.step, &wire)
-        {
-            feed.send(name, data);
+        if let Some(listener) = &mut listener {
+            listener.on_event(&event);
         }
-        if modes.has(wire.0) {
-            feed.send(wire.0, wire.1);
-        }
+        converter.convert(&event, &mut |name, data| feed.send(name, data));
     }
     events.outcome().await
 }
 
 fn of_outcome(outcome: &Outcome<AnyState>) -> Attempt {
-    let until = |time: std::time::SystemTime| Attempt::Until(millis(time));
     match outcome {
-        Outcome::Waiting { until: time, .. } => until(*time),
-        Outcome::AwaitingSignal { until: time, .. } => time.map_or(Attempt::Later, until),
+        Outcome::Waiting { until, .. } => Attempt::Until(Wait { until: Some(millis(*until)), has_signals: false }),
+        Outcome::AwaitingSignal { until, .. } => Attempt::Until(Wait { until: until.map(millis), has_signals: true }),
         Outcome::Drained(_) => Attempt::Stopped,
-        Outcome::Cancelled(_) => Attempt::Ended(RunStatus::Interrupted, Some(user_interrupt())),
-        _ => Attempt::Ended(RunStatus::Success, None),
+        Outcome::Cancelled(_) => Attempt::Ended((RunStatus::Interrupted, Some(user_interrupt()))),
+        _ => Attempt::Ended((RunStatus::Success, None)),
     }
 }
 
@@ -228,5 +277,5 @@ pub(crate) fn user_interrupt() -> RunFailure {
 }
 
 fn failure(error: &str, message: String) -> Attempt {
-    Attempt::Ended(RunStatus::Error, Some(RunFailure { error: error.into(), message }))
+    Attempt::Ended((RunStatus::Error, Some(RunFailure { error: error.into(), message })))
 }

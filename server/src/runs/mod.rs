@@ -3,13 +3,21 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `request` | the body of a request, and what it asks of the engine |
-//! | `events` | events of the engine as events on the wire |
+//! | `input` | JSON of clients as the engine takes it |
+//! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
 //! | `queue` | runs that are created, and those that end |
-//! | `execution` | who executes the next run of a thread |
+//! | `creation` | runs of requests, and of threads that go on by themselves |
+//! | `schedule`, `executing` | which threads are executed, and when; those that are executed now |
+//! | `execution` | one run of a thread, from its start or from where it was left |
 //!
 //! Small because it only lists the folder.
 
+pub(crate) mod creation;
 pub(crate) mod events;
+pub(crate) mod executing;
 pub(crate) mod execution;
+pub(crate) mod input;
+pub(crate) mod messages;
 pub(crate) mod queue;
 pub(crate) mod request;
+pub(crate) mod schedule;

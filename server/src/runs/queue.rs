@@ -14,7 +14,7 @@ use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 
 /// The strategies for a run of a thread that has one already.
-const STRATEGIES: [&str; 3] = ["enqueue", "reject", "interrupt"];
+const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
 
 /// A run that is to be created.
 pub(crate) struct NewRun<'a> {
@@ -22,6 +22,7 @@ pub(crate) struct NewRun<'a> {
     pub assistant: &'a AssistantRecord,
     pub body: &'a RunBody,
     pub request: Value,
+    pub context: Map<String, Value>,
     /// Set if the thread is made with the run.
     pub is_new: bool,
     /// Set if the thread is deleted with the run.
@@ -30,11 +31,12 @@ pub(crate) struct NewRun<'a> {
 
 impl Records {
     /// Creates a run at the end of its thread's queue.
-    pub(crate) async fn create_run(&self, new: NewRun<'_>) -> ApiResult<RunRecord> {
+    pub(crate) async fn create_run(&self, new: &NewRun<'_>) -> ApiResult<RunRecord> {
         let graph = new.assistant.now().map(|version| version.graph.clone()).unwrap_or_default();
         let strategy = new.body.multitask_strategy.as_deref().unwrap_or("enqueue");
         if !STRATEGIES.contains(&strategy) {
-            return Err(ApiError::invalid(format!("there is no multitask strategy `{strategy}`")));
+            let known = STRATEGIES.join(", ");
+            return Err(ApiError::invalid(format!("there is no multitask strategy `{strategy}`: there are {known}")));
         }
         let time = now();
         let run = RunRecord {
@@ -45,6 +47,8 @@ impl Records {
             metadata: new.body.metadata.clone().unwrap_or_default(),
             status: RunStatus::Pending,
             request: new.request.clone(),
+            context: new.context.clone(),
+            is_rolled_back: false,
             multitask_strategy: strategy.to_owned(),
             created_at: time,
             updated_at: time,
@@ -86,6 +90,49 @@ impl Records {
     /// Ends a run that nobody has begun; returns whether there was one.
     pub(crate) async fn end_pending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<bool> {
         self.end_run_if(run, end, |status| status == RunStatus::Pending).await
+    }
+
+    /// Has a run removed with its checkpoints as soon as it has stopped. One that nobody has begun is removed at once; returns whether
+    /// it was.
+    pub(crate) async fn roll_back(&self, run: &RunRecord) -> ApiResult<bool> {
+        loop {
+            let stored = self.run(&run.thread, run.run).await?;
+            if stored.record.status.has_ended() {
+                return Ok(true);
+            }
+            let is_pending = stored.record.status == RunStatus::Pending;
+            let writes = match is_pending {
+                true => self.removal(&stored).await?,
+                false => vec![stored.replace(&RunRecord { is_rolled_back: true, ..stored.record.clone() })],
+            };
+            match self.write(writes).await {
+                Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,
+                written => return Ok(written.map(|()| is_pending)?),
+            }
+        }
+    }
+
+    /// Removes a run that was rolled back, and takes it off the queue of its thread.
+    pub(crate) async fn remove_run(&self, run: &RunRecord) -> ApiResult<()> {
+        loop {
+            let stored = self.run(&run.thread, run.run).await?;
+            match self.write(self.removal(&stored).await?).await {
+                Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    /// Returns the writes that remove a run.
+    async fn removal(&self, stored: &StoredRecord<RunRecord>) -> ApiResult<Vec<ItemWrite>> {
+        let mut writes = vec![stored.remove(), delete(&OpenRun::of(&stored.record))];
+        if let Some(thread) = self.get::<ThreadRecord>(&ThreadRecord::key_of(&stored.record.thread)).await? {
+            let mut record = thread.record.clone();
+            record.queue.retain(|queued| *queued != stored.record.run);
+            record.error = None;
+            writes.push(thread.replace(&record));
+        }
+        Ok(writes)
     }
 
     async fn end_run_if(&self, run: &RunRecord, end: RunEnd, may_end: fn(RunStatus) -> bool) -> ApiResult<bool> {

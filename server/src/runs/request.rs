@@ -9,7 +9,9 @@ use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, Command, Durability, InterruptId, Mode, Name, Request, Target,
 };
 
+use super::input::known_channels;
 use crate::error::{ApiError, ApiResult};
+use crate::records::assistant::AssistantVersion;
 
 /// The body of a request for a run. Fields that it does not name are accepted and ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,6 +28,7 @@ pub(crate) struct RunBody {
     pub interrupt_after: Option<Nodes>,
     pub stream_mode: Option<OneOrMany>,
     pub stream_resumable: bool,
+    pub stream_subgraphs: bool,
     pub multitask_strategy: Option<String>,
     pub if_not_exists: Option<String>,
     pub durability: Option<String>,
@@ -48,6 +51,8 @@ pub(crate) struct CommandBody {
 #[serde(default)]
 pub(crate) struct ConfigBody {
     pub recursion_limit: Option<u64>,
+    /// The context of clients that know no other way to give one.
+    pub configurable: Option<Map<String, Value>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -81,8 +86,8 @@ pub(crate) enum OneOrMany {
 const MODES: [(&str, &[Mode], &[&str]); 9] = [
     ("values", &[Mode::Values], &["values"]),
     ("updates", &[Mode::Updates], &["updates"]),
-    ("messages", &[Mode::Messages], &["messages"]),
-    ("messages-tuple", &[Mode::Messages], &["messages"]),
+    ("messages", &[Mode::Messages, Mode::Updates], &["messages/metadata", "messages/partial", "messages/complete"]),
+    ("messages-tuple", &[Mode::Messages, Mode::Updates], &["messages"]),
     ("custom", &[Mode::Custom], &["custom"]),
     ("tasks", &[Mode::Tasks], &["tasks"]),
     ("checkpoints", &[Mode::Checkpoints], &["checkpoints"]),
@@ -117,9 +122,20 @@ impl StreamModes {
         self.rows().flat_map(|(_, modes, _)| modes.iter().copied()).collect()
     }
 
-    /// Returns whether an event is one that the reader asked for.
+    /// Returns whether an event is one that the reader asked for, of whichever graph.
     pub(crate) fn has(&self, event: &str) -> bool {
+        let event = event.split('|').next().unwrap_or(event);
         matches!(event, "metadata" | "error") || self.rows().any(|(.., events)| events.contains(&event))
+    }
+
+    /// Returns whether messages are asked for.
+    pub(crate) fn has_messages(&self) -> bool {
+        self.0.contains("messages") || self.has_tuples()
+    }
+
+    /// Returns whether pieces of messages are sent with their metadata, which goes before the other form.
+    pub(crate) fn has_tuples(&self) -> bool {
+        self.0.contains("messages-tuple")
     }
 
     fn rows(&self) -> impl Iterator<Item = &'static (&'static str, &'static [Mode], &'static [&'static str])> {
@@ -138,10 +154,8 @@ impl RunBody {
     /// Refuses what this server does not do yet: a client that is not told would wait for it.
     fn check_known(&self) -> ApiResult<()> {
         let asked = [
-            ("context", self.context.as_ref().is_some_and(|context| !context.is_empty())),
             ("webhook", self.webhook.as_ref().is_some_and(|webhook| !webhook.is_null())),
             ("after_seconds", self.after_seconds.is_some_and(|seconds| seconds > 0.0)),
-            ("multitask_strategy `rollback`", self.multitask_strategy.as_deref() == Some("rollback")),
         ];
         match asked.iter().find(|(_, is_asked)| *is_asked) {
             Some((name, _)) => Err(ApiError::invalid(format!("{name} is not there yet; leave it out"))),
@@ -165,9 +179,6 @@ impl RunBody {
 
     /// Sets up a thread as the request asks.
     pub(crate) fn configure(&self, mut thread: AnyThread) -> ApiResult<AnyThread> {
-        if let Some(checkpoint) = self.start()? {
-            thread = thread.at(checkpoint);
-        }
         if let Some(limit) = self.config.as_ref().and_then(|config| config.recursion_limit) {
             thread = thread.recursion_limit(limit);
         }
@@ -193,6 +204,15 @@ impl RunBody {
         })
     }
 
+    /// Returns the context of the run: that of its assistant, with the values of the request in the place of the assistant's.
+    pub(crate) fn context_over(&self, assistant: &AssistantVersion) -> Map<String, Value> {
+        let mut context = assistant.context.clone();
+        let configurable = self.config.as_ref().and_then(|config| config.configurable.as_ref());
+        let given = self.context.as_ref().or(configurable);
+        context.extend(given.cloned().unwrap_or_default());
+        context
+    }
+
     /// Returns the request for the engine. A command is in the place of an input.
     pub(crate) fn request(&self, graph: &AnyGraph) -> ApiResult<Request<AnyState, Name>> {
         if let Some(command) = &self.command {
@@ -212,13 +232,6 @@ impl RunBody {
     pub(crate) fn has_input(&self) -> bool {
         self.command.is_none() && self.input.as_ref().is_some_and(|input| !input.is_null())
     }
-}
-
-/// Returns an input without the fields that are no channels of the graph: clients send more than a graph takes.
-fn known_channels(graph: &AnyGraph, input: &Value) -> Value {
-    let Value::Object(fields) = input else { return input.clone() };
-    let is_known = |name: &str| graph.channels().iter().any(|channel| channel.name() == name);
-    fields.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 impl CommandBody {

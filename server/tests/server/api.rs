@@ -7,9 +7,23 @@ use std::sync::Arc;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
+use superstep::graph::{AnyGraph, CompileError, ContextReader, Graphs};
 use superstep_server::Options;
 
-use crate::graphs;
+use crate::{chat, graphs};
+
+/// Returns the graphs of the example.
+pub(crate) fn all_graphs() -> Result<Graphs, CompileError> {
+    let chat = AnyGraph::with(chat::chat_echo()?.named("chat_echo"), chat::EchoContext::default());
+    Ok(Graphs::new()
+        .with(graphs::counter()?.named("counter"))
+        .with(chat.with_context_reader(ContextReader::of::<chat::EchoContext>()))
+        .with(graphs::approval()?.named("approval"))
+        .with(graphs::parallel()?.named("parallel"))
+        .with(graphs::slow()?.named("slow"))
+        .with(graphs::fails()?.named("fails"))
+        .with(graphs::nested()?.named("nested")))
+}
 
 /// A client of a server.
 pub(crate) struct Api {
@@ -25,7 +39,7 @@ impl Api {
 
     /// Starts a server in this process, with settings, on a store.
     pub(crate) async fn start_with(options: Options, store: Arc<dyn Checkpointer>) -> Self {
-        let router = options.router(graphs::graphs().unwrap(), store);
+        let router = options.router(all_graphs().unwrap(), store);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -75,7 +89,12 @@ impl Process {
         let own = std::env::current_exe().unwrap();
         let program = own.parent().unwrap().parent().unwrap().join("examples/agent_server");
         let mut command = Command::new(program);
-        let mut child = command.arg("127.0.0.1:0").arg(store).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .args(["serve", "--listen", "127.0.0.1:0", "--store"])
+            .arg(store)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
         let address = line.rsplit_once(' ').unwrap().1.to_owned();
         (Self(child), Api { client: Client::new(), address })

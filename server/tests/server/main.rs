@@ -3,6 +3,8 @@
 //! Small because it only lists the tests.
 #![allow(clippy::unwrap_used, reason = "it is a test")]
 
+#[path = "../../examples/agent_server/chat.rs"]
+mod chat;
 #[path = "../../examples/agent_server/graphs.rs"]
 mod graphs;
 

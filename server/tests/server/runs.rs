@@ -178,18 +178,17 @@ async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
     assert_eq!((&first["version"], &first["context"]["a"]), (&json!(1), &json!(1)));
     let values = api.post("/runs/wait", json!({ "assistant_id": made["assistant_id"], "input": {} })).await;
     assert_eq!(values["n"], 5);
-    assert_eq!(api.post("/assistants/count", json!({})).await, 5);
+    assert_eq!(api.post("/assistants/count", json!({})).await, 8);
     assert_eq!(api.send(Method::DELETE, &path, None).await.status(), StatusCode::NO_CONTENT);
     assert_eq!(api.send(Method::GET, &path, None).await.status(), StatusCode::NOT_FOUND);
 }
 
 #[rstest]
-#[case::assistant(Method::POST, "/runs", json!({ "assistant_id": "none" }), 422, "the graphs are counter, approval")]
+#[case::assistant(Method::POST, "/runs", json!({ "assistant_id": "none" }), 422, "the graphs are counter, chat_echo, approval")]
 #[case::thread(Method::GET, "/threads/none", Value::Null, 404, "there is no thread `none`")]
 #[case::thread_of_a_run(Method::POST, "/threads/none/runs", json!({ "assistant_id": "slow" }), 404, "there is no thread `none`")]
 #[case::mode(Method::POST, "/runs", json!({ "assistant_id": "slow", "stream_mode": "all" }), 422, "the modes are values")]
 #[case::strategy(Method::POST, "/runs", json!({ "assistant_id": "slow", "multitask_strategy": "wait" }), 422, "`wait`")]
-#[case::rollback(Method::POST, "/runs", json!({ "assistant_id": "slow", "multitask_strategy": "rollback" }), 422, "not there yet")]
 #[case::webhook(Method::POST, "/runs", json!({ "assistant_id": "slow", "webhook": "http://x" }), 422, "not there yet")]
 #[case::input(Method::POST, "/runs", json!({ "assistant_id": "slow", "input": { "ms": "soon" } }), 422, "ms")]
 #[case::goto(Method::POST, "/runs", json!({ "assistant_id": "slow", "command": { "goto": "none" } }), 400, "no node `none`")]

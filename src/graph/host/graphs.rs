@@ -6,6 +6,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use superstep_base::time::system_time;
 
 use crate::checkpoint::{Checkpointer, ThreadId, similar_threads};
@@ -29,11 +31,24 @@ pub type AnyThread = Thread<AnyState, Name, OwnContext>;
 #[derive(Clone, Copy, Debug)]
 pub enum OwnContext {}
 
+/// Reads the context of a run from JSON, for hosts that get one with a request.
+#[derive(Clone, Copy, Debug)]
+pub struct ContextReader(fn(&Value) -> Result<AnyContext, serde_json::Error>);
+
+impl ContextReader {
+    /// Returns a reader of contexts of this type.
+    #[must_use]
+    pub fn of<C: DeserializeOwned + Send + Sync + 'static>() -> Self {
+        Self(|json| Ok(Arc::new(C::deserialize(json)?)))
+    }
+}
+
 /// A graph without its types, with the context that its threads run with.
 #[derive(Clone)]
 pub struct AnyGraph {
     graph: CompiledGraph<AnyState, Name, OwnContext>,
     context: AnyContext,
+    reader: Option<ContextReader>,
     host: Host,
     /// The forms of its questions.
     forms: Vec<QuestionForm>,
@@ -51,7 +66,28 @@ impl AnyGraph {
         graph: CompiledGraph<S, N, C>,
         context: impl Into<Arc<C>>,
     ) -> Self {
-        Self { graph: CompiledGraph::of(graph.core), context: context.into(), host: Host::default(), forms: vec![] }
+        let (graph, context) = (CompiledGraph::of(graph.core), context.into());
+        Self { graph, context, reader: None, host: Host::default(), forms: vec![] }
+    }
+
+    /// Lets hosts give the context of a run as JSON: the reader is one of the graph's context.
+    #[must_use]
+    pub fn with_context_reader(mut self, reader: ContextReader) -> Self {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// Returns the graph with the context that a value of JSON stands for, in the place of its own. A graph without a
+    /// [reader](Self::with_context_reader) keeps its own.
+    ///
+    /// # Errors
+    /// [`RunError::InvalidConfig`] if the value is no context of the graph.
+    pub fn with_json_context(&self, json: &Value) -> Result<Self, RunError> {
+        let Some(reader) = &self.reader else { return Ok(self.clone()) };
+        let invalid = |error: serde_json::Error| RunError::InvalidConfig {
+            what: format!("the context is none of the graph `{}`: {error}", self.name()),
+        };
+        Ok(Self { context: (reader.0)(json).map_err(invalid)?, ..self.clone() })
     }
 
     /// Declares how people see and answer a question of the graph, whose state is `S`.

@@ -6,4 +6,4 @@
 
 mod graphs;
 
-pub use graphs::{AnyGraph, AnyThread, Graphs, OwnContext};
+pub use graphs::{AnyGraph, AnyThread, ContextReader, Graphs, OwnContext};

@@ -78,6 +78,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.core.delete().await
     }
 
+    /// Makes the checkpoint that this handle is [at](Self::at) the newest: those made after it are removed.
+    ///
+    /// # Errors
+    /// [`RunError::InvalidConfig`] if the handle is at no checkpoint; as [`checkpoint::rewind`].
+    pub async fn rewind(&self) -> Result<GcCounts, RunError> {
+        self.core.rewind().await
+    }
+
     /// Copies the thread as it was at a checkpoint into a new one: the checkpoints that lead to it, with everything
     /// they need. Results of the tasks planned there are not copied.
     ///
@@ -118,6 +126,18 @@ impl ThreadCore {
             self.check_whole("a removal")?;
             let (store, thread) = self.store_and_id("a removal")?;
             Ok(checkpoint::gc(&**store, thread, policy).await?)
+        })
+    }
+
+    pub(crate) fn rewind(&self) -> Boxed<'_, Result<GcCounts, RunError>> {
+        Box::pin(async move {
+            let (store, thread) = self.store_and_id("a rewind")?;
+            let to = self.at.ok_or_else(|| RunError::InvalidConfig {
+                what: "a rewind needs a checkpoint: choose one with `at`".into(),
+            })?;
+            let swept = checkpoint::rewind(&**store, thread, to).await?;
+            self.graph.last_ends.forget(thread);
+            Ok(swept)
         })
     }
 

@@ -1,0 +1,26 @@
+//! Arguments of `serve`.
+//!
+//! Small because a server has few settings.
+
+use clap::Args;
+
+/// Serve the graphs over HTTP: LangGraph's API, for its SDKs and front ends
+///
+/// Clients create threads and runs, wait for them, stream them and answer their questions. A run is stored before it is
+/// acknowledged; if the process is killed, the next start resumes it. Threads that were answered by other commands, or left by
+/// another process, are resumed too, as `runner` does. Runs until Ctrl-C: then runs stop after their superstep.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} serve
+  {bin} serve --listen 127.0.0.1:0 --store memory: --json")]
+#[cfg_attr(not(feature = "server"), allow(dead_code, reason = "the program has no server"))]
+pub(crate) struct ServeArgs {
+    /// The address to listen at; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2024")]
+    pub listen: String,
+
+    /// Maximum number of runs that are executed at once
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub jobs: usize,
+}

@@ -1,0 +1,111 @@
+//! `serve`: the graphs over HTTP. While it runs, other commands on the store see and cancel its runs, and store answers that it goes on
+//! with. Without the feature `server` it says which one is missing.
+
+use super::session::{CommandOutput, Session};
+use crate::args::ServeArgs;
+use crate::failure::Failure;
+
+#[cfg(not(feature = "server"))]
+impl Session {
+    /// Fails: the program has no server.
+    pub(super) async fn serve(&self, args: ServeArgs) -> Result<CommandOutput, Failure> {
+        let error = format!("to serve at {} needs the server, which this program was built without", args.listen);
+        Err(Failure::usage(error).help("build it with the feature `server`"))
+    }
+}
+
+#[cfg(feature = "server")]
+mod with_server {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use superstep::checkpoint::ThreadId;
+    use superstep::graph::{AnyThread, CancellationToken, Event, Mode};
+    use superstep_server::{Options, RunListener, RunObserver};
+    use tokio::net::TcpListener;
+
+    use super::{CommandOutput, Failure, ServeArgs, Session};
+    use crate::control::{Control, RunGuard};
+    use crate::events::{EventBuffer, timed_event_json};
+    use crate::graphs::{AppGraph, AppGraphs};
+    use crate::settings::Labels;
+    use crate::terminal::{cancel_on_signal, print, print_json};
+    use crate::text::clean;
+    use crate::threads::RUN_MODES;
+    use crate::watch::View;
+
+    impl Session {
+        /// Serves the graphs until a signal.
+        pub(in crate::commands) async fn serve(&self, args: ServeArgs) -> Result<CommandOutput, Failure> {
+            let listener = listen(&args.listen).await?;
+            let local = self.store_or_new().await?;
+            let cancel = cancel_on_signal();
+            let observer = ControlObserver { control: self.control.clone(), graphs: Arc::clone(&self.graphs) };
+            let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone()).observed_by(observer);
+            self.announce(&listener)?;
+            let graphs = self.graphs.with_store(&local.store);
+            let served = options.serve(graphs, local.store, listener).await;
+            served.map_err(|error| Failure::new("the server has stopped").because(&error))?;
+            CommandOutput::new("", &serde_json::Value::Null)
+        }
+
+        /// Prints the address: with port 0, only now it is known.
+        fn announce(&self, listener: &TcpListener) -> Result<(), Failure> {
+            let address = listener.local_addr().map_err(|error| Failure::new("no address").because(&error))?;
+            match self.view {
+                View::Quiet => print_json(&json!({ "listening": format!("http://{address}") })),
+                _ => print(&format!("listening on http://{address}\n")),
+            }
+            Ok(())
+        }
+    }
+
+    async fn listen(address: &str) -> Result<TcpListener, Failure> {
+        TcpListener::bind(address).await.map_err(|error| {
+            let failure = Failure::new(format!("cannot listen at {}", clean(address))).because(&error);
+            failure.help("give a free address of this machine to `--listen`, such as 127.0.0.1:2025")
+        })
+    }
+
+    /// Shows the runs of the server to other processes, which may cancel them.
+    struct ControlObserver {
+        control: Control,
+        graphs: Arc<AppGraphs>,
+    }
+
+    impl RunObserver for ControlObserver {
+        fn modes(&self) -> &[Mode] {
+            &RUN_MODES
+        }
+
+        fn begin(&self, thread: &AnyThread, cancel: CancellationToken) -> Box<dyn RunListener> {
+            let id = thread.id().cloned().unwrap_or_else(|| ThreadId::from(""));
+            let labels = self.graphs.find(thread.graph().name()).map(AppGraph::labels);
+            let run = self.control.runs(id.as_str(), cancel);
+            Box::new(ControlListener { run, labels: labels.unwrap_or_default(), buffer: EventBuffer::default() })
+        }
+    }
+
+    /// Passes the events of a run on, those of ended tasks once they are stored.
+    struct ControlListener {
+        run: RunGuard,
+        labels: Labels,
+        buffer: EventBuffer,
+    }
+
+    impl RunListener for ControlListener {
+        fn on_event(&mut self, event: &Event) {
+            for event in self.buffer.push(event.clone()) {
+                timed_event_json(&event, &self.labels).iter().for_each(|json| self.run.record(json));
+            }
+        }
+    }
+
+    impl Drop for ControlListener {
+        fn drop(&mut self) {
+            for event in std::mem::take(&mut self.buffer).finish() {
+                timed_event_json(&event, &self.labels).iter().for_each(|json| self.run.record(json));
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Runs as they are created, of requests and for threads that go on by themselves; and runs that are stopped. Must not know routes.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::execution::user_interrupt;
+use super::queue::NewRun;
+use super::request::RunBody;
+use super::schedule::execute;
+use crate::error::{ApiError, ApiResult};
+use crate::records::assistant::AssistantRecord;
+use crate::records::run::{RunRecord, RunStatus};
+use crate::server::Server;
+
+/// Metadata of a run that no client asked for.
+const OWN: (&str, &str) = ("created_by", "system");
+
+/// What becomes of a run that is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopAction {
+    /// It ends; its checkpoints stay.
+    Interrupt,
+    /// It is removed with its checkpoints.
+    Rollback,
+}
+
+impl StopAction {
+    /// Reads the action of a request.
+    pub(crate) fn parse(text: Option<&str>) -> ApiResult<Self> {
+        match text {
+            None | Some("interrupt") => Ok(Self::Interrupt),
+            Some("rollback") => Ok(Self::Rollback),
+            Some(other) => {
+                Err(ApiError::invalid(format!("there is no action `{other}`: the actions are interrupt, rollback")))
+            }
+        }
+    }
+}
+
+impl Server {
+    /// Creates a run of a thread, or of a new one that ends with it, and starts to execute it.
+    pub(crate) async fn create_run(
+        self: &Arc<Self>,
+        thread: Option<&str>,
+        request: Value,
+    ) -> ApiResult<(RunRecord, RunBody)> {
+        let body = RunBody::parse(&request)?;
+        let assistant = self.assistant_or_graph(&body.assistant_id).await?;
+        let context = self.check_request(&assistant, &body)?;
+        let new_thread = Uuid::now_v7().to_string();
+        let new = NewRun {
+            thread: thread.unwrap_or(&new_thread),
+            assistant: &assistant,
+            body: &body,
+            request,
+            context,
+            is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
+            is_new: thread.is_none(),
+        };
+        let run = match self.records.create_run(&new).await {
+            Err(error) if error.is_not_found() && self.adopt(new.thread).await.is_ok() => {
+                self.records.create_run(&new).await?
+            }
+            created => created?,
+        };
+        self.feeds.of(run.run);
+        match body.multitask_strategy.as_deref() {
+            Some("interrupt") => self.stop_earlier(&run, StopAction::Interrupt).await?,
+            Some("rollback") => self.stop_earlier(&run, StopAction::Rollback).await?,
+            _ => {}
+        }
+        execute(self, &run.thread);
+        Ok((run, body))
+    }
+
+    /// Checks a request before it is stored: one that cannot be executed is refused at once. Returns the context of the run.
+    fn check_request(&self, assistant: &AssistantRecord, body: &RunBody) -> ApiResult<Map<String, Value>> {
+        body.modes()?;
+        body.start()?;
+        let unknown = || ApiError::not_found("version of the assistant", &assistant.current.to_string());
+        let version = assistant.now().ok_or_else(unknown)?;
+        let graph = self.graphs.get(&version.graph)?;
+        let context = body.context_over(version);
+        if !context.is_empty() {
+            graph.with_json_context(&Value::Object(context.clone()))?;
+        }
+        _ = body.request(graph)?;
+        Ok(context)
+    }
+
+    /// Creates a run for a thread that can go on by itself.
+    pub(crate) async fn resume_thread(&self, thread: &str, graph: &str) -> ApiResult<()> {
+        let request = json!({ "assistant_id": graph, "input": null, "metadata": { OWN.0: OWN.1 } });
+        let (body, assistant) = (RunBody::parse(&request)?, self.assistant_or_graph(graph).await?);
+        self.adopt(thread).await?;
+        let new = NewRun {
+            thread,
+            assistant: &assistant,
+            body: &body,
+            request,
+            context: Map::new(),
+            is_temporary: false,
+            is_new: false,
+        };
+        self.records.create_run(&new).await.map(drop)
+    }
+
+    /// Stops a run: one that has not begun ends without a word to the engine.
+    pub(crate) async fn stop_run(&self, run: &RunRecord, action: StopAction, waits: bool) -> ApiResult<()> {
+        let (feed, failure) = (self.feeds.of(run.run), user_interrupt());
+        let has_ended = match action {
+            StopAction::Interrupt => {
+                self.records.end_pending(run, (RunStatus::Interrupted, Some(failure.clone()))).await?
+            }
+            StopAction::Rollback => self.records.roll_back(run).await?,
+        };
+        if has_ended {
+            feed.end(Some(failure));
+            return Ok(());
+        }
+        self.cancel_running(&run.thread).await?;
+        let mut reader = feed.read_after(u64::MAX);
+        while waits && reader.next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Stops the runs of a thread that were created before one.
+    async fn stop_earlier(&self, run: &RunRecord, action: StopAction) -> ApiResult<()> {
+        let queue = self.thread_record(&run.thread).await?.record.queue;
+        for earlier in queue.into_iter().take_while(|queued| *queued != run.run) {
+            match self.records.run(&run.thread, earlier).await {
+                Ok(earlier) => self.stop_run(&earlier.record, action, false).await?,
+                Err(error) if error.is_not_found() => {} // it was removed meanwhile
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

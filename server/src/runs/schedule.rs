@@ -1,0 +1,133 @@
+//! Which threads are executed, and when: those for which a run was created here, those whose runs another process left, and those that
+//! became due without a request, such as a thread that was answered by a command. Must not know how a run is executed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use superstep::checkpoint::{CheckpointId, DueQuery, ListedThread, ThreadId};
+use superstep::graph::{RunError, Status, StatusKind};
+use tokio::time::{sleep, timeout};
+
+use super::execution::execute_next;
+use crate::error::ApiResult;
+use crate::records::run::OpenRun;
+use crate::server::Server;
+
+/// The interval at which the store is searched for work, where it sends no hint.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The smallest interval between two searches: hints come with each change.
+const REST: Duration = Duration::from_millis(100);
+/// The number of times a thread is resumed without a request at one checkpoint.
+const MOST: u32 = 3;
+
+/// Executes open runs until the server stops, and then waits for those that are executed.
+pub(crate) async fn execute_all(server: Arc<Server>) {
+    let mut watch = server.records.0.watch();
+    while !server.stop.is_cancelled() {
+        if let Err(error) = start_found(&server).await {
+            tracing::warn!(%error, "the store cannot be searched for open runs");
+        }
+        let next = async {
+            sleep(REST).await;
+            _ = timeout(PAUSE, watch.changed()).await;
+        };
+        tokio::select! {
+            () = server.stop.cancelled() => {}
+            () = next => {}
+        }
+    }
+    server.executing.wait_until_none().await;
+    server.closing.cancel();
+}
+
+/// Starts to execute the runs of a thread, unless that is done already.
+pub(crate) fn execute(server: &Arc<Server>, thread: &str) {
+    let Some(guard) = server.executing.enter(thread) else { return };
+    let (server, thread) = (Arc::clone(server), thread.to_owned());
+    tokio::spawn(async move {
+        loop {
+            execute_thread(&server, &thread).await;
+            if server.stop.is_cancelled() || !guard.is_wanted_again() {
+                return;
+            }
+        }
+    });
+}
+
+/// Executes the runs of a thread until none is open.
+async fn execute_thread(server: &Arc<Server>, thread: &str) {
+    while !server.stop.is_cancelled() {
+        match execute_next(server, thread).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::warn!(thread, %error, "a run was not executed");
+                return;
+            }
+        }
+    }
+}
+
+/// Starts the threads that the store says have work.
+async fn start_found(server: &Arc<Server>) -> ApiResult<()> {
+    for open in server.records.all::<OpenRun>("").await? {
+        execute(server, &open.record.thread);
+    }
+    start_due(server).await
+}
+
+/// Creates runs for threads that are due and have none: somebody answered a question by a command, or the process that ran it is gone.
+async fn start_due(server: &Arc<Server>) -> ApiResult<()> {
+    let mut query = DueQuery::new(Vec::<String>::new(), server.jobs.available_permits());
+    query.graphs = server.graphs.iter().map(|graph| (graph.name().to_owned(), graph.version())).collect();
+    query.except = server.executing.names();
+    for (lease, listed) in server.records.0.due(&query).await?.threads {
+        match server.resumes.allow(&listed) && is_ready(server, &listed).await? {
+            true => lease.release().await?,
+            false => {
+                lease.leave().await?;
+                continue;
+            }
+        }
+        let thread = listed.id.as_str();
+        if server.thread_record(thread).await?.record.queue.is_empty() {
+            server.resume_thread(thread, &listed.graph).await?;
+        }
+        execute(server, thread);
+    }
+    Ok(())
+}
+
+/// Returns whether its graph can resume a thread: only the graph knows its breakpoints, and what it can read.
+async fn is_ready(server: &Server, listed: &ListedThread) -> ApiResult<bool> {
+    if listed.requested_at.is_some() {
+        return Ok(true);
+    }
+    let status = match server.graphs.get(&listed.graph)?.thread(listed.id.clone()).status().await {
+        Err(RunError::Panic { .. }) => return Ok(false),
+        status => status?,
+    };
+    Ok(match status {
+        Status::Pending { .. } | Status::Waiting { .. } | Status::AwaitingSignal { .. } => true,
+        Status::Interrupted { .. } => listed.status == StatusKind::Interrupted,
+        _ => false,
+    })
+}
+
+/// Threads that were resumed without a request, each with its place and how often it was resumed there.
+#[derive(Default)]
+pub(crate) struct Resumes(Mutex<HashMap<ThreadId, (Option<CheckpointId>, u32)>>);
+
+impl Resumes {
+    /// Returns whether a thread may be resumed, and notes that it is: one that makes no progress is not resumed for ever.
+    fn allow(&self, listed: &ListedThread) -> bool {
+        let mut resumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let resumed = resumes.entry(listed.id.clone()).or_default();
+        if resumed.0 != listed.checkpoint {
+            *resumed = (listed.checkpoint, 0);
+        }
+        resumed.1 += 1;
+        resumed.1 <= MOST
+    }
+}
