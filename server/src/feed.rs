@@ -1,5 +1,5 @@
-//! The events of a run for its readers: numbered from 1 without gaps, kept in this process while the run is live and for a while
-//! after. A slow reader never slows a run.
+//! The events of the runs that this process executes: numbered from 1 without gaps, the newest ones in memory for their readers. A slow
+//! reader never slows a run. Must not know the store.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -11,24 +11,21 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::records::event::RunEvent;
 use crate::records::thread::RunFailure;
 
-/// The time for which the events of a run that has ended are kept.
-const KEEP: Duration = Duration::from_secs(600);
+/// The time for which the feed of a run that has ended is kept, where its events are nowhere else.
+const KEEP: Duration = Duration::from_secs(60);
 /// The number of feeds below which none is removed.
 const FEW: usize = 1000;
-/// The number of events of a run that are kept.
-const EVENTS: usize = 100_000;
+/// The number of events of a run, and of their bytes, that are kept in memory; earlier ones are in the store.
+const EVENTS: usize = 10_000;
+const BYTES: usize = 4 << 20;
+/// The number of events of a run, and of their bytes, that are kept in the store.
+const STORED_EVENTS: usize = 100_000;
+const STORED_BYTES: usize = 64 << 20;
 
-/// An event with its number.
-#[derive(Debug)]
-pub(crate) struct FedEvent {
-    pub number: u64,
-    pub name: Cow<'static, str>,
-    pub data: Value,
-}
-
-/// The events of one run.
+/// The events of one run in this process.
 #[derive(Debug)]
 pub(crate) struct Feed {
     inner: Mutex<Inner>,
@@ -38,12 +35,56 @@ pub(crate) struct Feed {
 
 #[derive(Debug, Default)]
 struct Inner {
-    events: VecDeque<Arc<FedEvent>>,
+    events: VecDeque<Arc<RunEvent>>,
+    bytes: usize,
+    /// The number of the newest event, and what it was before the first one of the present execution.
     sent: u64,
+    start: u64,
+    /// The number up to which this process may send events.
+    reserved: u64,
+    /// Events that are not in the store yet; none of a run whose events are not stored.
+    unstored: Vec<Arc<RunEvent>>,
+    is_stored: bool,
+    /// The batches in the store.
+    stored: StoredSize,
+    /// Set while this process executes the run, or has ended it.
+    is_here: bool,
     ended: Option<Instant>,
     /// The values at the end of a run whose thread is gone by then.
     result: Option<Value>,
     failure: Option<RunFailure>,
+}
+
+/// The sizes of the batches in the store, oldest first: numbers of events and of bytes.
+#[derive(Debug, Default)]
+struct StoredSize {
+    batches: VecDeque<(usize, usize)>,
+    events: usize,
+    bytes: usize,
+}
+
+impl StoredSize {
+    /// Adds a batch; returns the number of the oldest ones for which there is no room then.
+    fn add(&mut self, events: &[Arc<RunEvent>]) -> usize {
+        let bytes = events.iter().map(|event| event.data.len()).sum();
+        self.batches.push_back((events.len(), bytes));
+        (self.events, self.bytes) = (self.events + events.len(), self.bytes + bytes);
+        let before = self.batches.len();
+        while self.batches.len() > 1 && (self.events > STORED_EVENTS || self.bytes > STORED_BYTES) {
+            let (events, bytes) = self.batches.pop_front().unwrap_or_default();
+            (self.events, self.bytes) = (self.events - events, self.bytes - bytes);
+        }
+        before - self.batches.len()
+    }
+}
+
+/// The events after a number that a feed has.
+#[derive(Debug)]
+pub(crate) struct FeedPart {
+    pub events: Vec<Arc<RunEvent>>,
+    pub has_ended: bool,
+    /// Set if this process executes the run, or has ended it.
+    pub is_here: bool,
 }
 
 impl Feed {
@@ -51,16 +92,61 @@ impl Feed {
         Self { inner: Mutex::default(), changed: watch::Sender::new(()) }
     }
 
-    pub(crate) fn send(&self, name: impl Into<Cow<'static, str>>, data: Value) {
+    /// Notes that this process executes the run, and may send events up to a number. Unless it could send them up to `reserved_before`
+    /// already, numbers up to that may have been used by another process.
+    pub(crate) fn start(&self, reserved_before: u64, reserved: u64) {
+        let mut inner = self.lock();
+        if inner.reserved != reserved_before {
+            inner.sent = inner.sent.max(reserved_before);
+        }
+        (inner.is_here, inner.start, inner.reserved) = (true, inner.sent, reserved);
+    }
+
+    /// Notes that this process may send events up to a later number.
+    pub(crate) fn extend(&self, to: u64) {
+        self.lock().reserved = to;
+    }
+
+    /// Returns the number of events that may be sent before more room is made.
+    pub(crate) fn room(&self) -> u64 {
+        let inner = self.lock();
+        inner.reserved.saturating_sub(inner.sent)
+    }
+
+    /// Returns whether no event of the present execution was sent.
+    pub(crate) fn is_fresh(&self) -> bool {
+        let inner = self.lock();
+        inner.sent == inner.start
+    }
+
+    /// Notes that this process does not execute the run any more, and that it has not ended.
+    pub(crate) fn leave(&self) {
+        let mut inner = self.lock();
+        inner.is_here = false;
+        (inner.events, inner.bytes) = (VecDeque::new(), 0);
+    }
+
+    /// Adds an event.
+    pub(crate) fn send(&self, name: impl Into<Cow<'static, str>>, data: &Value) {
         let mut inner = self.lock();
         inner.sent += 1;
-        let event = FedEvent { number: inner.sent, name: name.into(), data };
-        inner.events.push_back(Arc::new(event));
-        if inner.events.len() > EVENTS {
-            inner.events.pop_front();
-        }
+        let event = Arc::new(RunEvent { number: inner.sent, name: name.into(), data: data.to_string().into() });
+        inner.add(event);
         drop(inner);
         self.changed.send_replace(());
+    }
+
+    /// Has the events that come from now on stored.
+    pub(crate) fn store_events(&self) {
+        self.lock().is_stored = true;
+    }
+
+    /// Takes the events that are to be stored. Returns them, and the number of the oldest batches for which there is no room then.
+    pub(crate) fn take_unstored(&self) -> (Vec<Arc<RunEvent>>, usize) {
+        let mut inner = self.lock();
+        let events = std::mem::take(&mut inner.unstored);
+        let excess = if events.is_empty() { 0 } else { inner.stored.add(&events) };
+        (events, excess)
     }
 
     /// Notes that the run has ended. Its status is stored by then: a reader asks for it as soon as the events end.
@@ -90,16 +176,20 @@ impl Feed {
         self.lock().sent
     }
 
-    /// Returns the events after a number, and whether more may come.
-    fn after(&self, number: u64) -> (Vec<Arc<FedEvent>>, bool) {
+    /// Returns the events after a number; from the first one that is kept.
+    pub(crate) fn after(&self, number: u64) -> FeedPart {
         let inner = self.lock();
         let first = inner.events.partition_point(|event| event.number <= number);
-        (inner.events.range(first..).cloned().collect(), inner.ended.is_none())
+        FeedPart {
+            events: inner.events.range(first..).cloned().collect(),
+            has_ended: inner.ended.is_some(),
+            is_here: inner.is_here,
+        }
     }
 
-    /// Returns a reader of the events after a number.
-    pub(crate) fn read_after(self: &Arc<Self>, number: u64) -> FeedReader {
-        FeedReader { feed: Arc::clone(self), changed: self.changed.subscribe(), number }
+    /// Returns a watch of changes.
+    pub(crate) fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -107,27 +197,16 @@ impl Feed {
     }
 }
 
-/// Reads the events of a run.
-#[derive(Debug)]
-pub(crate) struct FeedReader {
-    feed: Arc<Feed>,
-    changed: watch::Receiver<()>,
-    number: u64,
-}
-
-impl FeedReader {
-    /// Returns the next events; `None` once the run has ended and all were read.
-    pub(crate) async fn next(&mut self) -> Option<Vec<Arc<FedEvent>>> {
-        loop {
-            self.changed.mark_unchanged();
-            let (events, is_live) = self.feed.after(self.number);
-            if let Some(last) = events.last() {
-                self.number = last.number;
-                return Some(events);
-            }
-            if !is_live || self.changed.changed().await.is_err() {
-                return None;
-            }
+impl Inner {
+    fn add(&mut self, event: Arc<RunEvent>) {
+        self.bytes += event.data.len();
+        if self.is_stored {
+            self.unstored.push(Arc::clone(&event));
+        }
+        self.events.push_back(event);
+        while self.events.len() > EVENTS || (self.bytes > BYTES && self.events.len() > 1) {
+            let Some(oldest) = self.events.pop_front() else { return };
+            self.bytes -= oldest.data.len();
         }
     }
 }
@@ -144,6 +223,11 @@ struct KeptFeeds {
 }
 
 impl Feeds {
+    /// Removes the feed of a run that has ended: from now on its events are read from the store. Its readers keep it.
+    pub(crate) fn remove(&self, run: Uuid) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).feeds.remove(&run);
+    }
+
     /// Returns the feed of a run, which begins if there is none.
     pub(crate) fn of(&self, run: Uuid) -> Arc<Feed> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,11 +14,14 @@ use tokio::time::sleep;
 
 use crate::observer::RunObserver;
 use crate::routes::routes;
+use crate::runs::log::write_all;
 use crate::runs::schedule::execute_all;
 use crate::server::Server;
 
 /// The number of runs that are executed at a time, unless it is set.
 const JOBS: usize = 16;
+/// The time for which the events of a run that has ended are kept, unless it is set.
+const KEEP_EVENTS: Duration = Duration::from_secs(3600);
 /// The time that open connections have to end once no run is executed any more.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -28,12 +31,13 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub struct Options {
     pub(crate) jobs: usize,
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
+    pub(crate) keep_events: Duration,
     pub(crate) stop: CancellationToken,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jobs: JOBS, observer: None, stop: CancellationToken::new() }
+        Self { jobs: JOBS, observer: None, keep_events: KEEP_EVENTS, stop: CancellationToken::new() }
     }
 }
 
@@ -47,6 +51,12 @@ impl Options {
     /// Sets the number of runs that are executed at a time; the others wait.
     pub fn jobs(mut self, runs: usize) -> Self {
         self.jobs = runs.max(1);
+        self
+    }
+
+    /// Sets the time for which the events of a run that has ended are kept for readers that come back; an hour unless set.
+    pub fn keep_events_for(mut self, time: Duration) -> Self {
+        self.keep_events = time;
         self
     }
 
@@ -89,6 +99,7 @@ impl Options {
     fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
         let server = Arc::new(Server::new(graphs, store, self));
         tokio::spawn(execute_all(Arc::clone(&server)));
+        tokio::spawn(write_all(Arc::clone(&server)));
         (routes(Arc::clone(&server)), server)
     }
 }

@@ -1,6 +1,7 @@
 //! The state that all requests share: graphs, records, events of runs, and what is executed now.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
@@ -18,6 +19,7 @@ use crate::records::items::{Record, Records, StoredRecord, create};
 use crate::records::run::RunRecord;
 use crate::records::thread::ThreadRecord;
 use crate::runs::executing::ExecutingThreads;
+use crate::runs::log::EventLog;
 use crate::runs::schedule::Resumes;
 use crate::wire::with_interrupts;
 
@@ -26,6 +28,9 @@ pub(crate) struct Server {
     pub graphs: Graphs,
     pub records: Records,
     pub feeds: Feeds,
+    pub log: EventLog,
+    /// The time for which the events of a run that has ended are kept.
+    pub keep_events: Duration,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
     /// As many permits as runs are executed at a time.
@@ -44,6 +49,8 @@ impl Server {
             graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
             records: Records(store),
             feeds: Feeds::default(),
+            log: EventLog::default(),
+            keep_events: options.keep_events,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
             jobs: Semaphore::new(options.jobs),

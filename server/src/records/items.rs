@@ -51,18 +51,26 @@ impl Records {
     pub(crate) async fn all<R: Record>(&self, prefix: &str) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
         let (mut all, mut after) = (vec![], None);
         loop {
-            let scan = ItemScan::of(R::NAMESPACE).prefix(prefix);
-            let scan = ItemScan { after: after.take(), order: Order::Ascending, limit: PAGE, ..scan };
-            let page = self.0.scan_items(&scan).await?;
+            let page = self.page::<R>(prefix, after.take(), PAGE).await?;
             let is_last = page.len() < PAGE;
-            after = page.last().map(|(key, _)| key.clone());
-            for (_, bytes) in page {
-                all.push(decode(bytes)?);
-            }
+            after = page.last().map(|stored| stored.record.key());
+            all.extend(page);
             if is_last {
                 return Ok(all);
             }
         }
+    }
+
+    /// Returns records whose keys begin with `prefix` and come after a key, in the order of their keys.
+    pub(crate) async fn page<R: Record>(
+        &self,
+        prefix: &str,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
+        let after = after.map(|key| ItemKey::new(R::NAMESPACE, key));
+        let scan = ItemScan { after, order: Order::Ascending, limit, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
+        self.0.scan_items(&scan).await?.into_iter().map(|(_, bytes)| decode(bytes)).collect()
     }
 
     /// Writes records together, or none of them if one is not as expected.
@@ -119,7 +127,8 @@ pub(crate) fn delete<R: Record>(record: &R) -> ItemWrite {
     ItemWrite::delete(name(record))
 }
 
-fn put<R: Record>(record: &R) -> ItemWrite {
+/// Returns the write of a record, whatever was there before.
+pub(crate) fn put<R: Record>(record: &R) -> ItemWrite {
     let bytes = serde_json::to_vec(&VersionedRecord { version: VERSION, record }).unwrap_or_default();
     ItemWrite::put(name(record), bytes)
 }

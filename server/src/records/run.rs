@@ -39,6 +39,15 @@ pub(crate) struct RunRecord {
     /// The assistant's context with that of the request.
     #[serde(default)]
     pub context: Map<String, Value>,
+    /// Set if its events are stored.
+    #[serde(default)]
+    pub stores_events: bool,
+    /// The number up to which events may have been sent; 0 as long as none can have been.
+    #[serde(default)]
+    pub events_to: u64,
+    /// The number of times that an execution was begun.
+    #[serde(default)]
+    pub attempts: u32,
     /// Set if the run is to be removed with its checkpoints once it has stopped.
     #[serde(default)]
     pub is_rolled_back: bool,
@@ -55,6 +64,9 @@ impl Record for RunRecord {
         Self::key_of(&self.thread, self.run)
     }
 }
+
+/// The number of events for which room is made at once: a number that may have been sent is not used again.
+pub(crate) const EVENTS_AHEAD: u64 = 1000;
 
 impl RunRecord {
     /// Returns the first part of the keys of a thread's runs.

@@ -3,15 +3,22 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderName, Method, header};
+use axum::body::to_bytes;
+use axum::http::{HeaderName, Method, StatusCode, Uri, header};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{Any, CorsLayer};
 
 use super::{assistants, meta, runs, states, threads};
+use crate::error::ApiError;
 use crate::server::Server;
 
 /// Headers of answers that pages of other origins may read.
 const EXPOSED: [&str; 3] = ["x-pagination-total", "x-pagination-next", "content-location"];
+
+/// The longest text of an error that no route has made, in bytes.
+const DETAIL: usize = 64 << 10;
 
 /// Returns all routes.
 pub(crate) fn routes(server: Arc<Server>) -> Router {
@@ -22,8 +29,28 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .merge(of_assistants())
         .merge(of_threads())
         .merge(of_runs())
+        .fallback(unknown_path)
+        .layer(map_response(with_detail))
         .layer(cors())
         .with_state(server)
+}
+
+async fn unknown_path(method: Method, uri: Uri) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, format!("there is no route {method} {}", uri.path()))
+}
+
+/// Gives errors that no route has made, such as those of bodies that cannot be read, the form of all others.
+async fn with_detail(response: Response) -> Response {
+    let status = response.status();
+    let content = response.headers().get(header::CONTENT_TYPE).and_then(|content| content.to_str().ok());
+    let is_json = content.is_some_and(|content| content.starts_with("application/json"));
+    if is_json || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), DETAIL).await.unwrap_or_default();
+    let reason = status.canonical_reason().unwrap_or("error");
+    let detail = if text.is_empty() { reason.into() } else { String::from_utf8_lossy(&text) };
+    ApiError::new(status, detail).into_response()
 }
 
 fn of_assistants() -> Router<Arc<Server>> {

@@ -14,9 +14,9 @@ use uuid::Uuid;
 use super::query::Page;
 use super::streams::{Follow, events, run_headers, values};
 use crate::error::{ApiError, ApiResult};
-use crate::feed::Feed;
 use crate::records::run::{RunRecord, RunStatus};
-use crate::runs::creation::StopAction;
+use crate::runs::creation::{Reader, StopAction};
+use crate::runs::reader::EventReader;
 use crate::runs::request::{RunBody, StreamModes};
 use crate::server::Server;
 
@@ -38,27 +38,27 @@ fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
         });
         token.drop_guard()
     });
-    Follow { run: run.clone(), modes: None, after: 0, is_numbered: body.stream_resumable, _on_leave: on_leave }
+    Follow { modes: None, is_numbered: body.stream_resumable, _on_leave: on_leave }
 }
 
 /// Creates a run, and answers with it.
 async fn start_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
-    let (run, _) = server.create_run(thread, request).await?;
+    let (run, _) = server.create_run(thread, request, Reader::OfEvents).await?;
     Ok((run_headers(&run, None, thread.is_none()), Json(run.json())).into_response())
 }
 
 /// Creates a run, and answers with its values at its end.
 async fn wait_for_run(server: Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
-    let (run, body) = server.create_run(thread, request).await?;
+    let (run, body) = server.create_run(thread, request, Reader::OfEnd).await?;
     let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
-    Ok(values(server, follow, headers))
+    Ok(values(EventReader::after(&server, &run, u64::MAX), follow, headers))
 }
 
 /// Creates a run, and answers with its events.
 async fn stream_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
-    let (run, body) = server.create_run(thread, request).await?;
+    let (run, body) = server.create_run(thread, request, Reader::OfEvents).await?;
     let headers = run_headers(&run, Some("stream"), thread.is_none());
-    Ok(events(&server.feeds.of(run.run), follow(server, &run, &body), headers))
+    Ok(events(EventReader::after(server, &run, 0), follow(server, &run, &body), headers))
 }
 
 pub(super) async fn create(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
@@ -112,20 +112,10 @@ pub(super) async fn delete(State(server): Shared, Path((thread, run)): Path<(Str
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns a run and its events. Those of a run that another process has ended are none.
-async fn find_run(server: &Server, thread: &str, run: Uuid) -> ApiResult<(RunRecord, Arc<Feed>)> {
-    let found = server.records.run(thread, run).await?.record;
-    let feed = server.feeds.of(run);
-    if found.status.has_ended() {
-        feed.end(found.error.clone());
-    }
-    Ok((found, feed))
-}
-
 pub(super) async fn join(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
-    let (found, _) = find_run(&server, &thread, run).await?;
-    let follow = Follow { run: found, modes: None, after: 0, is_numbered: false, _on_leave: None };
-    Ok(values(server, follow, HeaderMap::new()))
+    let found = server.records.run(&thread, run).await?.record;
+    let follow = Follow { modes: None, is_numbered: false, _on_leave: None };
+    Ok(values(EventReader::after(&server, &found, u64::MAX), follow, HeaderMap::new()))
 }
 
 pub(super) async fn join_stream(
@@ -134,16 +124,16 @@ pub(super) async fn join_stream(
     headers: HeaderMap,
     Query(words): Words,
 ) -> ApiResult<Response> {
-    let (found, feed) = find_run(&server, &thread, run).await?;
+    let found = server.records.run(&thread, run).await?.record;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let after = match last {
         None if found.status == RunStatus::Pending => 0,
-        None => feed.newest(),
+        None => server.newest_event(&found).await?,
         Some(number) => number.parse().unwrap_or_default(),
     };
     let modes = words.get("stream_mode").map(|names| StreamModes::parse(names.split(','))).transpose()?;
-    let follow = Follow { run: found, modes, after, is_numbered: true, _on_leave: None };
-    Ok(events(&feed, follow, HeaderMap::new()))
+    let follow = Follow { modes, is_numbered: true, _on_leave: None };
+    Ok(events(EventReader::after(&server, &found, after), follow, HeaderMap::new()))
 }
 
 pub(super) async fn cancel(

@@ -13,21 +13,20 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
-use crate::feed::{FedEvent, Feed, FeedReader};
+use crate::error::{ApiError, ApiResult};
+use crate::records::event::RunEvent;
 use crate::records::items::key_part;
 use crate::records::run::RunRecord;
+use crate::records::thread::RunFailure;
+use crate::runs::reader::EventReader;
 use crate::runs::request::StreamModes;
-use crate::server::Server;
 
 /// The silence after which a reader gets a sign of life. Clients derive from it when to connect again.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Reader of a run.
 pub(super) struct Follow {
-    pub run: RunRecord,
     pub modes: Option<StreamModes>,
-    /// The number of the last event that the reader has.
-    pub after: u64,
     /// Set if each event has its number.
     pub is_numbered: bool,
     /// Dropped when the reader leaves.
@@ -52,28 +51,55 @@ pub(super) fn run_headers(run: &RunRecord, again: Option<&str>, is_alone: bool) 
 }
 
 /// Returns the events of a run as they come.
-pub(super) fn events(feed: &Arc<Feed>, follow: Follow, mut headers: HeaderMap) -> Response {
+pub(super) fn events(reader: EventReader, follow: Follow, mut headers: HeaderMap) -> Response {
     let content = HeaderValue::from_static("text/event-stream; charset=utf-8");
     headers.insert(header::CONTENT_TYPE, content);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    let reader = feed.read_after(follow.after);
     (headers, Body::from_stream(pieces(reader, follow))).into_response()
 }
 
-fn pieces(reader: FeedReader, follow: Follow) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold((reader, follow), async |(mut reader, follow)| {
-        let piece = match timeout(HEARTBEAT, reader.next()).await {
-            Err(_) => Bytes::from_static(b": heartbeat\r\n\r\n"),
-            Ok(None) => return None,
-            Ok(Some(events)) => lines(&events, &follow),
+/// What comes next for a reader of events.
+enum Piece {
+    Events(Vec<Arc<RunEvent>>),
+    Silence,
+    /// The server stops; the run goes on at its next start, or on another one.
+    Shutdown,
+    End,
+}
+
+async fn next_piece(reader: &mut EventReader) -> ApiResult<Piece> {
+    let closing = reader.server().closing.clone();
+    tokio::select! {
+        biased;
+        next = timeout(HEARTBEAT, reader.next()) => Ok(match next {
+            Err(_) => Piece::Silence,
+            Ok(next) => next?.map_or(Piece::End, Piece::Events),
+        }),
+        () = closing.cancelled() => Ok(Piece::Shutdown),
+    }
+}
+
+fn pieces(reader: EventReader, follow: Follow) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold(Some((reader, follow)), async |state| {
+        let (mut reader, follow) = state?;
+        let last = |name: &str, data: Value| Bytes::from(format!("event: {name}\r\ndata: {data}\r\n\r\n"));
+        let piece = match next_piece(&mut reader).await {
+            Ok(Piece::Events(events)) => lines(&events, &follow),
+            Ok(Piece::Silence) => Bytes::from_static(b": heartbeat\r\n\r\n"),
+            Ok(Piece::End) => return None,
+            Ok(Piece::Shutdown) => return Some((Ok(last("metadata", json!({ "status": "shutdown" }))), None)),
+            Err(error) => {
+                let data = json!({ "error": "ServerError", "message": error.detail });
+                return Some((Ok(last("error", data)), None));
+            }
         };
-        Some((Ok(piece), (reader, follow)))
+        Some((Ok(piece), Some((reader, follow))))
     })
 }
 
-fn lines(events: &[Arc<FedEvent>], follow: &Follow) -> Bytes {
-    let is_wanted = |event: &&Arc<FedEvent>| follow.modes.as_ref().is_none_or(|modes| modes.has(&event.name));
+fn lines(events: &[Arc<RunEvent>], follow: &Follow) -> Bytes {
+    let is_wanted = |event: &&Arc<RunEvent>| follow.modes.as_ref().is_none_or(|modes| modes.has(&event.name));
     let mut text = String::new();
     for event in events.iter().filter(is_wanted) {
         text += &format!("event: {}\r\ndata: {}\r\n", event.name, event.data);
@@ -86,30 +112,48 @@ fn lines(events: &[Arc<FedEvent>], follow: &Follow) -> Bytes {
 }
 
 /// Returns the values of a run at its end, and blanks until then.
-pub(super) fn values(server: Arc<Server>, follow: Follow, headers: HeaderMap) -> Response {
-    let reader = server.feeds.of(follow.run.run).read_after(u64::MAX);
-    let waiting = stream::unfold(Some((server, reader, follow)), async |waiting| {
-        let (server, mut reader, follow) = waiting?;
-        match timeout(HEARTBEAT, reader.next()).await {
-            Err(_) => Some((Ok::<_, Infallible>(Bytes::from_static(b"\n")), Some((server, reader, follow)))),
-            Ok(_) => Some((Ok(Bytes::from(end(&server, &follow.run).await.to_string())), None)),
+pub(super) fn values(reader: EventReader, follow: Follow, headers: HeaderMap) -> Response {
+    let waiting = stream::unfold(Some((reader, follow)), async |waiting| {
+        let (mut reader, follow) = waiting?;
+        match next_piece(&mut reader).await {
+            Ok(Piece::Silence | Piece::Events(_)) => {
+                Some((Ok::<_, Infallible>(Bytes::from_static(b"\n")), Some((reader, follow))))
+            }
+            Ok(Piece::Shutdown) => Some((Ok(Bytes::from(shutdown().to_string())), None)),
+            Ok(Piece::End) | Err(_) => Some((Ok(Bytes::from(end(&reader).await.to_string())), None)),
         }
     });
     let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (headers, json, Body::from_stream(waiting)).into_response()
 }
 
+fn shutdown() -> Value {
+    let message = "the server stops; the run goes on at its next start, where it can be joined";
+    json!({ "__error__": { "error": "Shutdown", "message": message } })
+}
+
 /// Returns the values of a run that has ended, or its failure.
-async fn end(server: &Server, run: &RunRecord) -> Value {
-    let feed = server.feeds.of(run.run);
+async fn end(reader: &EventReader) -> Value {
+    match outcome(reader).await {
+        Ok(values) => values,
+        Err(failure) => json!({ "__error__": failure }),
+    }
+}
+
+async fn outcome(reader: &EventReader) -> Result<Value, RunFailure> {
+    let (feed, run, server) = (reader.feed(), reader.run(), reader.server());
     if let Some(failure) = feed.failure() {
-        return json!({ "__error__": failure });
+        return Err(failure);
     }
-    match feed.result() {
-        Some(values) => values,
-        None => match server.values(&run.thread).await {
-            Ok(values) => values,
-            Err(error) => json!({ "__error__": { "error": "ServerError", "message": error.detail } }),
-        },
+    if let Some(values) = feed.result() {
+        return Ok(values);
     }
+    if !feed.after(u64::MAX).has_ended
+        && let Ok(found) = server.records.run(&run.thread, run.run).await
+        && let Some(failure) = found.record.error
+    {
+        return Err(failure); // another process has ended it
+    }
+    let unreadable = |error: ApiError| RunFailure { error: "ServerError".into(), message: error.detail };
+    server.values(&run.thread).await.map_err(unreadable)
 }

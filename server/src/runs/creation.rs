@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::execution::user_interrupt;
 use super::queue::NewRun;
+use super::reader::EventReader;
 use super::request::RunBody;
 use super::schedule::execute;
 use crate::error::{ApiError, ApiResult};
@@ -39,12 +40,22 @@ impl StopAction {
     }
 }
 
+/// What is read of a run while it is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Its values at the end.
+    OfEnd,
+    /// Its events, now or later.
+    OfEvents,
+}
+
 impl Server {
     /// Creates a run of a thread, or of a new one that ends with it, and starts to execute it.
     pub(crate) async fn create_run(
         self: &Arc<Self>,
         thread: Option<&str>,
         request: Value,
+        reader: Reader,
     ) -> ApiResult<(RunRecord, RunBody)> {
         let body = RunBody::parse(&request)?;
         let assistant = self.assistant_or_graph(&body.assistant_id).await?;
@@ -56,6 +67,7 @@ impl Server {
             body: &body,
             request,
             context,
+            stores_events: reader == Reader::OfEvents || body.stream_resumable,
             is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
             is_new: thread.is_none(),
         };
@@ -65,7 +77,9 @@ impl Server {
             }
             created => created?,
         };
-        self.feeds.of(run.run);
+        if run.events_to > 0 {
+            self.feeds.of(run.run).start(0, run.events_to); // the numbers are this server's
+        }
         match body.multitask_strategy.as_deref() {
             Some("interrupt") => self.stop_earlier(&run, StopAction::Interrupt).await?,
             Some("rollback") => self.stop_earlier(&run, StopAction::Rollback).await?,
@@ -101,6 +115,7 @@ impl Server {
             body: &body,
             request,
             context: Map::new(),
+            stores_events: true,
             is_temporary: false,
             is_new: false,
         };
@@ -108,7 +123,7 @@ impl Server {
     }
 
     /// Stops a run: one that has not begun ends without a word to the engine.
-    pub(crate) async fn stop_run(&self, run: &RunRecord, action: StopAction, waits: bool) -> ApiResult<()> {
+    pub(crate) async fn stop_run(self: &Arc<Self>, run: &RunRecord, action: StopAction, waits: bool) -> ApiResult<()> {
         let (feed, failure) = (self.feeds.of(run.run), user_interrupt());
         let has_ended = match action {
             StopAction::Interrupt => {
@@ -121,13 +136,21 @@ impl Server {
             return Ok(());
         }
         self.cancel_running(&run.thread).await?;
-        let mut reader = feed.read_after(u64::MAX);
-        while waits && reader.next().await.is_some() {}
+        match waits {
+            true => self.wait_for_end(run).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until a run has ended, wherever it is executed.
+    async fn wait_for_end(self: &Arc<Self>, run: &RunRecord) -> ApiResult<()> {
+        let mut reader = EventReader::after(self, run, u64::MAX);
+        while reader.next().await?.is_some() {}
         Ok(())
     }
 
     /// Stops the runs of a thread that were created before one.
-    async fn stop_earlier(&self, run: &RunRecord, action: StopAction) -> ApiResult<()> {
+    async fn stop_earlier(self: &Arc<Self>, run: &RunRecord, action: StopAction) -> ApiResult<()> {
         let queue = self.thread_record(&run.thread).await?.record.queue;
         for earlier in queue.into_iter().take_while(|queued| *queued != run.run) {
             match self.records.run(&run.thread, earlier).await {

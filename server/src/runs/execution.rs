@@ -14,16 +14,19 @@ use superstep_base::time::{millis, now};
 use tokio::time::sleep;
 
 use super::events::Converter;
+use super::log::expiry;
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
 use crate::observer::RunListener;
 use crate::records::items::StoredRecord;
-use crate::records::run::{RunRecord, RunStatus};
+use crate::records::run::{EVENTS_AHEAD, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::server::Server;
 
+/// The number of events for which there must be room: an event of the engine is a few on the wire.
+const ROOM: u64 = 100;
 /// The metadata of a checkpoint that names the run which made it.
 const RUN_ID: &str = "run_id";
 /// The pause before a store is asked again whether a signal has come.
@@ -52,11 +55,15 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
     let key = ThreadRecord::key_of(thread);
     let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
-    let run = server.records.run(thread, run).await?;
     let cancel = server.executing.token(thread);
-    let attempt = {
+    let (run, attempt) = {
         let Ok(_permit) = server.jobs.acquire().await else { return Ok(false) };
-        attempt(server, &run, &cancel).await
+        if server.records.0.owner(&ThreadId::from(thread)).await?.is_some() {
+            return Ok(false); // another process runs it
+        }
+        let run = start_feed(server, server.records.run(thread, run).await?).await?;
+        let attempt = attempt(server, &run, &cancel).await;
+        (run, attempt)
     };
     match attempt {
         Attempt::Ended(end) => {
@@ -71,8 +78,40 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
                 Ok(true)
             }
         },
-        Attempt::Later | Attempt::Stopped => Ok(false),
+        Attempt::Later | Attempt::Stopped => {
+            leave_feed(server, &run.record).await?;
+            Ok(false)
+        }
     }
+}
+
+/// Prepares the feed of a run: its events get numbers that no process has used.
+async fn start_feed(server: &Server, run: StoredRecord<RunRecord>) -> ApiResult<StoredRecord<RunRecord>> {
+    let feed = server.feeds.of(run.record.run);
+    if run.record.stores_events {
+        feed.store_events();
+    }
+    let before = run.record.events_to;
+    feed.start(before, before);
+    if feed.room() >= ROOM {
+        return Ok(run);
+    }
+    let to = feed.newest() + EVENTS_AHEAD;
+    let run = server.records.change_run(&run.record, |record| record.events_to = to).await?;
+    feed.start(before, to);
+    Ok(run)
+}
+
+/// Stores the events of a run that this process does not execute any more, and has not ended.
+async fn leave_feed(server: &Server, run: &RunRecord) -> ApiResult<()> {
+    let feed = server.feeds.of(run.run);
+    let (newest, events) = (feed.newest(), server.log.last_events(run.run, &feed).await);
+    if !events.is_empty() {
+        server.records.write(events).await?;
+    }
+    server.records.change_run(run, |record| record.events_to = newest.min(record.events_to)).await?;
+    feed.leave();
+    Ok(())
 }
 
 /// Waits until a run can go on, or the server stops; returns whether it may, as nobody has cancelled it meanwhile.
@@ -96,13 +135,20 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
     if server.records.run(&run.thread, run.run).await?.record.is_rolled_back {
         roll_back(server, run).await?;
     } else {
-        server.records.end_run(run, end).await?;
+        let mut last = server.log.last_events(run.run, &feed).await;
+        if run.stores_events {
+            last.push(expiry(run.run, server.keep_events));
+        }
+        server.records.end_run(run, end, last).await?;
     }
     if is_temporary {
         feed.set_result(server.values(&run.thread).await?);
         server.remove_thread(&run.thread).await?;
     }
     feed.end(failure);
+    if run.stores_events && !is_temporary {
+        server.feeds.remove(run.run);
+    }
     Ok(())
 }
 
@@ -146,8 +192,8 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         Err(error) => return failure("ValueError", error.detail),
     };
     let feed = server.feeds.of(run.record.run);
-    if feed.newest() == 0 {
-        feed.send("metadata", json!({ "run_id": run.record.run, "attempt": 1 }));
+    if feed.is_fresh() {
+        feed.send("metadata", &json!({ "run_id": run.record.run, "attempt": run.record.attempts + 1 }));
     }
     let (thread, request) = match plan.prepare(server, run, cancel).await {
         Ok(prepared) => prepared,
@@ -155,12 +201,12 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
     };
     let listener = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
     let stream = plan.stream(server, &thread, request);
-    let attempt = match follow(stream, &plan, listener, &feed).await {
+    let attempt = match follow(server, stream, &plan, listener).await {
         Ok(outcome) => of_outcome(&outcome),
         Err(error) => of_error(&error),
     };
     if let Attempt::Ended((RunStatus::Error, Some(failure))) = &attempt {
-        feed.send("error", json!(failure));
+        feed.send("error", &json!(failure));
     }
     attempt
 }
@@ -213,7 +259,7 @@ impl<'a> Plan<'a> {
             thread = thread.discard_pending();
         }
         let request = self.body.request(&self.graph).map_err(invalid)?;
-        let begun = RunRecord { status: RunStatus::Running, updated_at: now(), ..self.run.clone() };
+        let begun = RunRecord { status: RunStatus::Running, updated_at: now(), attempts: 1, ..self.run.clone() };
         Ok((thread, request.with_items([run.replace(&begun)])))
     }
 
@@ -231,19 +277,35 @@ impl<'a> Plan<'a> {
 
 /// Runs a request, and feeds its events to the readers.
 async fn follow(
+    server: &Server,
     mut events: RunStream<AnyState>,
     plan: &Plan<'_>,
     mut listener: Option<Box<dyn RunListener>>,
-    feed: &Feed,
 ) -> Result<Outcome<AnyState>, RunError> {
+    let feed = server.feeds.of(plan.run.run);
     let mut converter = Converter::new(&plan.graph, &plan.run.thread, &plan.modes, plan.body.stream_subgraphs);
     while let Some(event) = events.next().await {
         if let Some(listener) = &mut listener {
             listener.on_event(&event);
         }
-        converter.convert(&event, &mut |name, data| feed.send(name, data));
+        converter.convert(&event, &mut |name, data| feed.send(name, &data));
+        if plan.run.stores_events {
+            server.log.write_soon(plan.run.run, &feed);
+        }
+        if feed.room() < ROOM {
+            make_room(server, plan.run, &feed).await;
+        }
     }
     events.outcome().await
+}
+
+/// Makes room for more events, before their numbers are used.
+async fn make_room(server: &Server, run: &RunRecord, feed: &Feed) {
+    let to = feed.newest() + 10 * EVENTS_AHEAD;
+    match server.records.change_run(run, |record| record.events_to = to).await {
+        Ok(_) => feed.extend(to),
+        Err(error) => tracing::warn!(%error, "no room is made for events of a run: it is tried again"),
+    }
 }
 
 fn of_outcome(outcome: &Outcome<AnyState>) -> Attempt {

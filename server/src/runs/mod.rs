@@ -6,6 +6,7 @@
 //! | `input` | JSON of clients as the engine takes it |
 //! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
 //! | `queue` | runs that are created, and those that end |
+//! | `log`, `reader` | events in the store; their reader, wherever a run is executed |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule`, `executing` | which threads are executed, and when; those that are executed now |
 //! | `execution` | one run of a thread, from its start or from where it was left |
@@ -17,7 +18,9 @@ pub(crate) mod events;
 pub(crate) mod executing;
 pub(crate) mod execution;
 pub(crate) mod input;
+pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod queue;
+pub(crate) mod reader;
 pub(crate) mod request;
 pub(crate) mod schedule;

@@ -10,7 +10,7 @@ use super::request::RunBody;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::items::{Records, StoredRecord, create, delete};
-use crate::records::run::{OpenRun, RunRecord, RunStatus};
+use crate::records::run::{EVENTS_AHEAD, OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 
 /// The strategies for a run of a thread that has one already.
@@ -23,6 +23,7 @@ pub(crate) struct NewRun<'a> {
     pub body: &'a RunBody,
     pub request: Value,
     pub context: Map<String, Value>,
+    pub stores_events: bool,
     /// Set if the thread is made with the run.
     pub is_new: bool,
     /// Set if the thread is deleted with the run.
@@ -48,6 +49,9 @@ impl Records {
             status: RunStatus::Pending,
             request: new.request.clone(),
             context: new.context.clone(),
+            stores_events: new.stores_events,
+            events_to: 0,
+            attempts: 0,
             is_rolled_back: false,
             multitask_strategy: strategy.to_owned(),
             created_at: time,
@@ -57,7 +61,7 @@ impl Records {
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;
         let key = ThreadRecord::key_of(new.thread);
-        let created = self.change::<ThreadRecord, ()>(&key, |found| {
+        let created = self.change::<ThreadRecord, RunRecord>(&key, |found| {
             refusal = match &found {
                 None if !may_create => Some(ApiError::not_found("thread", new.thread)),
                 Some(thread) if strategy == "reject" && !thread.record.queue.is_empty() => {
@@ -68,11 +72,12 @@ impl Records {
             if refusal.is_some() {
                 return None;
             }
-            Some((enqueue(found, &run, new.is_temporary), ()))
+            Some(enqueue(found, &run, new.is_temporary))
         });
         match (created.await?, refusal) {
+            (Some(run), _) => Ok(run),
             (None, Some(refusal)) => Err(refusal),
-            _ => Ok(run),
+            (None, None) => Err(ApiError::not_found("thread", new.thread)),
         }
     }
 
@@ -83,13 +88,13 @@ impl Records {
     }
 
     /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is.
-    pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd) -> ApiResult<()> {
-        self.end_run_if(run, end, |status| !status.has_ended()).await.map(drop)
+    pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd, with: Vec<ItemWrite>) -> ApiResult<()> {
+        self.end_run_if(run, end, with, |status| !status.has_ended()).await.map(drop)
     }
 
     /// Ends a run that nobody has begun; returns whether there was one.
     pub(crate) async fn end_pending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<bool> {
-        self.end_run_if(run, end, |status| status == RunStatus::Pending).await
+        self.end_run_if(run, end, vec![], |status| status == RunStatus::Pending).await
     }
 
     /// Has a run removed with its checkpoints as soon as it has stopped. One that nobody has begun is removed at once; returns whether
@@ -135,7 +140,13 @@ impl Records {
         Ok(writes)
     }
 
-    async fn end_run_if(&self, run: &RunRecord, end: RunEnd, may_end: fn(RunStatus) -> bool) -> ApiResult<bool> {
+    async fn end_run_if(
+        &self,
+        run: &RunRecord,
+        end: RunEnd,
+        with: Vec<ItemWrite>,
+        may_end: fn(RunStatus) -> bool,
+    ) -> ApiResult<bool> {
         let key = ThreadRecord::key_of(&run.thread);
         loop {
             let stored = self.run(&run.thread, run.run).await?;
@@ -143,11 +154,32 @@ impl Records {
                 return Ok(false);
             }
             let thread = self.get::<ThreadRecord>(&key).await?;
-            match self.write(end_writes(&stored, thread.as_ref(), &end)).await {
+            let mut writes = end_writes(&stored, thread.as_ref(), &end);
+            writes.extend(with.iter().cloned());
+            match self.write(writes).await {
                 Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,
                 written => return Ok(written.map(|()| true)?),
             }
         }
+    }
+}
+
+impl Records {
+    /// Changes the record of a run; returns it as it is then.
+    pub(crate) async fn change_run(
+        &self,
+        run: &RunRecord,
+        edit: impl Fn(&mut RunRecord),
+    ) -> ApiResult<StoredRecord<RunRecord>> {
+        let key = RunRecord::key_of(&run.thread, run.run);
+        let changed = self.change::<RunRecord, ()>(&key, |found| {
+            let found = found?;
+            let mut record = found.record.clone();
+            edit(&mut record);
+            Some((vec![found.replace(&record)], ()))
+        });
+        changed.await?;
+        self.run(&run.thread, run.run).await
     }
 }
 
@@ -173,11 +205,18 @@ fn end_writes(
 }
 
 /// Returns the writes of a new run at the end of a queue.
-fn enqueue(found: Option<StoredRecord<ThreadRecord>>, run: &RunRecord, is_temporary: bool) -> Vec<ItemWrite> {
+fn enqueue(
+    found: Option<StoredRecord<ThreadRecord>>,
+    run: &RunRecord,
+    is_temporary: bool,
+) -> (Vec<ItemWrite>, RunRecord) {
     let mut thread = match &found {
         Some(thread) => thread.record.clone(),
         None => ThreadRecord { is_temporary, ..ThreadRecord::new(run.thread.as_str(), run.created_at) },
     };
+    // The first of a queue is executed at once.
+    let events_to = if thread.queue.is_empty() { EVENTS_AHEAD } else { 0 };
+    let run = RunRecord { events_to, ..run.clone() };
     thread.queue.push(run.run);
     if thread.graph.is_none() {
         thread.graph = Some(run.graph.clone());
@@ -187,5 +226,5 @@ fn enqueue(found: Option<StoredRecord<ThreadRecord>>, run: &RunRecord, is_tempor
     }
     thread.updated_at = run.created_at;
     let written = found.map_or_else(|| create(&thread), |found| found.replace(&thread));
-    vec![written, create(run), create(&OpenRun::of(run))]
+    (vec![written, create(&run), create(&OpenRun::of(&run))], run)
 }

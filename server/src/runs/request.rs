@@ -104,7 +104,7 @@ impl StreamModes {
     pub(crate) fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> ApiResult<Self> {
         let row = |name: &str| MODES.iter().find(|(known, ..)| *known == name);
         let mut modes = BTreeSet::new();
-        for name in names {
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
             let known = || MODES.map(|(name, ..)| name).join(", ");
             let (known, ..) = row(name).ok_or_else(|| {
                 ApiError::invalid(format!("there is no stream mode `{name}`: the modes are {}", known()))
@@ -125,7 +125,7 @@ impl StreamModes {
     /// Returns whether an event is one that the reader asked for, of whichever graph.
     pub(crate) fn has(&self, event: &str) -> bool {
         let event = event.split('|').next().unwrap_or(event);
-        matches!(event, "metadata" | "error") || self.rows().any(|(.., events)| events.contains(&event))
+        matches!(event, "metadata" | "error" | "gap") || self.rows().any(|(.., events)| events.contains(&event))
     }
 
     /// Returns whether messages are asked for.

@@ -10,3 +10,4 @@ mod graphs;
 
 mod api;
 mod runs;
+mod streams;

@@ -192,6 +192,10 @@ async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
 #[case::webhook(Method::POST, "/runs", json!({ "assistant_id": "slow", "webhook": "http://x" }), 422, "not there yet")]
 #[case::input(Method::POST, "/runs", json!({ "assistant_id": "slow", "input": { "ms": "soon" } }), 422, "ms")]
 #[case::goto(Method::POST, "/runs", json!({ "assistant_id": "slow", "command": { "goto": "none" } }), 400, "no node `none`")]
+#[case::route(Method::GET, "/nothing", Value::Null, 404, "there is no route GET /nothing")]
+#[case::method(Method::PUT, "/threads", json!({}), 405, "Method Not Allowed")]
+#[case::body(Method::POST, "/threads", json!([1]), 422, "invalid type")]
+#[case::run_id(Method::GET, "/threads/a/runs/b", Value::Null, 400, "UUID")]
 #[tokio::test]
 async fn what_is_not_there_is_named(
     #[case] method: Method,

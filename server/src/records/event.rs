@@ -1,0 +1,135 @@
+//! Events of runs as items: in batches, each under the number of its last event, so that those after a number are found by one scan;
+//! and marks of runs whose events are to be removed at a time.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use superstep::checkpoint::{CheckpointError, ItemScan, Order};
+use uuid::Uuid;
+
+use super::items::{Record, Records};
+
+/// The number of batches that are read at once.
+const PAGE: usize = 16;
+
+/// An event of a run with its number.
+#[derive(Clone, Debug)]
+pub(crate) struct RunEvent {
+    pub number: u64,
+    pub name: Cow<'static, str>,
+    /// JSON in one line.
+    pub data: Arc<str>,
+}
+
+/// A batch of events of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EventBatch {
+    pub run: Uuid,
+    /// In the order of their numbers; never empty.
+    events: Vec<StoredEvent>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredEvent(u64, String, Box<RawValue>);
+
+impl Record for EventBatch {
+    const NAMESPACE: &'static str = "superstep.server.events";
+
+    fn key(&self) -> String {
+        Self::key_of(self.run, self.events.last().map_or(0, |event| event.0))
+    }
+}
+
+impl EventBatch {
+    /// Returns a batch; `None` without events.
+    pub(crate) fn of(run: Uuid, events: &[Arc<RunEvent>]) -> Option<Self> {
+        let stored = |event: &Arc<RunEvent>| {
+            let data = RawValue::from_string(event.data.to_string()).ok()?;
+            Some(StoredEvent(event.number, event.name.to_string(), data))
+        };
+        let events: Vec<_> = events.iter().filter_map(stored).collect();
+        (!events.is_empty()).then_some(Self { run, events })
+    }
+
+    fn prefix_of(run: Uuid) -> String {
+        format!("{run}/")
+    }
+
+    fn key_of(run: Uuid, last: u64) -> String {
+        format!("{}{last:012}", Self::prefix_of(run))
+    }
+
+    fn events_after(self, number: u64) -> impl Iterator<Item = Arc<RunEvent>> {
+        let events = self.events.into_iter().filter(move |event| event.0 > number);
+        events.map(|StoredEvent(number, name, data)| {
+            Arc::new(RunEvent { number, name: name.into(), data: data.get().into() })
+        })
+    }
+}
+
+/// A run that has ended, and whose events are removed at a time.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EventsExpiry {
+    pub run: Uuid,
+    /// In milliseconds since 1970.
+    pub at: u64,
+}
+
+impl Record for EventsExpiry {
+    const NAMESPACE: &'static str = "superstep.server.expiring";
+
+    fn key(&self) -> String {
+        format!("{:015}/{}", self.at, self.run)
+    }
+}
+
+impl Records {
+    /// Returns stored events of a run after a number: those of the next batches.
+    pub(crate) async fn events_after(&self, run: Uuid, number: u64) -> Result<Vec<Arc<RunEvent>>, CheckpointError> {
+        let after = EventBatch::key_of(run, number);
+        let batches = self.page::<EventBatch>(&EventBatch::prefix_of(run), Some(after), PAGE).await?;
+        Ok(batches.into_iter().flat_map(|batch| batch.record.events_after(number)).collect())
+    }
+
+    /// Returns the number of the last stored event of a run; 0 if there is none.
+    pub(crate) async fn last_event(&self, run: Uuid) -> Result<u64, CheckpointError> {
+        let scan = ItemScan::of(EventBatch::NAMESPACE).prefix(EventBatch::prefix_of(run));
+        let scan = ItemScan { order: Order::Descending, limit: 1, ..scan };
+        let last = self.0.scan_items(&scan).await?.pop();
+        Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()).unwrap_or_default())
+    }
+
+    /// Removes the oldest batches of a run, or all of them.
+    pub(crate) async fn remove_events(&self, run: Uuid, batches: usize) -> Result<(), CheckpointError> {
+        let mut left = batches;
+        while left > 0 {
+            let page = self.page::<EventBatch>(&EventBatch::prefix_of(run), None, PAGE.min(left)).await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            left -= page.len();
+            self.write(page.iter().map(|batch| batch.remove()).collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the events of runs that have expired.
+    pub(crate) async fn remove_expired_events(&self, now: u64) -> Result<(), CheckpointError> {
+        loop {
+            let page = self.page::<EventsExpiry>("", None, PAGE).await?;
+            let expired: Vec<_> = page.iter().filter(|expiry| expiry.record.at <= now).collect();
+            for expiry in &expired {
+                self.remove_events(expiry.record.run, usize::MAX).await?;
+                match self.write(vec![expiry.remove()]).await {
+                    Ok(()) | Err(CheckpointError::ItemConflict { .. }) => {} // another server was faster
+                    Err(error) => return Err(error),
+                }
+            }
+            if expired.len() < PAGE {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The log of the events of runs in the store: written in batches, a moment after they were sent, and removed some time after the end of
+//! their run. All runs share the writes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use superstep::checkpoint::ItemWrite;
+use superstep_base::time::now;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use crate::feed::Feed;
+use crate::records::event::{EventBatch, EventsExpiry};
+use crate::records::items::{Records, put};
+use crate::server::Server;
+
+/// The time for which events are gathered.
+const GATHER: Duration = Duration::from_millis(40);
+/// The interval at which events of earlier runs are removed.
+const EXPIRY: Duration = Duration::from_secs(60);
+/// The number of times a write is tried.
+const TRIES: u32 = 5;
+
+/// The runs whose events are to be written.
+#[derive(Default)]
+pub(crate) struct EventLog {
+    waiting: Mutex<HashMap<Uuid, Arc<Feed>>>,
+    has_events: Notify,
+    /// Held while events are written.
+    writing: tokio::sync::Mutex<()>,
+}
+
+impl EventLog {
+    /// Has the new events of a run written soon.
+    pub(crate) fn write_soon(&self, run: Uuid, feed: &Arc<Feed>) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.insert(run, Arc::clone(feed)).is_none() && waiting.len() == 1 {
+            self.has_events.notify_one();
+        }
+    }
+
+    /// Returns the writes of the last events of a run, once all earlier ones are written.
+    pub(crate) async fn last_events(&self, run: Uuid, feed: &Feed) -> Vec<ItemWrite> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        let _written = self.writing.lock().await;
+        EventBatch::of(run, &feed.take_unstored().0).iter().map(put).collect()
+    }
+
+    /// Writes the events of all runs that wait.
+    async fn write(&self, records: &Records) {
+        let _written = self.writing.lock().await;
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let (mut writes, mut excesses) = (vec![], vec![]);
+        for (run, feed) in waiting {
+            let (events, excess) = feed.take_unstored();
+            writes.extend(EventBatch::of(run, &events).iter().map(put));
+            excesses.extend((excess > 0).then_some((run, excess)));
+        }
+        if writes.is_empty() {
+            return;
+        }
+        for attempt in 1.. {
+            match records.write(writes.clone()).await {
+                Ok(()) => break,
+                Err(error) if attempt == TRIES => {
+                    tracing::warn!(%error, "events of runs are not stored: a reader that comes back does not get them");
+                    break;
+                }
+                Err(_) => sleep(GATHER * 2_u32.pow(attempt)).await,
+            }
+        }
+        for (run, batches) in excesses {
+            if let Err(error) = records.remove_events(run, batches).await {
+                tracing::warn!(%error, "the oldest events of a run are not removed");
+            }
+        }
+    }
+}
+
+/// Returns the write that has the events of a run removed after a time.
+pub(crate) fn expiry(run: Uuid, keep: Duration) -> ItemWrite {
+    put(&EventsExpiry { run, at: now().saturating_add(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX)) })
+}
+
+/// Writes events as they come, and removes those that have expired, until no run is executed any more.
+pub(crate) async fn write_all(server: Arc<Server>) {
+    let mut expiry = tokio::time::interval(EXPIRY);
+    loop {
+        tokio::select! {
+            () = server.log.has_events.notified() => {
+                sleep(GATHER).await;
+                server.log.write(&server.records).await;
+            }
+            _ = expiry.tick() => {
+                if let Err(error) = server.records.remove_expired_events(now()).await {
+                    tracing::warn!(%error, "events of earlier runs are not removed");
+                }
+            }
+            () = server.closing.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Events of runs: which ones there are for each mode, and who gets them again, after a kill or from another server.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reqwest::{Method, Response};
+use rstest::rstest;
+use serde_json::{Value, json};
+use superstep::checkpoint::MemoryCheckpointer;
+use superstep_server::Options;
+
+use crate::api::{Api, Process, events};
+
+type Event = (String, Value, Option<u64>);
+
+fn names(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|(name, ..)| name.as_str()).collect()
+}
+
+/// Reads events from a response until one of them is wanted, and leaves then.
+async fn read_until(mut response: Response, is_wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
+    let (mut text, mut all) = (String::new(), vec![]);
+    while let Some(bytes) = response.chunk().await.unwrap() {
+        text += std::str::from_utf8(&bytes).unwrap();
+        while let Some((block, rest)) = text.split_once("\r\n\r\n") {
+            let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+            if let Some(name) = field("event: ") {
+                let data = serde_json::from_str(&field("data: ").unwrap()).unwrap();
+                all.push((name, data, field("id: ").map(|id| id.parse().unwrap())));
+            }
+            text = rest.to_owned();
+            if all.last().is_some_and(&is_wanted) {
+                return all;
+            }
+        }
+    }
+    all
+}
+
+#[rstest]
+#[case::tuples(json!("messages-tuple"), &["metadata", "messages", "messages", "messages", "messages"])]
+#[case::so_far(json!("messages"), &["metadata", "messages/metadata", "messages/partial", "messages/partial", "messages/partial", "messages/partial"])]
+#[case::tuples_before_so_far(json!(["messages", "messages-tuple", "updates"]), &["metadata", "messages", "messages", "messages", "messages", "updates"])]
+#[tokio::test]
+async fn messages_come_in_pieces(#[case] modes: Value, #[case] expected: &[&str]) {
+    let api = Api::start().await;
+    let body = json!({
+        "assistant_id": "chat_echo", "input": { "messages": [{ "role": "user", "content": "a b" }] }, "stream_mode": modes
+    });
+    let events = api.stream("/runs/stream", body).await;
+    assert_eq!(names(&events), expected);
+    let ids: BTreeSet<&str> = events.iter().filter_map(|(_, data, _)| data[0]["id"].as_str()).collect();
+    assert_eq!(ids.len(), 1, "{events:?}");
+}
+
+#[tokio::test]
+async fn subgraphs_have_events_of_their_own() {
+    let api = Api::start().await;
+    let body = json!({
+        "assistant_id": "nested", "input": {}, "stream_mode": ["updates"], "stream_subgraphs": true
+    });
+    let deep = api.stream("/runs/stream", body.clone()).await;
+    let without_tasks: Vec<&str> = deep.iter().map(|(name, ..)| name.split(':').next().unwrap()).collect();
+    assert_eq!(without_tasks, ["metadata", "updates", "updates|child", "updates|child", "updates", "updates"]);
+    let mut flat = body;
+    flat["stream_subgraphs"] = false.into();
+    assert_eq!(names(&api.stream("/runs/stream", flat).await), ["metadata", "updates", "updates", "updates"]);
+}
+
+/// Creates a run whose ticks are streamed, and returns its path.
+async fn ticking(api: &Api, steps: u64, ms: u64) -> String {
+    let path = format!("/threads/{}", api.thread().await);
+    let body = json!({
+        "assistant_id": "slow", "input": { "steps": steps, "ms": ms }, "stream_mode": ["custom", "values"],
+        "stream_resumable": true
+    });
+    let run = api.post(&format!("{path}/runs"), body).await;
+    format!("{path}/runs/{}", run["run_id"].as_str().unwrap())
+}
+
+async fn rejoin(api: &Api, run: &str, last: &str) -> Response {
+    let request = api.client.request(Method::GET, format!("{}{run}/stream", api.address));
+    request.header("Last-Event-ID", last).send().await.unwrap()
+}
+
+/// Checks that numbers grow by one, but for what is said to be missing; returns the ticks.
+fn check_numbers(events: &[Event], mut last: u64) -> Vec<u64> {
+    for (name, data, id) in events {
+        let first = if name == "gap" { data["from"].as_u64().unwrap() } else { id.unwrap() };
+        assert_eq!(first, last + 1, "{events:?}");
+        last = id.unwrap();
+    }
+    events.iter().filter_map(|(_, data, _)| data["tick"].as_u64()).collect()
+}
+
+#[tokio::test]
+async fn another_server_of_the_store_has_the_events_of_a_run() {
+    let store = Arc::new(MemoryCheckpointer::new());
+    let owner = Api::start_with(Options::default(), Arc::clone(&store) as _).await;
+    let run = ticking(&owner, 20, 20).await;
+    let other = Api::start_with(Options::default(), store).await;
+    let seen = events(rejoin(&other, &run, "-1").await).await;
+    assert_eq!(check_numbers(&seen, 0), (1..=20).collect::<Vec<_>>());
+    assert_eq!(seen, events(rejoin(&owner, &run, "-1").await).await);
+    let values = other.get(&format!("{run}/join")).await;
+    assert_eq!(values["ticks"], 20);
+}
+
+#[tokio::test]
+async fn events_are_had_again_after_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let (process, api) = Process::start(&store);
+    let run = ticking(&api, 60, 10).await;
+    let first = read_until(rejoin(&api, &run, "-1").await, |(_, data, _)| data["tick"] == 20).await;
+    let mut ticks = check_numbers(&first, 0);
+    let last = first.last().unwrap().2.unwrap();
+    drop(process);
+    let (_process, api) = Process::start(&store);
+    let rest = events(rejoin(&api, &run, &last.to_string()).await).await;
+    ticks.extend(check_numbers(&rest, last));
+    // A tick that was in flight may come twice, and one may be in a gap; the last ones are there.
+    assert_eq!(ticks.last(), Some(&60), "{rest:?}");
+    let all = events(rejoin(&api, &run, "-1").await).await;
+    check_numbers(&all, 0);
+    assert_eq!(api.get(&run).await["status"], "success");
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_its_streams_and_goes_on_later() {
+    let store = Arc::new(MemoryCheckpointer::new());
+    let stop = superstep::graph::CancellationToken::new();
+    let options = Options::default().stop_with(stop.clone());
+    let api = Api::start_with(options, Arc::clone(&store) as _).await;
+    let run = ticking(&api, 30, 10).await;
+    let stream = rejoin(&api, &run, "-1").await;
+    stop.cancel();
+    let seen = events(stream).await;
+    let (shutdown, seen) = seen.split_last().unwrap();
+    assert_eq!((shutdown.0.as_str(), &shutdown.1), ("metadata", &json!({ "status": "shutdown" })));
+    let last = seen.last().and_then(|(.., id)| *id).unwrap_or_default();
+    let next = Api::start_with(Options::default(), store).await;
+    let rest = events(rejoin(&next, &run, &last.to_string()).await).await;
+    assert!(names(&rest).iter().all(|name| *name != "gap"), "{rest:?}");
+    let mut ticks = check_numbers(seen, 0);
+    ticks.extend(check_numbers(&rest, last));
+    assert_eq!(ticks, (1..=30).collect::<Vec<_>>());
+}
