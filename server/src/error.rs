@@ -65,6 +65,8 @@ impl From<RunError> for ApiError {
             RunError::UnknownGraph { .. } | RunError::UnknownCheckpoint { .. } => {
                 Self::new(StatusCode::NOT_FOUND, error.to_string())
             }
+            RunError::NotAnApprover { .. } => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+            RunError::AlreadyAnswered { .. } | RunError::QuestionExpired { .. } => Self::conflict(error.to_string()),
             RunError::UnknownNode { .. } => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
             error => Self::invalid(error.to_string()),
         }

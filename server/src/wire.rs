@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::CheckpointId;
+use superstep::graph::interrupt::AnswerInfo;
 use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
+use superstep_base::time::millis;
 
 use crate::records::time::time_text;
 use crate::runs::input::plain_message;
@@ -13,7 +15,22 @@ const OVERWRITE: &str = "$overwrite";
 
 /// Returns a question as an interrupt.
 pub(crate) fn interrupt(question: &Question) -> Value {
-    json!({ "id": question.id().to_string(), "value": question.json() })
+    json!({ "id": question.id().to_string(), "value": question.json(), "superstep": terms(question) })
+}
+
+/// Returns who may answer a question, until when, and what happens then.
+fn terms(question: &Question) -> Value {
+    let vote =
+        |vote: AnswerInfo| json!({ "by": vote.by, "at": time_text(vote.at), "note": vote.note, "value": vote.value });
+    json!({
+        "name": question.name(),
+        "node": question.node(),
+        "expires": question.expires().map(|time| time_text(millis(time))),
+        "default": question.default_answer(),
+        "approvals": question.approvals(),
+        "approvers": question.approvers(),
+        "votes": question.votes().into_iter().map(vote).collect::<Vec<_>>(),
+    })
 }
 
 /// Returns questions as interrupts.
@@ -26,10 +43,12 @@ pub(crate) fn with_interrupts(mut values: Value, questions: &[Question]) -> Valu
     if !questions.is_empty()
         && let Some(fields) = values.as_object_mut()
     {
-        let asked = questions.iter().map(
-            |question| json!({ "value": question.json(), "id": question.id().to_string(), "response_schema": null }),
-        );
-        fields.insert("__interrupt__".into(), asked.collect());
+        let asked = |question| {
+            let mut asked = interrupt(question);
+            asked["response_schema"] = Value::Null;
+            asked
+        };
+        fields.insert("__interrupt__".into(), questions.iter().map(asked).collect());
     }
     values
 }

@@ -19,10 +19,30 @@ pub(crate) struct ThreadRecord {
     pub updated_at: u64,
     /// The runs that have not ended, in the order in which they are executed.
     pub queue: Vec<Uuid>,
+    /// The answers of these runs.
+    #[serde(default)]
+    pub answers: Vec<PendingAnswer>,
     /// The end of the last run, if it did not succeed.
     pub error: Option<RunFailure>,
     /// Deleted with its only run.
     pub is_temporary: bool,
+}
+
+/// An answer of a run that has not ended: another one to the same question is refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingAnswer {
+    pub run: Uuid,
+    pub question: String,
+    /// Set if the question takes answers of several people.
+    pub is_vote: bool,
+    pub by: Option<String>,
+}
+
+impl PendingAnswer {
+    /// Returns whether both cannot be taken.
+    fn excludes(&self, other: &Self) -> bool {
+        self.question == other.question && (!self.is_vote || self.by == other.by)
+    }
 }
 
 /// The failure of a run: the kind of error, and what it says.
@@ -53,6 +73,7 @@ impl ThreadRecord {
             created_at: now,
             updated_at: now,
             queue: vec![],
+            answers: vec![],
             error: None,
             is_temporary: false,
         }
@@ -67,6 +88,17 @@ impl ThreadRecord {
             updated_at: info.updated_at,
             ..Self::new(info.id.as_str(), info.created_at)
         }
+    }
+
+    /// Returns whether a run that has not ended has an answer which excludes another one.
+    pub(crate) fn takes_no(&self, answer: &PendingAnswer) -> bool {
+        self.answers.iter().any(|pending| pending.excludes(answer))
+    }
+
+    /// Takes a run off the queue.
+    pub(crate) fn remove_run(&mut self, run: Uuid) {
+        self.queue.retain(|queued| *queued != run);
+        self.answers.retain(|answer| answer.run != run);
     }
 
     /// Adds metadata; a new value of a key is in the place of the old one.

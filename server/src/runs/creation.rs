@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::answers::check_answers;
 use super::execution::user_interrupt;
 use super::queue::NewRun;
 use super::reader::EventReader;
@@ -13,6 +14,7 @@ use super::schedule::execute;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::run::{RunRecord, RunStatus};
+use crate::records::thread::PendingAnswer;
 use crate::server::Server;
 
 /// Metadata of a run that no client asked for.
@@ -60,6 +62,7 @@ impl Server {
         let body = RunBody::parse(&request)?;
         let assistant = self.assistant_or_graph(&body.assistant_id).await?;
         let context = self.check_request(&assistant, &body)?;
+        let answers = self.check_answers(thread, &assistant, &body).await?;
         let new_thread = Uuid::now_v7().to_string();
         let new = NewRun {
             thread: thread.unwrap_or(&new_thread),
@@ -68,6 +71,7 @@ impl Server {
             request,
             context,
             stores_events: reader == Reader::OfEvents || body.stream_resumable,
+            answers,
             is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
             is_new: thread.is_none(),
         };
@@ -104,6 +108,34 @@ impl Server {
         Ok(context)
     }
 
+    /// Checks the answers of a request for a thread that nobody runs: what a thread that is run asks next is not known.
+    async fn check_answers(
+        &self,
+        thread: Option<&str>,
+        assistant: &AssistantRecord,
+        body: &RunBody,
+    ) -> ApiResult<Vec<PendingAnswer>> {
+        let (Some(command), Some(thread), Some(version)) = (&body.command, thread, assistant.now()) else {
+            return Ok(vec![]);
+        };
+        let is_answer = command.resume.is_some() && body.start()?.is_none();
+        match is_answer && self.is_idle(thread).await? {
+            true => check_answers(self.graphs.get(&version.graph)?, thread, command).await,
+            false => Ok(vec![]),
+        }
+    }
+
+    /// Returns whether no run of a thread but such that answer is open.
+    async fn is_idle(&self, thread: &str) -> ApiResult<bool> {
+        match self.thread_record(thread).await {
+            Ok(found) => {
+                Ok(found.record.queue.iter().all(|run| found.record.answers.iter().any(|answer| answer.run == *run)))
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Creates a run for a thread that can go on by itself.
     pub(crate) async fn resume_thread(&self, thread: &str, graph: &str) -> ApiResult<()> {
         let request = json!({ "assistant_id": graph, "input": null, "metadata": { OWN.0: OWN.1 } });
@@ -116,6 +148,7 @@ impl Server {
             request,
             context: Map::new(),
             stores_events: true,
+            answers: vec![],
             is_temporary: false,
             is_new: false,
         };

@@ -171,7 +171,7 @@ async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()> {
 }
 
 /// Keeps a thread from being resumed by itself, until somebody writes it: its run has failed or was cancelled.
-async fn leave(server: &Server, thread: &str) {
+pub(super) async fn leave(server: &Server, thread: &str) {
     let left = async {
         match server.records.0.claim(&ThreadId::from(thread), Claim::IfFree).await {
             Err(CheckpointError::ThreadBusy { .. }) => Ok(()), // somebody runs it already

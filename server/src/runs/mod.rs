@@ -7,12 +7,14 @@
 //! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
 //! | `queue` | runs that are created, and those that end |
 //! | `log`, `reader` | events in the store; their reader, wherever a run is executed |
+//! | `answers` | answers of a request, checked before its run is created |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule`, `executing` | which threads are executed, and when; those that are executed now |
 //! | `execution` | one run of a thread, from its start or from where it was left |
 //!
 //! Small because it only lists the folder.
 
+pub(crate) mod answers;
 pub(crate) mod creation;
 pub(crate) mod events;
 pub(crate) mod executing;

@@ -11,7 +11,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::items::{Records, StoredRecord, create, delete};
 use crate::records::run::{EVENTS_AHEAD, OpenRun, RunRecord, RunStatus};
-use crate::records::thread::{RunFailure, ThreadRecord};
+use crate::records::thread::{PendingAnswer, RunFailure, ThreadRecord};
 
 /// The strategies for a run of a thread that has one already.
 const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
@@ -24,6 +24,7 @@ pub(crate) struct NewRun<'a> {
     pub request: Value,
     pub context: Map<String, Value>,
     pub stores_events: bool,
+    pub answers: Vec<PendingAnswer>,
     /// Set if the thread is made with the run.
     pub is_new: bool,
     /// Set if the thread is deleted with the run.
@@ -67,12 +68,15 @@ impl Records {
                 Some(thread) if strategy == "reject" && !thread.record.queue.is_empty() => {
                     Some(ApiError::conflict(format!("the thread `{}` has a run already", new.thread)))
                 }
+                Some(thread) if new.answers.iter().any(|answer| thread.record.takes_no(answer)) => {
+                    Some(ApiError::conflict("the question is answered already: the run with that answer has not ended"))
+                }
                 _ => None,
             };
             if refusal.is_some() {
                 return None;
             }
-            Some(enqueue(found, &run, new.is_temporary))
+            Some(enqueue(found, &run, new))
         });
         match (created.await?, refusal) {
             (Some(run), _) => Ok(run),
@@ -133,7 +137,7 @@ impl Records {
         let mut writes = vec![stored.remove(), delete(&OpenRun::of(&stored.record))];
         if let Some(thread) = self.get::<ThreadRecord>(&ThreadRecord::key_of(&stored.record.thread)).await? {
             let mut record = thread.record.clone();
-            record.queue.retain(|queued| *queued != stored.record.run);
+            record.remove_run(stored.record.run);
             record.error = None;
             writes.push(thread.replace(&record));
         }
@@ -197,7 +201,7 @@ fn end_writes(
     let mut writes = vec![stored.replace(&ended), delete(&OpenRun::of(run))];
     if let Some(thread) = thread {
         let mut record = thread.record.clone();
-        record.queue.retain(|queued| *queued != run.run);
+        record.remove_run(run.run);
         (record.error, record.updated_at) = (failure.clone(), ended.updated_at);
         writes.push(thread.replace(&record));
     }
@@ -208,16 +212,19 @@ fn end_writes(
 fn enqueue(
     found: Option<StoredRecord<ThreadRecord>>,
     run: &RunRecord,
-    is_temporary: bool,
+    new: &NewRun<'_>,
 ) -> (Vec<ItemWrite>, RunRecord) {
     let mut thread = match &found {
         Some(thread) => thread.record.clone(),
-        None => ThreadRecord { is_temporary, ..ThreadRecord::new(run.thread.as_str(), run.created_at) },
+        None => {
+            ThreadRecord { is_temporary: new.is_temporary, ..ThreadRecord::new(run.thread.as_str(), run.created_at) }
+        }
     };
     // The first of a queue is executed at once.
     let events_to = if thread.queue.is_empty() { EVENTS_AHEAD } else { 0 };
     let run = RunRecord { events_to, ..run.clone() };
     thread.queue.push(run.run);
+    thread.answers.extend(new.answers.iter().map(|answer| PendingAnswer { run: run.run, ..answer.clone() }));
     if thread.graph.is_none() {
         thread.graph = Some(run.graph.clone());
         let words = [("graph_id", run.graph.clone()), ("assistant_id", run.assistant.to_string())];

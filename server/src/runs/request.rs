@@ -43,6 +43,9 @@ pub(crate) struct RunBody {
 #[serde(default)]
 pub(crate) struct CommandBody {
     pub resume: Option<Value>,
+    /// Who answers, and what they say besides.
+    pub by: Option<String>,
+    pub note: Option<String>,
     pub update: Option<Value>,
     pub goto: Option<Value>,
 }
@@ -255,16 +258,21 @@ impl CommandBody {
     }
 
     /// Returns the answers: a value for the one question, or a map from ids of questions to values.
-    fn answers(&self) -> ApiResult<Vec<Answer>> {
+    pub(super) fn answers(&self) -> ApiResult<Vec<Answer>> {
         let Some(value) = &self.resume else { return Ok(vec![]) };
         let by_id: Option<Vec<(InterruptId, &Value)>> = value
             .as_object()
             .filter(|fields| !fields.is_empty())
             .and_then(|fields| fields.iter().map(|(id, value)| Some((id.parse().ok()?, value))).collect());
         Ok(match by_id {
-            Some(answers) => answers.into_iter().map(|(id, value)| Answer::json(value).to(id)).collect(),
-            None => vec![Answer::json(value)],
+            Some(answers) => answers.into_iter().map(|(id, value)| self.answer(value).to(id)).collect(),
+            None => vec![self.answer(value)],
         })
+    }
+
+    fn answer(&self, value: &Value) -> Answer {
+        let answer = self.by.iter().fold(Answer::json(value), |answer, by| answer.by(by.as_str()));
+        self.note.iter().fold(answer, |answer, note| answer.note(note.as_str()))
     }
 
     fn target(&self, graph: &AnyGraph) -> ApiResult<Option<Target<Name>>> {

@@ -9,7 +9,7 @@ use superstep::checkpoint::{CheckpointId, DueQuery, ListedThread, ThreadId};
 use superstep::graph::{RunError, Status, StatusKind};
 use tokio::time::{sleep, timeout};
 
-use super::execution::execute_next;
+use super::execution::{execute_next, leave};
 use crate::error::ApiResult;
 use crate::records::run::OpenRun;
 use crate::server::Server;
@@ -83,12 +83,10 @@ async fn start_due(server: &Arc<Server>) -> ApiResult<()> {
     query.graphs = server.graphs.iter().map(|graph| (graph.name().to_owned(), graph.version())).collect();
     query.except = server.executing.names();
     for (lease, listed) in server.records.0.due(&query).await?.threads {
-        match server.resumes.allow(&listed) && is_ready(server, &listed).await? {
-            true => lease.release().await?,
-            false => {
-                lease.leave().await?;
-                continue;
-            }
+        lease.release().await?; // a thread that is held looks like one that runs
+        if !(server.resumes.allow(&listed) && is_ready(server, &listed).await?) {
+            leave(server, listed.id.as_str()).await;
+            continue;
         }
         let thread = listed.id.as_str();
         if server.thread_record(thread).await?.record.queue.is_empty() {

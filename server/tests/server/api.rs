@@ -1,7 +1,7 @@
 //! A client of a server that is tried: in this process, or one that is killed. Knows requests and answers; must not know what is claimed.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
 use reqwest::{Client, Method, Response};
@@ -39,7 +39,12 @@ impl Api {
 
     /// Starts a server in this process, with settings, on a store.
     pub(crate) async fn start_with(options: Options, store: Arc<dyn Checkpointer>) -> Self {
-        let router = options.router(all_graphs().unwrap(), store);
+        Self::start_graphs(all_graphs().unwrap(), options, store).await
+    }
+
+    /// Starts a server over graphs in this process.
+    pub(crate) async fn start_graphs(graphs: Graphs, options: Options, store: Arc<dyn Checkpointer>) -> Self {
+        let router = options.router(graphs, store);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -81,15 +86,23 @@ pub(crate) async fn events(response: Response) -> Vec<(String, Value, Option<u64
     text.split("\r\n\r\n").filter_map(event).collect()
 }
 
+/// Returns a command of the example.
+fn program() -> Command {
+    let own = std::env::current_exe().unwrap();
+    Command::new(own.parent().unwrap().parent().unwrap().join("examples/agent_server"))
+}
+
 /// A server as a process, which is killed when it is dropped.
 pub(crate) struct Process(Child);
 
 impl Process {
+    /// Runs another command on the store.
+    pub(crate) fn command(store: &std::path::Path, words: &[&str]) -> Output {
+        program().args(words).arg("--store").arg(store).output().unwrap()
+    }
+
     pub(crate) fn start(store: &std::path::Path) -> (Self, Api) {
-        let own = std::env::current_exe().unwrap();
-        let program = own.parent().unwrap().parent().unwrap().join("examples/agent_server");
-        let mut command = Command::new(program);
-        let mut child = command
+        let mut child = program()
             .args(["serve", "--listen", "127.0.0.1:0", "--store"])
             .arg(store)
             .stdout(Stdio::piped())

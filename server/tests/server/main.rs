@@ -8,6 +8,7 @@ mod chat;
 #[path = "../../examples/agent_server/graphs.rs"]
 mod graphs;
 
+mod answers;
 mod api;
 mod runs;
 mod streams;

@@ -28,6 +28,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub async fn post_answer(&self, answer: Answer) -> Result<InterruptId, RunError> {
         self.core.post_answer(answer).await
     }
+
+    /// Checks answers against the pending questions, as a resume with all of them does, and returns the ids of their questions.
+    /// Writes nothing.
+    ///
+    /// # Errors
+    /// Those of [`post_answer`](Self::post_answer), but for answers that were posted before.
+    pub async fn check_answers(&self, answers: Vec<Answer>) -> Result<Vec<InterruptId>, RunError> {
+        self.core.check_answers(answers).await
+    }
 }
 
 impl ThreadCore {
@@ -47,6 +56,15 @@ impl ThreadCore {
             let key = Key::Signal { order: POSTED_ANSWERS, id: self.environment.host.random() };
             reader.store.post(&reader.thread, vec![(key, encode_record(&record)?)]).await?;
             Ok(id)
+        })
+    }
+
+    pub(crate) fn check_answers(&self, answers: Vec<Answer>) -> Boxed<'_, Result<Vec<InterruptId>, RunError>> {
+        Box::pin(async move {
+            let (reader, checkpoint) = self.reader_to_post("an answer").await?;
+            let records = reader.tasks(checkpoint).await?;
+            let matched = self.match_answers(&reader, &records, answers, self.now()).await?;
+            Ok(matched.into_iter().map(|matched| matched.into_post(&reader, false).0).collect())
         })
     }
 
