@@ -18,7 +18,7 @@
 //! |---|---|
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
-//! | `feed` | the events of a run for its readers |
+//! | `feed`, `activity` | the events of a run for its readers; what happens to all threads |
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `records` | assistants, threads and runs as items of the store |
@@ -27,6 +27,7 @@
 //!
 //! Small because it only lists the crate.
 
+mod activity;
 mod error;
 mod feed;
 mod observer;

@@ -12,6 +12,7 @@ use superstep::graph::{CancellationToken, Graphs};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
+use crate::activity::watch_others;
 use crate::observer::RunObserver;
 use crate::routes::routes;
 use crate::runs::log::write_all;
@@ -100,6 +101,7 @@ impl Options {
         let server = Arc::new(Server::new(graphs, store, self));
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));
+        tokio::spawn(watch_others(Arc::clone(&server)));
         (routes(Arc::clone(&server)), server)
     }
 }

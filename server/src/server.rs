@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
 use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, ThreadInfo};
 use superstep_base::time::now;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{OnceCell, Semaphore, watch};
 use uuid::Uuid;
 
+use crate::activity::{Activity, ActivityKind};
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
 use crate::observer::RunObserver;
@@ -29,8 +30,11 @@ pub(crate) struct Server {
     pub records: Records,
     pub feeds: Feeds,
     pub log: EventLog,
+    pub activity: Activity,
     /// The time for which the events of a run that has ended are kept.
     pub keep_events: Duration,
+    /// Changes when a run was created here.
+    pub created: watch::Sender<()>,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
     /// As many permits as runs are executed at a time.
@@ -50,7 +54,9 @@ impl Server {
             records: Records(store),
             feeds: Feeds::default(),
             log: EventLog::default(),
+            activity: Activity::new(),
             keep_events: options.keep_events,
+            created: watch::Sender::new(()),
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
             jobs: Semaphore::new(options.jobs),
@@ -167,7 +173,10 @@ impl Server {
         let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
         let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();
         writes.push(record.remove());
-        Ok(self.records.write(writes).await?)
+        self.records.write(writes).await?;
+        let graph = record.record.graph.as_deref().unwrap_or_default();
+        self.activity.note(thread, graph, ActivityKind::Deleted, json!({}));
+        Ok(())
     }
 }
 

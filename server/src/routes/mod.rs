@@ -7,11 +7,13 @@
 //! | `assistants` | assistants and their versions |
 //! | `threads`, `states` | threads; their states and histories |
 //! | `runs`, `streams` | runs; answers that are sent while a run is going on |
+//! | `events` | what happens to all threads |
 //! | `query` | parts of bodies that several routes have |
 //!
 //! Small because it only lists the folder.
 
 mod assistants;
+mod events;
 mod meta;
 mod query;
 mod router;

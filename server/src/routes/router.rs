@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{Any, CorsLayer};
 
-use super::{assistants, meta, runs, states, threads};
+use super::{assistants, events, meta, runs, states, threads};
 use crate::error::ApiError;
 use crate::server::Server;
 
@@ -26,6 +26,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/", get(meta::ok))
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))
+        .route("/events", get(events::events))
         .merge(of_assistants())
         .merge(of_threads())
         .merge(of_runs())
@@ -77,6 +78,7 @@ fn of_threads() -> Router<Arc<Server>> {
 
 fn of_runs() -> Router<Arc<Server>> {
     Router::new()
+        .route("/threads/{thread}/stream", get(runs::thread_stream))
         .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
         .route("/threads/{thread}/runs/stream", post(runs::stream))

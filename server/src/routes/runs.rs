@@ -12,12 +12,13 @@ use superstep::graph::CancellationToken;
 use uuid::Uuid;
 
 use super::query::Page;
-use super::streams::{Follow, events, run_headers, values};
+use super::streams::{Follow, ThreadModes, events, run_headers, thread_events, values};
 use crate::error::{ApiError, ApiResult};
 use crate::records::run::{RunRecord, RunStatus};
 use crate::runs::creation::{Reader, StopAction};
 use crate::runs::reader::EventReader;
 use crate::runs::request::{RunBody, StreamModes};
+use crate::runs::thread_reader::{ThreadPlace, ThreadReader};
 use crate::server::Server;
 
 type Shared = State<Arc<Server>>;
@@ -122,18 +123,39 @@ pub(super) async fn join_stream(
     State(server): Shared,
     Path((thread, run)): Path<(String, Uuid)>,
     headers: HeaderMap,
-    Query(words): Words,
+    Query(words): Query<Vec<(String, String)>>,
 ) -> ApiResult<Response> {
     let found = server.records.run(&thread, run).await?.record;
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let after = match last {
+    let after = match last_event_id(&headers) {
         None if found.status == RunStatus::Pending => 0,
         None => server.newest_event(&found).await?,
         Some(number) => number.parse().unwrap_or_default(),
     };
-    let modes = words.get("stream_mode").map(|names| StreamModes::parse(names.split(','))).transpose()?;
+    let names = stream_modes(&words);
+    let modes = if names.is_empty() { None } else { Some(StreamModes::parse(names)?) };
     let follow = Follow { modes, is_numbered: true, _on_leave: None };
     Ok(events(EventReader::after(&server, &found, after), follow, HeaderMap::new()))
+}
+
+/// Returns the names of modes in a query, by either name of the parameter, repeated or separated by commas.
+fn stream_modes(words: &[(String, String)]) -> Vec<&str> {
+    let named = words.iter().filter(|(name, _)| matches!(name.as_str(), "stream_mode" | "stream_modes"));
+    named.flat_map(|(_, value)| value.split(',')).filter(|name| !name.is_empty()).collect()
+}
+
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").and_then(|value| value.to_str().ok())
+}
+
+pub(super) async fn thread_stream(
+    State(server): Shared,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    Query(words): Query<Vec<(String, String)>>,
+) -> ApiResult<Response> {
+    let modes = ThreadModes::parse(stream_modes(&words))?;
+    let after = last_event_id(&headers).and_then(ThreadPlace::parse);
+    Ok(thread_events(ThreadReader::new(&server, &thread, after).await?, modes))
 }
 
 pub(super) async fn cancel(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
 use serde_json::{Value, json};
@@ -20,9 +20,10 @@ use crate::records::run::RunRecord;
 use crate::records::thread::RunFailure;
 use crate::runs::reader::EventReader;
 use crate::runs::request::StreamModes;
+use crate::runs::thread_reader::{ThreadPart, ThreadReader, after_run};
 
 /// The silence after which a reader gets a sign of life. Clients derive from it when to connect again.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Reader of a run.
 pub(super) struct Follow {
@@ -52,10 +53,7 @@ pub(super) fn run_headers(run: &RunRecord, again: Option<&str>, is_alone: bool) 
 
 /// Returns the events of a run as they come.
 pub(super) fn events(reader: EventReader, follow: Follow, mut headers: HeaderMap) -> Response {
-    let content = HeaderValue::from_static("text/event-stream; charset=utf-8");
-    headers.insert(header::CONTENT_TYPE, content);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.extend(stream_headers());
     (headers, Body::from_stream(pieces(reader, follow))).into_response()
 }
 
@@ -83,7 +81,7 @@ async fn next_piece(reader: &mut EventReader) -> ApiResult<Piece> {
 fn pieces(reader: EventReader, follow: Follow) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(Some((reader, follow)), async |state| {
         let (mut reader, follow) = state?;
-        let last = |name: &str, data: Value| Bytes::from(format!("event: {name}\r\ndata: {data}\r\n\r\n"));
+        let last = |name: &str, data: Value| event(name, &data.to_string(), None);
         let piece = match next_piece(&mut reader).await {
             Ok(Piece::Events(events)) => lines(&events, &follow),
             Ok(Piece::Silence) => Bytes::from_static(b": heartbeat\r\n\r\n"),
@@ -100,15 +98,96 @@ fn pieces(reader: EventReader, follow: Follow) -> impl Stream<Item = Result<Byte
 
 fn lines(events: &[Arc<RunEvent>], follow: &Follow) -> Bytes {
     let is_wanted = |event: &&Arc<RunEvent>| follow.modes.as_ref().is_none_or(|modes| modes.has(&event.name));
-    let mut text = String::new();
-    for event in events.iter().filter(is_wanted) {
-        text += &format!("event: {}\r\ndata: {}\r\n", event.name, event.data);
-        if follow.is_numbered {
-            text += &format!("id: {}\r\n", event.number);
+    let id = |sent: &RunEvent| follow.is_numbered.then(|| sent.number.to_string());
+    let lines = events.iter().filter(is_wanted).map(|sent| event(&sent.name, &sent.data, id(sent).as_deref()));
+    lines.collect::<Vec<_>>().concat().into()
+}
+
+/// The parts of a thread's events that a reader asks for.
+pub(super) struct ThreadModes {
+    pub has_runs: bool,
+    pub has_states: bool,
+}
+
+impl ThreadModes {
+    /// Reads the names of modes; all events of runs without any.
+    pub(super) fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> ApiResult<Self> {
+        let (mut modes, mut is_empty) = (Self { has_runs: false, has_states: false }, true);
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
+            is_empty = false;
+            match name {
+                "run_modes" => modes.has_runs = true,
+                "state_update" => modes.has_states = true,
+                "lifecycle" => {}
+                other => {
+                    let known = "run_modes, lifecycle, state_update";
+                    return Err(ApiError::invalid(format!("there is no stream mode `{other}`: the modes are {known}")));
+                }
+            }
         }
-        text += "\r\n";
+        modes.has_runs |= is_empty;
+        Ok(modes)
     }
-    Bytes::from(text)
+
+    fn has(&self, event: &str) -> bool {
+        self.has_runs || matches!(event, "metadata" | "error" | "gap") || (self.has_states && event == "values")
+    }
+}
+
+/// Returns the events of all runs of a thread as they come.
+pub(super) fn thread_events(reader: ThreadReader, modes: ThreadModes) -> Response {
+    let pieces = stream::unfold(Some((reader, modes)), async |state| {
+        let (mut reader, modes) = state?;
+        let closing = reader.server().closing.clone();
+        let next = tokio::select! {
+            biased;
+            next = timeout(HEARTBEAT, reader.next()) => next,
+            () = closing.cancelled() => {
+                return Some((Ok::<_, Infallible>(event("metadata", &json!({ "status": "shutdown" }).to_string(), None)), None));
+            }
+        };
+        let piece = match next {
+            Err(_) => Bytes::from_static(b": heartbeat\r\n\r\n"),
+            Ok(Ok(None)) => return None,
+            Ok(Ok(Some(part))) => thread_lines(part, &modes),
+            Ok(Err(error)) => {
+                let data = json!({ "error": "ServerError", "message": error.detail });
+                return Some((Ok(event("error", &data.to_string(), None)), None));
+            }
+        };
+        Some((Ok(piece), Some((reader, modes))))
+    });
+    (stream_headers(), Body::from_stream(pieces)).into_response()
+}
+
+fn thread_lines(part: ThreadPart, modes: &ThreadModes) -> Bytes {
+    match part {
+        ThreadPart::Done(run) => {
+            let data = json!({ "status": "run_done", "run_id": run }).to_string();
+            event("metadata", &data, Some(&after_run(run).to_string()))
+        }
+        ThreadPart::Events(events) => {
+            let wanted = events.iter().filter(|(_, sent)| modes.has(&sent.name));
+            let lines = wanted.map(|(place, sent)| event(&sent.name, &sent.data, Some(&place.to_string())));
+            lines.collect::<Vec<_>>().concat().into()
+        }
+    }
+}
+
+/// Returns the lines of an event.
+pub(super) fn event(name: &str, data: &str, id: Option<&str>) -> Bytes {
+    let id = id.map(|id| format!("id: {id}\r\n")).unwrap_or_default();
+    Bytes::from(format!("event: {name}\r\ndata: {data}\r\n{id}\r\n"))
+}
+
+/// Returns the headers of all streams of events.
+pub(super) fn stream_headers() -> HeaderMap {
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    headers.map(|(name, value)| (name, HeaderValue::from_static(value))).into_iter().collect()
 }
 
 /// Returns the values of a run at its end, and blanks until then.

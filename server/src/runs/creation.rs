@@ -11,6 +11,7 @@ use super::queue::NewRun;
 use super::reader::EventReader;
 use super::request::RunBody;
 use super::schedule::execute;
+use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::run::{RunRecord, RunStatus};
@@ -89,7 +90,12 @@ impl Server {
             Some("rollback") => self.stop_earlier(&run, StopAction::Rollback).await?,
             _ => {}
         }
+        if let Some(command) = body.command.as_ref().filter(|command| command.resume.is_some()) {
+            let fields = json!({ "run_id": run.run, "by": command.by });
+            self.activity.note(&run.thread, &run.graph, ActivityKind::Answered, fields);
+        }
         execute(self, &run.thread);
+        self.created.send_replace(());
         Ok((run, body))
     }
 
@@ -152,7 +158,9 @@ impl Server {
             is_temporary: false,
             is_new: false,
         };
-        self.records.create_run(&new).await.map(drop)
+        self.records.create_run(&new).await?;
+        self.created.send_replace(());
+        Ok(())
     }
 
     /// Stops a run: one that has not begun ends without a word to the engine.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Claim, ThreadId};
 use superstep::graph::{
-    AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Name, Outcome, Request, RunError, RunStream,
-    Status,
+    AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, EventKind, Mode, Name, Outcome, Request,
+    RunError, RunStream, Status,
 };
 use superstep_base::time::{millis, now};
 use tokio::time::sleep;
@@ -17,6 +17,7 @@ use super::events::Converter;
 use super::log::expiry;
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
+use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
 use crate::observer::RunListener;
@@ -128,8 +129,8 @@ async fn wait_for(server: &Server, wait: Wait, cancel: &CancellationToken) -> bo
 
 /// Writes the end of a run before its events end: a reader asks for its status then.
 async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporary: bool) -> ApiResult<()> {
-    let (feed, failure) = (server.feeds.of(run.run), end.1.clone());
-    if end.0 != RunStatus::Success {
+    let (feed, status, failure) = (server.feeds.of(run.run), end.0, end.1.clone());
+    if status != RunStatus::Success {
         leave(server, &run.thread).await;
     }
     if server.records.run(&run.thread, run.run).await?.record.is_rolled_back {
@@ -145,6 +146,8 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
         feed.set_result(server.values(&run.thread).await?);
         server.remove_thread(&run.thread).await?;
     }
+    let fields = json!({ "run_id": run.run, "status": status, "error": failure });
+    server.activity.note(&run.thread, &run.graph, ActivityKind::Ended, fields);
     feed.end(failure);
     if run.stores_events && !is_temporary {
         server.feeds.remove(run.run);
@@ -199,10 +202,14 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         Ok(prepared) => prepared,
         Err(done) => return *done,
     };
+    plan.note(server, ActivityKind::Started, json!({ "attempt": run.record.attempts + 1 }));
     let listener = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
     let stream = plan.stream(server, &thread, request);
     let attempt = match follow(server, stream, &plan, listener).await {
-        Ok(outcome) => of_outcome(&outcome),
+        Ok(outcome) => {
+            plan.note_questions(server, &outcome);
+            of_outcome(&outcome)
+        }
         Err(error) => of_error(&error),
     };
     if let Attempt::Ended((RunStatus::Error, Some(failure))) = &attempt {
@@ -228,6 +235,20 @@ impl<'a> Plan<'a> {
             false => graph.with_json_context(&Value::Object(run.context.clone()))?,
         };
         Ok(Self { run, body, modes, graph })
+    }
+
+    /// Tells the readers of all threads what the run does.
+    fn note(&self, server: &Server, kind: ActivityKind, mut fields: Value) {
+        fields["run_id"] = json!(self.run.run);
+        server.activity.note(&self.run.thread, &self.run.graph, kind, fields);
+    }
+
+    fn note_questions(&self, server: &Server, outcome: &Outcome<AnyState>) {
+        for question in outcome.questions() {
+            let fields =
+                json!({ "question": question.id().to_string(), "name": question.name(), "node": question.node() });
+            self.note(server, ActivityKind::Question, fields);
+        }
     }
 
     /// Returns the thread and the request of a run: what was asked for, or to go on if an earlier process has begun it.
@@ -265,6 +286,9 @@ impl<'a> Plan<'a> {
 
     fn stream(&self, server: &Server, thread: &AnyThread, request: Request<AnyState, Name>) -> RunStream<AnyState> {
         let mut modes = self.modes.of_engine();
+        if server.activity.has_readers() {
+            modes.insert(Mode::Checkpoints);
+        }
         if let Some(observer) = &server.observer {
             modes.extend(observer.modes().iter().copied());
         }
@@ -287,6 +311,12 @@ async fn follow(
     while let Some(event) = events.next().await {
         if let Some(listener) = &mut listener {
             listener.on_event(&event);
+        }
+        if let EventKind::Checkpoint(made) = &event.kind
+            && event.namespace.is_empty()
+        {
+            let fields = json!({ "step": made.step, "checkpoint": made.id, "next": made.next });
+            plan.note(server, ActivityKind::Position, fields);
         }
         converter.convert(&event, &mut |name, data| feed.send(name, &data));
         if plan.run.stores_events {

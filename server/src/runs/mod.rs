@@ -6,7 +6,7 @@
 //! | `input` | JSON of clients as the engine takes it |
 //! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
 //! | `queue` | runs that are created, and those that end |
-//! | `log`, `reader` | events in the store; their reader, wherever a run is executed |
+//! | `log`, `reader`, `thread_reader` | events in the store; their reader, wherever a run is executed; those of all runs of a thread |
 //! | `answers` | answers of a request, checked before its run is created |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule`, `executing` | which threads are executed, and when; those that are executed now |
@@ -26,3 +26,4 @@ pub(crate) mod queue;
 pub(crate) mod reader;
 pub(crate) mod request;
 pub(crate) mod schedule;
+pub(crate) mod thread_reader;

@@ -2,14 +2,14 @@
 //! not know how a run is executed.
 
 use serde_json::{Map, Value};
-use superstep::checkpoint::{CheckpointError, ItemWrite};
+use superstep::checkpoint::{CheckpointError, ItemScan, ItemWrite, Order};
 use superstep_base::time::now;
 use uuid::Uuid;
 
 use super::request::RunBody;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Records, StoredRecord, create, delete};
+use crate::records::items::{Record, Records, StoredRecord, create, delete};
 use crate::records::run::{EVENTS_AHEAD, OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{PendingAnswer, RunFailure, ThreadRecord};
 
@@ -89,6 +89,20 @@ impl Records {
     pub(crate) async fn run(&self, thread: &str, run: Uuid) -> ApiResult<StoredRecord<RunRecord>> {
         let found = self.get(&RunRecord::key_of(thread, run)).await?;
         found.ok_or_else(|| ApiError::not_found("run", &run.to_string()))
+    }
+
+    /// Returns the run of a thread that was created next after one.
+    pub(crate) async fn run_after(&self, thread: &str, run: Uuid) -> ApiResult<Option<RunRecord>> {
+        let (prefix, after) = (RunRecord::prefix_of(thread), RunRecord::key_of(thread, run));
+        let next = self.page::<RunRecord>(&prefix, Some(after), 1).await?.pop();
+        Ok(next.map(|stored| stored.record))
+    }
+
+    /// Returns the run of a thread that was created last.
+    pub(crate) async fn last_run(&self, thread: &str) -> ApiResult<Option<Uuid>> {
+        let scan = ItemScan::of(RunRecord::NAMESPACE).prefix(RunRecord::prefix_of(thread));
+        let last = self.0.scan_items(&ItemScan { order: Order::Descending, limit: 1, ..scan }).await?.pop();
+        Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()))
     }
 
     /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is.

@@ -17,16 +17,18 @@ fn names(events: &[Event]) -> Vec<&str> {
     events.iter().map(|(name, ..)| name.as_str()).collect()
 }
 
+/// An event whose id may be of any form.
+type AnyEvent = (String, Value, Option<String>);
+
 /// Reads events from a response until one of them is wanted, and leaves then.
-async fn read_until(mut response: Response, is_wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
+async fn read_raw(mut response: Response, is_wanted: impl Fn(&AnyEvent) -> bool) -> Vec<AnyEvent> {
     let (mut text, mut all) = (String::new(), vec![]);
     while let Some(bytes) = response.chunk().await.unwrap() {
         text += std::str::from_utf8(&bytes).unwrap();
         while let Some((block, rest)) = text.split_once("\r\n\r\n") {
             let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
             if let Some(name) = field("event: ") {
-                let data = serde_json::from_str(&field("data: ").unwrap()).unwrap();
-                all.push((name, data, field("id: ").map(|id| id.parse().unwrap())));
+                all.push((name, serde_json::from_str(&field("data: ").unwrap()).unwrap(), field("id: ")));
             }
             text = rest.to_owned();
             if all.last().is_some_and(&is_wanted) {
@@ -35,6 +37,12 @@ async fn read_until(mut response: Response, is_wanted: impl Fn(&Event) -> bool) 
         }
     }
     all
+}
+
+/// The same, of events with numbers.
+async fn read_until(response: Response, is_wanted: impl Fn(&AnyEvent) -> bool) -> Vec<Event> {
+    let all = read_raw(response, is_wanted).await.into_iter();
+    all.map(|(name, data, id)| (name, data, id.map(|id| id.parse().unwrap()))).collect()
 }
 
 #[rstest]
@@ -145,4 +153,58 @@ async fn a_server_that_stops_ends_its_streams_and_goes_on_later() {
     let mut ticks = check_numbers(seen, 0);
     ticks.extend(check_numbers(&rest, last));
     assert_eq!(ticks, (1..=30).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_thread_has_the_events_of_all_its_runs() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let stream = api.send(Method::GET, &format!("{path}/stream?stream_mode=run_modes"), None).await;
+    for _ in 0..2 {
+        api.post(&format!("{path}/runs/wait"), json!({ "assistant_id": "counter", "input": { "n": 0 } })).await;
+    }
+    let text = read_runs(stream, 2).await;
+    let events: Vec<&str> = text.iter().map(|(name, ..)| name.as_str()).collect();
+    let run = [["metadata"].as_slice(), &["values"; 6], &["metadata"]].concat();
+    assert_eq!(events, [run.as_slice(), &run].concat());
+    let request = api.client.get(format!("{}{path}/stream", api.address));
+    let again = request.header("Last-Event-ID", text[3].2.clone().unwrap()).send().await.unwrap();
+    assert_eq!(read_runs(again, 2).await, text[4..]);
+}
+
+/// Reads the events of a thread until this many runs have ended.
+async fn read_runs(response: Response, runs: u32) -> Vec<AnyEvent> {
+    let done = std::cell::Cell::new(0);
+    let is_last_end = |(_, data, _): &AnyEvent| {
+        done.set(done.get() + u32::from(data["status"] == "run_done"));
+        done.get() == runs
+    };
+    read_raw(response, is_last_end).await
+}
+
+#[tokio::test]
+async fn one_stream_shows_what_happens_to_all_threads() {
+    let api = Api::start().await;
+    let stream = api.send(Method::GET, "/events", None).await;
+    let path = format!("/threads/{}", api.thread().await);
+    api.post(&format!("{path}/runs/wait"), json!({ "assistant_id": "approval", "input": { "request": "x" } })).await;
+    let answer = json!({ "assistant_id": "approval", "command": { "resume": "yes" } });
+    api.post(&format!("{path}/runs/wait"), answer).await;
+    api.send(Method::DELETE, &path, None).await;
+    let seen = read_until(stream, |(_, data, _)| data["kind"] == "deleted").await;
+    let mut kinds: Vec<&str> = seen.iter().map(|(_, data, _)| data["kind"].as_str().unwrap()).collect();
+    kinds.dedup();
+    let expected = ["started", "position", "question", "ended", "answered", "started", "position", "ended", "deleted"];
+    assert_eq!(kinds, expected);
+    let first = seen[0].2.unwrap();
+    assert!(
+        seen.iter()
+            .map(|(_, data, id)| (data["seq"].as_u64(), *id))
+            .eq((first..).map(|n| (Some(n), Some(n))).take(seen.len()))
+    );
+    let again = api.send(Method::GET, &format!("/events?since={}", first + 2), None).await;
+    assert_eq!(read_until(again, |(_, data, _)| data["kind"] == "deleted").await, seen[3..]);
+    let missed = api.send(Method::GET, "/events?since=1", None).await;
+    let gap = read_until(missed, |_| true).await;
+    assert_eq!((gap[0].0.as_str(), &gap[0].1["to"]), ("gap", &json!(first - 1)));
 }

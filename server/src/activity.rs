@@ -1,0 +1,193 @@
+//! What happens to the threads of a store, of whichever process, as one list with numbers: for pages that show many threads at once. It
+//! is in memory; a reader that comes back after too long is told what it missed by numbers alone.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::checkpoint::ThreadId;
+use superstep::graph::{StatusKind, ThreadFilter, ThreadInfo};
+use superstep_base::time::{now, system_time};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::error::ApiResult;
+use crate::records::time::time_text;
+use crate::server::Server;
+
+/// The number of events that are kept.
+const KEPT: usize = 10_000;
+/// The interval at which changes by other processes are looked for, while somebody reads.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The time by which the clocks of processes may differ, in milliseconds.
+const SKEW: u64 = 2_000;
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ActivityKind {
+    /// A run begins, or goes on.
+    Started,
+    /// A superstep has ended.
+    Position,
+    /// A question was asked.
+    Question,
+    /// A question was answered.
+    Answered,
+    /// A run has ended.
+    Ended,
+    /// The thread was deleted.
+    Deleted,
+}
+
+impl ActivityKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Position => "position",
+            Self::Question => "question",
+            Self::Answered => "answered",
+            Self::Ended => "ended",
+            Self::Deleted => "deleted",
+        }
+    }
+
+    /// Returns the kind that shows what another process has done.
+    fn of_status(status: StatusKind) -> Self {
+        match status {
+            StatusKind::Running => Self::Position,
+            StatusKind::Interrupted => Self::Question,
+            _ => Self::Ended,
+        }
+    }
+}
+
+/// An event with its number.
+#[derive(Debug)]
+pub(crate) struct ActivityEvent {
+    pub seq: u64,
+    /// JSON in one line.
+    pub data: Arc<str>,
+}
+
+/// The newest events.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    inner: Mutex<Recent>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Recent {
+    events: VecDeque<Arc<ActivityEvent>>,
+    newest: u64,
+    /// The newest kind of each thread that changed lately.
+    known: HashMap<String, ActivityKind>,
+}
+
+impl Activity {
+    /// Returns an empty list. Its numbers begin after those of earlier processes.
+    pub(crate) fn new() -> Self {
+        let recent = Recent { events: VecDeque::new(), newest: now() * 1000, known: HashMap::new() };
+        Self { inner: Mutex::new(recent), changed: watch::Sender::new(()) }
+    }
+
+    /// Returns whether somebody reads.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.changed.receiver_count() > 0
+    }
+
+    /// Adds an event of a thread, with fields of its own.
+    pub(crate) fn note(&self, thread: &str, graph: &str, kind: ActivityKind, fields: Value) {
+        let mut recent = self.lock();
+        recent.newest += 1;
+        let seq = recent.newest;
+        let mut data =
+            json!({ "seq": seq, "at": time_text(now()), "thread": thread, "graph": graph, "kind": kind.name() });
+        if let (Value::Object(data), Value::Object(fields)) = (&mut data, fields) {
+            data.extend(fields);
+        }
+        recent.events.push_back(Arc::new(ActivityEvent { seq, data: data.to_string().into() }));
+        if recent.events.len() > KEPT {
+            recent.events.pop_front();
+        }
+        if recent.known.len() > KEPT {
+            recent.known.clear();
+        }
+        recent.known.insert(thread.to_owned(), kind);
+        drop(recent);
+        self.changed.send_replace(());
+    }
+
+    /// Returns the number of the newest event.
+    pub(crate) fn newest(&self) -> u64 {
+        self.lock().newest
+    }
+
+    /// Returns the events after a number, as far as they are kept.
+    pub(crate) fn after(&self, seq: u64) -> Vec<Arc<ActivityEvent>> {
+        let recent = self.lock();
+        let first = recent.events.partition_point(|event| event.seq <= seq);
+        recent.events.range(first..).cloned().collect()
+    }
+
+    /// Returns a watch of new events.
+    pub(crate) fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Adds what another process has done with a thread, unless it is known.
+    fn note_foreign(&self, info: &ThreadInfo) {
+        let kind = ActivityKind::of_status(info.status);
+        if kind != ActivityKind::Position && self.lock().known.get(info.id.as_str()) == Some(&kind) {
+            return;
+        }
+        let fields = json!({ "status": info.status, "step": info.step, "checkpoint": info.checkpoint });
+        self.note(info.id.as_str(), &info.graph, kind, fields);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks for changes by other processes while somebody reads, until the server stops.
+pub(crate) async fn watch_others(server: Arc<Server>) {
+    let mut seen = Seen { since: now(), places: HashMap::new() };
+    while !server.stop.is_cancelled() {
+        tokio::select! {
+            () = sleep(PAUSE) => {}
+            () = server.stop.cancelled() => return,
+        }
+        if !server.activity.has_readers() {
+            seen.since = now();
+        } else if let Err(error) = seen.look(&server).await {
+            tracing::warn!(%error, "changes by other processes are not seen");
+        }
+    }
+}
+
+/// The places of threads when they were looked at last.
+struct Seen {
+    since: u64,
+    places: HashMap<ThreadId, (StatusKind, u64)>,
+}
+
+impl Seen {
+    async fn look(&mut self, server: &Server) -> ApiResult<()> {
+        let (own, began) = (server.executing.names(), now());
+        let filter = ThreadFilter::new().updated_since(system_time(self.since.saturating_sub(SKEW)));
+        for info in server.graphs.threads(filter).await?.threads {
+            let place = (info.status, info.updated_at);
+            let is_new = self.places.insert(info.id.clone(), place) != Some(place);
+            if is_new && !own.contains(&info.id) {
+                server.activity.note_foreign(&info);
+            }
+        }
+        if self.places.len() > KEPT {
+            self.places.clear();
+        }
+        self.since = began;
+        Ok(())
+    }
+}
