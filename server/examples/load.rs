@@ -1,0 +1,138 @@
+//! Measures a running server: `load ADDRESS [wait|alone|stream] [CLIENTS] [SECONDS] [PID]`. Each client creates a thread and a run of the
+//! graph `counter`, and waits for it, again and again; with the process's number, the CPU time that it needs for a run is printed too.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use reqwest::Client;
+use serde_json::{Value, json};
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// What a client does again and again.
+#[derive(Clone, Copy, Debug)]
+enum Scenario {
+    Wait,
+    Alone,
+    Stream,
+}
+
+struct Target {
+    client: Client,
+    address: String,
+    scenario: Scenario,
+}
+
+impl Target {
+    async fn post(&self, path: &str, body: &Value) -> Outcome<String> {
+        let response = self.client.post(format!("{}{path}", self.address)).json(body).send().await?;
+        Ok(response.error_for_status()?.text().await?)
+    }
+
+    async fn iterate(&self) -> Outcome<()> {
+        let body = json!({ "assistant_id": "counter", "input": { "n": 0 } });
+        if matches!(self.scenario, Scenario::Alone) {
+            return check(&self.post("/runs/wait", &body).await?);
+        }
+        let thread: Value = serde_json::from_str(&self.post("/threads", &json!({})).await?)?;
+        let path = format!("/threads/{}/runs", thread["thread_id"].as_str().unwrap_or_default());
+        match self.scenario {
+            Scenario::Stream => check(&self.post(&format!("{path}/stream"), &body).await?),
+            Scenario::Wait | Scenario::Alone => check(&self.post(&format!("{path}/wait"), &body).await?),
+        }
+    }
+}
+
+fn check(answer: &str) -> Outcome<()> {
+    if answer.contains("\"n\":5") { Ok(()) } else { Err(format!("an unexpected answer: {answer}").into()) }
+}
+
+/// Returns the CPU time that a process has used, in milliseconds; `None` where that is not known.
+fn cpu(pid: &str) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u64 = fields.get(11..13)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Some(ticks * 10)
+}
+
+/// Returns the resident memory of a process, in KiB.
+fn memory(pid: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+async fn measure(target: Arc<Target>, clients: usize, time: Duration) -> Outcome<Vec<Duration>> {
+    let over = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..clients)
+        .map(|_| {
+            let (target, over) = (Arc::clone(&target), Arc::clone(&over));
+            tokio::spawn(async move {
+                let mut times = vec![];
+                while !over.load(Ordering::Relaxed) {
+                    let begun = Instant::now();
+                    target.iterate().await?;
+                    times.push(begun.elapsed());
+                }
+                Outcome::Ok(times)
+            })
+        })
+        .collect();
+    tokio::time::sleep(time).await;
+    over.store(true, Ordering::Relaxed);
+    let mut all = vec![];
+    for client in clients {
+        all.extend(client.await??);
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+async fn run(words: &[String]) -> Outcome<()> {
+    let word = |at: usize, default: &str| words.get(at).cloned().unwrap_or_else(|| default.to_owned());
+    let scenario = match word(1, "wait").as_str() {
+        "wait" => Scenario::Wait,
+        "alone" => Scenario::Alone,
+        "stream" => Scenario::Stream,
+        other => return Err(format!("there is no scenario `{other}`: there are wait, alone, stream").into()),
+    };
+    let (clients, seconds): (usize, u64) = (word(2, "32").parse()?, word(3, "5").parse()?);
+    let target = Arc::new(Target { client: Client::new(), address: word(0, "http://127.0.0.1:2024"), scenario });
+    measure(Arc::clone(&target), clients, Duration::from_millis(300)).await?;
+    let before = words.get(4).and_then(|pid| cpu(pid));
+    let begun = Instant::now();
+    let times = measure(target, clients, Duration::from_secs(seconds)).await?;
+    let (runs, wall) = (times.len(), begun.elapsed().as_secs_f64());
+    let at = |part: f64| times.get((runs as f64 * part) as usize).map_or(0.0, |time| time.as_secs_f64() * 1e3);
+    println!(
+        "{scenario:?}, {clients} clients: {:.0} runs/s; p50 {:.2} ms, p99 {:.2} ms",
+        runs as f64 / wall,
+        at(0.5),
+        at(0.99)
+    );
+    if let (Some(pid), Some(before)) = (words.get(4), before) {
+        let used = cpu(pid).unwrap_or(before) - before;
+        println!(
+            "CPU of the server: {:.3} ms a run; resident {} MiB",
+            used as f64 / runs as f64,
+            memory(pid).unwrap_or(0) / 1024
+        );
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
