@@ -23,6 +23,7 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     }
     // A stub needs some type: most questions are answered by yes or no.
     let resume = words.resume.unwrap_or_else(|| syn::parse_quote!(bool));
+    let schemas = words.schema.then(|| schemas_method(&resume));
     let header = stub::message_header(input, &quote!(::superstep::graph::Interrupt));
     problems.or_stub(quote! {
         #[automatically_derived]
@@ -30,14 +31,25 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
         #header {
             type Resume = #resume;
             const NAME: &'static str = #name;
+            #schemas
         }
     })
+}
+
+/// Returns the code that describes the types of the question and its answer.
+fn schemas_method(resume: &Type) -> TokenStream {
+    quote! {
+        fn schemas() -> ::superstep::graph::QuestionSchemas {
+            ::superstep::__private::question_schemas::<Self, #resume>()
+        }
+    }
 }
 
 #[derive(Default)]
 struct Words {
     resume: Option<Type>,
     name: Option<String>,
+    schema: bool,
 }
 
 impl Words {
@@ -46,8 +58,10 @@ impl Words {
             self.resume.replace(meta.value()?.parse()?).is_some()
         } else if meta.path.is_ident("name") {
             self.name.replace(name(&meta.value()?.parse()?)?).is_some()
+        } else if meta.path.is_ident("schema") {
+            std::mem::replace(&mut self.schema, true)
         } else {
-            return Err(meta.error("unknown word; known are `resume = <type>` and `name = \"…\"`"));
+            return Err(meta.error("unknown word; known are `resume = <type>`, `name = \"…\"` and `schema`"));
         };
         if is_second { Err(meta.error("given twice")) } else { Ok(()) }
     }

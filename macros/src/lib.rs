@@ -105,6 +105,10 @@ type Expand = fn(&DeriveInput) -> proc_macro2::TokenStream;
 /// }
 /// ```
 ///
+/// `#[state(schema)]` above the struct gives the graph a JSON Schema of its input and of its state
+/// ([`CompiledGraph::schemas`](../superstep/graph/struct.CompiledGraph.html)). It needs the feature `schema` of superstep, and
+/// `schemars::JsonSchema` of the types of the fields. The doc comment of a field is its description.
+///
 /// A value is read back as serde reads it: `Some(None)`, `Some(())` and `Some(Value::Null)` come back as `None`.
 ///
 /// A channel that lives for one superstep is emptied after a superstep that did not write it. It counts as changed then
@@ -215,6 +219,9 @@ pub fn derive_route(input: TokenStream) -> TokenStream {
 ///
 /// Without `name` it is the type's name in snake case, so renaming the type then leaves pending questions behind. The type
 /// also needs `Serialize` and `Deserialize`.
+///
+/// `schema` gives the question and its answer JSON Schemas, of which forms are made. It needs the feature `schema` of superstep,
+/// and `schemars::JsonSchema` of both types.
 ///
 /// ```ignore
 /// #[derive(Interrupt, Serialize, Deserialize)]

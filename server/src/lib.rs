@@ -19,6 +19,7 @@
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
 //! | `feed`, `activity` | the events of a run for its readers; what happens to all threads |
+//! | `inputs` | inputs against the schemas of their graphs |
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `records` | assistants, threads and runs as items of the store |
@@ -31,6 +32,7 @@ mod activity;
 mod error;
 mod feed;
 mod observer;
+mod inputs;
 mod options;
 mod records;
 mod routes;

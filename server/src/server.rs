@@ -15,6 +15,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
 use crate::observer::RunObserver;
 use crate::options::Options;
+use crate::inputs::InputChecks;
 use crate::records::assistant::AssistantRecord;
 use crate::records::items::{Record, Records, StoredRecord, create};
 use crate::records::run::RunRecord;
@@ -35,6 +36,7 @@ pub(crate) struct Server {
     pub keep_events: Duration,
     /// Changes when a run was created here.
     pub created: watch::Sender<()>,
+    pub inputs: InputChecks,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
     /// As many permits as runs are executed at a time.
@@ -57,6 +59,7 @@ impl Server {
             activity: Activity::new(),
             keep_events: options.keep_events,
             created: watch::Sender::new(()),
+            inputs: InputChecks::default(),
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
             jobs: Semaphore::new(options.jobs),

@@ -45,7 +45,7 @@ pub(crate) fn with_interrupts(mut values: Value, questions: &[Question]) -> Valu
     {
         let asked = |question| {
             let mut asked = interrupt(question);
-            asked["response_schema"] = Value::Null;
+            asked["response_schema"] = question.answer_schema().unwrap_or_default();
             asked
         };
         fields.insert("__interrupt__".into(), questions.iter().map(asked).collect());

@@ -59,6 +59,8 @@ pub use crate::graph::runner::resume::runner;
 pub use build::builder::{Persistence, StateGraph};
 pub use build::compiled::CompiledGraph;
 pub use build::problem::{CompileError, Lint};
+pub use build::schemas::Schemas;
+pub use build::topology::{Subgraph, Topology, TopologyEdge, TopologyNode};
 #[cfg(not(feature = "test-util"))]
 #[doc(hidden)]
 pub use build::untestable::TestUtil;
@@ -73,6 +75,7 @@ pub use host::{AnyGraph, AnyThread, ContextReader, Graphs, OwnContext};
 pub use interrupt::answer::Answer;
 pub use interrupt::human::{HumanQuestion, QuestionForm, Reply};
 pub use interrupt::question::{AskError, Interrupt, InterruptId, Question};
+pub use interrupt::question_schemas::QuestionSchemas;
 pub use interrupt::signal::Signal;
 pub use node::blocking::blocking;
 #[doc(hidden)]
@@ -113,7 +116,9 @@ pub use view::snapshot::StateSnapshot;
 #[doc(hidden)]
 pub mod __private {
     pub use super::node::route::Outcomes;
+    pub use super::interrupt::question_schemas::of as question_schemas;
     pub use super::state::channels::no_channel;
+    pub use super::state::json_schema::{SchemaSide, SchemaWriter, TypeSchema};
     pub use super::state::log::Prefix;
     pub use super::state::mask::Mask;
     pub use super::state::merge::Merge;

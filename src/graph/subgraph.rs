@@ -26,7 +26,7 @@ use crate::graph::replay::recorded_events::emit_subgraph;
 use crate::graph::run::children::{nested_name, own_name, pointer_number};
 use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
-use crate::graph::state::{AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
+use crate::graph::state::{AnySchema, AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
 use crate::graph::view::{AnyChild, ChildOutput, Face, Inner, NestedRead, Outline, ReadMode, ReplayListener, Snapshot};
 
@@ -351,6 +351,10 @@ impl Inner for GraphChild {
 
     fn outline(&self) -> &Outline {
         &self.0.table.outline
+    }
+
+    fn schema(&self) -> &AnySchema {
+        &self.0.table.schema
     }
 
     fn is_kept(&self) -> bool {

@@ -6,7 +6,7 @@
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, Path, Type};
+use syn::{Attribute, Expr, ExprLit, Ident, Lit, Meta, MetaNameValue, Path, Type};
 
 use super::channel::Channel;
 use super::rule::Apply;
@@ -182,6 +182,24 @@ impl Channel {
     pub(super) fn decode(&self) -> TokenStream {
         let (place, value) = (self.place(), &self.value);
         quote!(self.#place = <#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(__from)?)
+    }
+
+    /// Describes the types of the value and of a write.
+    pub(super) fn schema(&self) -> TokenStream {
+        let (value, write, docs) = (&self.value, &self.write, self.description());
+        let span = value.span().resolved_at(Span::call_site());
+        quote_spanned!(span => __to.channel::<#value, #write>(#docs))
+    }
+
+    /// Returns the doc comments of the field as one text.
+    fn description(&self) -> String {
+        let line = |attribute: &Attribute| match &attribute.meta {
+            Meta::NameValue(MetaNameValue { value: Expr::Lit(ExprLit { lit: Lit::Str(text), .. }), .. }) => {
+                Some(text.value().trim().to_owned())
+            }
+            _ => None,
+        };
+        self.docs.iter().filter_map(line).collect::<Vec<_>>().join("\n")
     }
 
     /// Sets the value to what an earlier version stored.

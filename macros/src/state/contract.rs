@@ -6,6 +6,7 @@ use syn::{DeriveInput, Ident, LitStr};
 
 use super::channel::Channel;
 use super::names::Names;
+use super::words::StateWords;
 use crate::stub::header;
 
 /// Returns the write enum and the impl of `State`.
@@ -13,7 +14,7 @@ pub(super) fn contract(
     input: &DeriveInput,
     names: &Names<'_>,
     channels: &[Channel],
-    removed: &[LitStr],
+    words: &StateWords,
 ) -> TokenStream {
     let Names { state, write, vis, .. } = names;
     let variants = channels.iter().map(Channel::variant);
@@ -25,7 +26,8 @@ pub(super) fn contract(
         undo_methods(write, channels),
         codec_methods(write, channels),
     ];
-    let past = upgrade_methods(write, channels, removed);
+    let past = upgrade_methods(write, channels, &words.removed);
+    let schema = words.has_schema.then(|| schema_method(channels));
     quote! {
         #[doc(hidden)]
         #[derive(::core::clone::Clone)]
@@ -43,6 +45,7 @@ pub(super) fn contract(
 
             #(#methods)*
             #past
+            #schema
         }
     }
 }
@@ -216,6 +219,20 @@ fn upgrade_methods(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> T
         }
     });
     quote!(#removed #upgrades)
+}
+
+/// Returns the code that describes the types of the channels.
+fn schema_method(channels: &[Channel]) -> TokenStream {
+    let schemas = by_index(channels, Channel::schema, &unknown());
+    quote! {
+        fn channel_schema(
+            _: &(),
+            __channel: usize,
+            __to: &mut ::superstep::__private::SchemaWriter,
+        ) -> ::core::option::Option<::superstep::__private::serde_json::Value> {
+            ::core::option::Option::Some(#schemas)
+        }
+    }
 }
 
 fn codec_methods(write: &Ident, channels: &[Channel]) -> TokenStream {

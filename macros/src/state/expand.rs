@@ -8,6 +8,7 @@ use syn::{Data, DeriveInput, Field, Fields, Ident, Token};
 
 use super::channel::{Channel, is_group};
 use super::names::Names;
+use super::words::StateWords;
 use super::{contract, face, past};
 use crate::problems::Problems;
 
@@ -19,14 +20,14 @@ pub(super) fn expand_with(input: &DeriveInput, groups: &[DeriveInput]) -> TokenS
         problems.add_at(attribute, "`#[channel(…)]` belongs on a field");
     }
     let mut channels = channels(input, groups, &mut problems);
-    let removed = past::removed_names(input, &mut problems);
-    past::check(&channels, &removed, &mut problems);
+    let words = StateWords::of(input, &mut problems);
+    past::check(&channels, &words.removed, &mut problems);
     if !input.generics.params.is_empty() {
         channels.iter_mut().for_each(|channel| channel.is_broken = true); // the update type cannot name the parameters
     }
     let names = Names::of(input);
     let face = face::face(input, &names, &channels);
-    let contract = contract::contract(input, &names, &channels, &removed);
+    let contract = contract::contract(input, &names, &channels, &words);
     problems.or_stub(quote!(#face #contract))
 }
 

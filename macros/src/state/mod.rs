@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `attributes`, `rule`, `channel` | a field: its attributes, the table of rules, both as a channel |
 //! | `past` | values of earlier versions |
+//! | `words` | the attributes of the struct |
 //! | `names` | the types of the expansion |
 //! | `arms`, `setter` | what the expansion holds for each channel |
 //! | `contract`, `face` | what the engine sees, what users see |
@@ -21,5 +22,6 @@ mod names;
 mod past;
 mod rule;
 mod setter;
+mod words;
 
 pub(crate) use rule::rules_as_text;

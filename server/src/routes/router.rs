@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{Any, CorsLayer};
 
-use super::{assistants, events, meta, runs, states, threads};
 use crate::error::ApiError;
+use super::{assistants, events, meta, runs, schemas, states, threads};
 use crate::server::Server;
 
 /// Headers of answers that pages of other origins may read.
@@ -62,6 +62,10 @@ fn of_assistants() -> Router<Arc<Server>> {
         .route("/assistants/{id}", get(assistants::get).patch(assistants::patch).delete(assistants::delete))
         .route("/assistants/{id}/versions", post(assistants::versions))
         .route("/assistants/{id}/latest", post(assistants::latest))
+        .route("/assistants/{id}/schemas", get(schemas::schemas))
+        .route("/assistants/{id}/graph", get(schemas::graph))
+        .route("/assistants/{id}/subgraphs", get(schemas::subgraphs))
+        .route("/assistants/{id}/subgraphs/{namespace}", get(schemas::subgraph))
 }
 
 fn of_threads() -> Router<Arc<Server>> {

@@ -10,6 +10,8 @@ use superstep::checkpoint::CheckpointId;
 use superstep::graph::{RunError, StateUpdate};
 
 use crate::error::{ApiError, ApiResult};
+use crate::inputs::writes;
+use crate::runs::input::known_channels;
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
 use crate::server::Server;
 use crate::wire::{checkpoint, empty_state, state};
@@ -95,8 +97,9 @@ pub(super) async fn update(
     let update = match body.values.filter(|values| !values.is_null()) {
         None => StateUpdate::copy(),
         Some(values) => {
-            let writes = graph.input(&values).map_err(|error| ApiError::invalid(error.to_string()))?;
-            StateUpdate::new(writes)
+            let values = known_channels(graph, &values);
+            server.inputs.check(graph, "values", &values)?;
+            StateUpdate::new(writes(graph, "values", &values)?)
         }
     };
     let update = match body.as_node.as_deref() {

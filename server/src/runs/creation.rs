@@ -110,6 +110,7 @@ impl Server {
         if !context.is_empty() {
             graph.with_json_context(&Value::Object(context.clone()))?;
         }
+        body.check_input(&self.inputs, graph)?;
         _ = body.request(graph)?;
         Ok(context)
     }

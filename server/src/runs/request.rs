@@ -12,6 +12,7 @@ use superstep::graph::{
 use super::input::known_channels;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantVersion;
+use crate::inputs::{InputChecks, writes};
 
 /// The body of a request for a run. Fields that it does not name are accepted and ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -225,10 +226,18 @@ impl RunBody {
             None | Some(Value::Null) => Ok(Request::proceed()),
             Some(input) => {
                 let known = known_channels(graph, input);
-                let writes = graph.input(&known).map_err(|error| ApiError::invalid(error.to_string()))?;
-                Ok(Request::input(writes))
+                Ok(Request::input(writes(graph, "input", &known)?))
             }
         }
+    }
+
+    /// Checks the input, or the update of a command, against the schema of the graph.
+    pub(crate) fn check_input(&self, checks: &InputChecks, graph: &AnyGraph) -> ApiResult<()> {
+        let (what, given) = match (&self.command, &self.input) {
+            (Some(command), _) => ("command.update", &command.update),
+            (None, input) => ("input", input),
+        };
+        given.iter().try_for_each(|given| checks.check(graph, what, &known_channels(graph, given)))
     }
 
     /// Returns whether the run begins with new input.
@@ -242,8 +251,7 @@ impl CommandBody {
         let request = Request::answers(self.answers()?);
         let mut command: Option<Command<AnyState, Name>> = None;
         if let Some(update) = self.update.as_ref().filter(|update| !update.is_null()) {
-            let writes = graph.input(&known_channels(graph, update));
-            command = Some(Command::update(writes.map_err(|error| ApiError::invalid(error.to_string()))?));
+            command = Some(Command::update(writes(graph, "command.update", &known_channels(graph, update))?));
         }
         if let Some(target) = self.target(graph)? {
             command = Some(match command {

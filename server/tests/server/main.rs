@@ -11,4 +11,5 @@ mod graphs;
 mod answers;
 mod api;
 mod runs;
+mod schemas;
 mod streams;

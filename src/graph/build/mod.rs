@@ -9,6 +9,7 @@
 //! | `validate`, `problem` | the checks of an outline; problems, each with a help text |
 //! | `table`, `renames` | the tables of a compiled graph; former names |
 //! | `compiled` | the compiled graph |
+//! | `schemas`, `topology` | JSON Schemas of a graph; its structure as plain data |
 //! | `draw`, `dot`, `ascii` | drawings: Mermaid, Graphviz, plain text |
 //! | `untestable` | the compile error without `test-util` |
 //!
@@ -23,7 +24,9 @@ pub(crate) mod problem;
 mod renames;
 mod resolve;
 pub(crate) mod rows;
+pub(crate) mod schemas;
 pub(crate) mod table;
+pub(crate) mod topology;
 #[cfg(not(feature = "test-util"))]
 pub(crate) mod untestable;
 mod validate;

@@ -14,6 +14,7 @@ use superstep_base::panics::catch_panic;
 use superstep_base::text::first_chars;
 use superstep_base::time::system_time;
 
+use super::question_schemas::QuestionSchemas;
 use super::sketch::sketch;
 use crate::checkpoint::{CheckpointId, QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
 use crate::graph::json::{Object, node_path, time_text, write_time};
@@ -44,6 +45,12 @@ pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
     /// that deserializes from more than one shape.
     fn answer_shape() -> String {
         sketch::<Self::Resume>()
+    }
+
+    /// Returns the JSON Schemas of the question and its answer: those of their types with `#[interrupt(schema)]`.
+    #[doc(hidden)]
+    fn schemas() -> QuestionSchemas {
+        QuestionSchemas::plain::<Self, Self::Resume>()
     }
 }
 
@@ -133,6 +140,7 @@ pub(crate) struct QuestionFormat {
     /// The name of the answer's type.
     takes: &'static str,
     sketch: fn() -> String,
+    schemas: fn() -> QuestionSchemas,
 }
 
 impl QuestionFormat {
@@ -142,7 +150,12 @@ impl QuestionFormat {
             answer: json::<I::Resume>,
             takes: type_name::<I::Resume>(),
             sketch: I::answer_shape,
+            schemas: I::schemas,
         }
+    }
+
+    pub(crate) fn schemas(&self) -> QuestionSchemas {
+        (self.schemas)()
     }
 }
 
@@ -204,6 +217,12 @@ impl Question {
     /// Returns a description of the answer's JSON, for a person: `true or false`, `{"verdict": .., "feedback": text}`.
     pub fn answer_shape(&self) -> String {
         (self.shows.sketch)()
+    }
+
+    /// Returns the JSON Schema of the answer; `None` if it is not known: if no node declares the question, or its type does
+    /// not opt in with `#[interrupt(schema)]` and the answer is neither a text, nor a number, nor a truth value.
+    pub fn answer_schema(&self) -> Option<Value> {
+        self.shows.schemas().answer
     }
 
     /// Returns true if it is no longer pending: its answer is stored, but its task failed or has not run again; or its

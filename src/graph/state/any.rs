@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::canon::Canon;
 use super::channel::{Channel, SETS, Storage};
 use super::channels::{State, is_data_defined};
+use super::json_schema::SchemaWriter;
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
 use super::reading::{self, DecodeError};
@@ -53,6 +54,7 @@ pub trait SchemaObject: Send + Sync {
     /// Returns true if the channels are defined by data at run time.
     fn is_data_defined(&self) -> bool;
     fn removed_channels(&self) -> Vec<&str>;
+    fn channel_schema(&self, channel: usize, to: &mut SchemaWriter) -> Option<Value>;
     /// Returns true if a write was made for states of this type.
     fn fits(&self, write: &AnyWrite) -> bool;
     /// Returns the state before the first write.
@@ -322,6 +324,10 @@ impl<S: State> SchemaObject for SchemaOf<S> {
 
     fn removed_channels(&self) -> Vec<&str> {
         S::removed(&self.0)
+    }
+
+    fn channel_schema(&self, channel: usize, to: &mut SchemaWriter) -> Option<Value> {
+        S::channel_schema(&self.0, channel, to)
     }
 
     fn fits(&self, write: &AnyWrite) -> bool {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::any::{AnySchema, AnyState, AnyWrite};
 use super::channel::Channel;
 use super::channels::State;
+use super::json_schema::SchemaWriter;
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
 
@@ -83,6 +84,10 @@ impl State for AnyState {
         from: D,
     ) -> Result<(), D::Error> {
         schema.set_json(self, channel, Value::deserialize(from)?).map_err(D::Error::custom)
+    }
+
+    fn channel_schema(schema: &AnySchema, channel: usize, to: &mut SchemaWriter) -> Option<Value> {
+        schema.channel_schema(channel, to)
     }
 
     fn removed(schema: &AnySchema) -> Vec<&str> {

@@ -7,6 +7,7 @@ use serde::{Deserializer, Serializer};
 use serde_json::{Map, Value};
 
 use super::channel::Channel;
+use super::json_schema::SchemaWriter;
 use super::mask::Mask;
 use super::merge::{ApplyError, Merge};
 
@@ -173,6 +174,12 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     fn known_schema(&self) -> Option<&Self::Schema> {
         let nothing: &'static dyn std::any::Any = &();
         nothing.downcast_ref()
+    }
+
+    /// Returns the JSON Schema of a channel, from the side that is described; `None` if it is not known.
+    #[doc(hidden)]
+    fn channel_schema(_schema: &Self::Schema, _channel: usize, _to: &mut SchemaWriter) -> Option<Value> {
+        None
     }
 
     /// Returns the names of removed channels: their stored values are dropped silently.

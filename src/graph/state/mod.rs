@@ -10,6 +10,7 @@
 //! | `mask`, `log` | sets of channels; lists that share their items between versions |
 //! | `value`, `reading`, `stored_value` | values as bytes, and back; their headers |
 //! | `canon` | values in a form in which equal ones have equal hashes |
+//! | `json_schema` | JSON Schemas of types |
 //! | `any`, `any_state` | states and writes without their types; as a state themselves |
 //! | `data` | states whose channels are known only at run time |
 
@@ -19,6 +20,7 @@ mod canon;
 pub(crate) mod channel;
 pub(crate) mod channels;
 pub(crate) mod data;
+pub(crate) mod json_schema;
 pub(crate) mod log;
 pub(crate) mod mask;
 pub(crate) mod merge;

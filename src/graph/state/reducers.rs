@@ -107,6 +107,8 @@ pub trait Keyed {
 /// let update = Chat::update().messages([Change::from(hello), Change::remove("m0")]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(description = "A change to a list that is merged by id."))]
 #[serde(rename_all = "snake_case")]
 pub enum Change<T> {
     /// Adds an entry, or replaces the one with its id in place.

@@ -11,7 +11,7 @@ use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalType};
 use crate::graph::records::Reader;
-use crate::graph::state::{AnyState, AnyWrites, Channel, Mask};
+use crate::graph::state::{AnySchema, AnyState, AnyWrites, Channel, Mask};
 
 /// A graph reduced to what validation and drawing need. Nodes are in name order; indexes point into `nodes`.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +63,7 @@ impl std::fmt::Debug for AnyChild {
 pub(crate) trait Inner: Send + Sync {
     fn can_ask(&self) -> bool;
     fn outline(&self) -> &Outline;
+    fn schema(&self) -> &AnySchema;
     /// Returns true if its state is stored.
     fn is_kept(&self) -> bool;
     /// Returns true if its state outlives the task it runs in.

@@ -41,3 +41,19 @@ where
 /// `agents` is off, and its rooms are imported.
 #[cfg(mistake = "agents")]
 pub use superstep::{drivers::Driver, nodes::Crew};
+
+/// `schema` is off, and a state and a question ask for JSON Schemas.
+#[cfg(mistake = "schema")]
+pub mod schemas {
+    use superstep::prelude::*;
+
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    #[state(schema)]
+    pub struct Draft {
+        topic: String,
+    }
+
+    #[derive(Interrupt, Serialize, Deserialize)]
+    #[interrupt(resume = bool, schema)]
+    pub struct Approve;
+}

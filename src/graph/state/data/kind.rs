@@ -4,13 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use superstep_base::Printable;
 use superstep_base::text::first_chars;
 
 use super::reduce::{self, ANY, LIST, NUMBER, OBJECT, ORDERED, Reducer, STRING};
 use crate::graph::state::channel::Storage;
+use crate::graph::state::json_schema::SchemaSide;
+
+/// The JSON types of the items of a set.
+const SIMPLE: [&str; 4] = ["null", "boolean", "number", "string"];
 
 /// The kind of a data-defined channel. As text, and in documents, it is a word: `append`, `topic:accumulate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -220,6 +224,23 @@ impl Kind {
             wanted => reduce::type_of(value) == wanted,
         };
         if fits { Ok(()) } else { Err(reduce::type_error(wanted, value)) }
+    }
+
+    /// Returns the JSON Schema of a value, or of a write to it.
+    pub(super) fn json_schema(self, side: SchemaSide) -> Value {
+        let is_write = side == SchemaSide::Write;
+        match (self, self.row().2) {
+            (Self::Topic { .. }, _) if is_write => json!({}),
+            (Self::Messages, _) if is_write => json!({ "type": ["array", "object"], "items": { "type": "object" } }),
+            (Self::Messages, _) => json!({ "type": "array", "items": { "type": "object" } }),
+            (Self::Union, _) => json!({ "type": "array", "items": { "type": SIMPLE } }),
+            (_, LIST) => json!({ "type": "array" }),
+            (_, NUMBER) => json!({ "type": "number" }),
+            (_, STRING) => json!({ "type": "string" }),
+            (_, OBJECT) => json!({ "type": "object" }),
+            (_, ORDERED) => json!({ "type": ["number", "string"] }),
+            (_, _) => json!({}),
+        }
     }
 
     /// Returns a value in the channel's form: sorted, with ids.

@@ -12,6 +12,7 @@ use super::reduce;
 use super::schema::{DataSchema, DataWrite};
 use crate::graph::state::channel::Channel;
 use crate::graph::state::channels::State;
+use crate::graph::state::json_schema::SchemaWriter;
 use crate::graph::state::log::Prefix;
 use crate::graph::state::mask::Mask;
 use crate::graph::state::merge::{ApplyError, Merge};
@@ -280,6 +281,10 @@ impl State for DataState {
     ) -> Option<Result<DataWrite, String>> {
         let put = |value| if overwrite { Put::Overwrite(value) } else { Put::Reduce(value) };
         Some(schema.upgrade(channel, value, from)?.map(|value| DataWrite { channel, put: put(value) }))
+    }
+
+    fn channel_schema(schema: &DataSchema, channel: usize, to: &mut SchemaWriter) -> Option<Value> {
+        Some(schema.kind(channel).json_schema(to.side()))
     }
 
     fn removed(schema: &DataSchema) -> Vec<&str> {
