@@ -17,6 +17,7 @@ pub mod near;
 #[doc(hidden)]
 pub mod panics;
 mod printable;
+mod schema_record;
 #[doc(hidden)]
 pub mod settings;
 #[doc(hidden)]

@@ -4,7 +4,10 @@
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
+use serde_json::{Value as Json, json};
+
 use crate::near::{did_you_mean, quote_list, unknown_key};
+use crate::schema_record::{EACH_ITEM, EACH_NAME, SchemaRecord};
 
 /// A value and its line.
 #[derive(Debug)]
@@ -67,19 +70,37 @@ pub struct SettingProblem {
     pub problem: String,
 }
 
-/// Collects the problems of a file.
+/// Collects the problems of a file; or, without a file, the schema of what a reader takes.
 #[derive(Debug, Default)]
-pub struct Problems(RefCell<Vec<SettingProblem>>);
+pub struct Problems {
+    found: RefCell<Vec<SettingProblem>>,
+    record: Option<RefCell<SchemaRecord>>,
+}
 
 impl Problems {
+    /// Returns a collection that records the schema of the settings that are taken.
+    pub fn recording() -> Self {
+        Self { record: Some(RefCell::default()), ..Self::default() }
+    }
+
+    /// Returns the schema that was recorded.
+    pub fn schema(self) -> Json {
+        self.record.map_or(Json::Null, |record| record.into_inner().schema())
+    }
+
+    /// Returns the root of a file that is not there, for a reader whose schema is recorded.
+    pub fn root(&self) -> SettingsSection<'_> {
+        SettingsSection::empty(String::new(), self)
+    }
+
     /// Adds a problem with a key.
     pub fn add(&self, line: usize, key: impl Into<String>, problem: impl Into<String>) {
-        self.0.borrow_mut().push(SettingProblem { line, key: key.into(), problem: problem.into() });
+        self.found.borrow_mut().push(SettingProblem { line, key: key.into(), problem: problem.into() });
     }
 
     /// Returns the problems in the order of the file.
     pub fn end(self) -> Vec<SettingProblem> {
-        let mut problems = self.0.into_inner();
+        let mut problems = self.found.into_inner();
         problems.sort_by_key(|problem| problem.line);
         problems
     }
@@ -109,6 +130,33 @@ impl<'p> SettingsSection<'p> {
             }
         };
         Some(Self { path, line, entries, known: Vec::new(), taken: Vec::new(), problems })
+    }
+
+    fn empty(path: String, problems: &'p Problems) -> Self {
+        Self { path, line: 0, entries: Vec::new(), known: Vec::new(), taken: Vec::new(), problems }
+    }
+
+    /// True if there is no file, and the schema of what is taken is recorded.
+    pub fn is_recording(&self) -> bool {
+        self.problems.record.is_some()
+    }
+
+    /// Records the schema of a key's value; an empty key stands for the section itself.
+    pub fn note(&self, key: &str, schema: impl FnOnce() -> Json) {
+        if let Some(record) = &self.problems.record {
+            let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
+            record.borrow_mut().note(&path, schema());
+        }
+    }
+
+    /// Returns the section of a key whose schema is recorded; `None` if there is a file.
+    fn recorded(&self, key: &str) -> Option<Self> {
+        self.is_recording().then(|| Self::empty(self.path_of(key), self.problems))
+    }
+
+    /// Returns the section of each item of a list whose schema is recorded; `None` if there is a file.
+    pub fn recorded_item(&self, key: &str) -> Option<Self> {
+        self.recorded(&format!("{key}.{EACH_ITEM}"))
     }
 
     /// Returns an item of a list as a section.
@@ -157,11 +205,13 @@ impl<'p> SettingsSection<'p> {
 
     /// Takes a text that is not empty; it may have several lines.
     pub fn text(&mut self, key: &'static str) -> Option<String> {
+        self.note(key, text_schema);
         self.value(key, |value| text_of(value).map(str::to_owned)).map(|(_, text)| text)
     }
 
     /// Takes a text of one line, converted by `check`.
     pub fn word<V, E: ToString>(&mut self, key: &'static str, check: impl FnOnce(&str) -> Result<V, E>) -> Option<V> {
+        self.note(key, text_schema);
         let read = |value: &Value| match text_of(value)? {
             text if text.trim().chars().any(char::is_control) => Err("must be one line".to_owned()),
             text => check(text.trim()).map_err(|problem| problem.to_string()),
@@ -175,6 +225,9 @@ impl<'p> SettingsSection<'p> {
         key: &'static str,
         check: impl FnOnce(&str) -> Result<V, E>,
     ) -> Option<V> {
+        if let Some(record) = &self.problems.record {
+            record.borrow_mut().require(&self.path, key);
+        }
         if !self.entries.iter().any(|entry| entry.key == key) {
             self.wrong(self.line, key, "is missing");
         }
@@ -188,16 +241,19 @@ impl<'p> SettingsSection<'p> {
 
     /// Takes `true` or `false`.
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.note(key, || json!({ "type": "boolean" }));
         self.value(key, flag_of).map(|(_, flag)| flag)
     }
 
     /// Takes an integer within a range.
     pub fn count(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
+        self.note(key, || count_schema(&range));
         self.value(key, |value| count_of(value, &range)).map(|(_, count)| count)
     }
 
     /// Takes a list of non-empty texts.
     pub fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
+        self.note(key, || json!({ "type": "array", "items": text_schema() }));
         let items = self.list(key)?;
         Some(items.iter().filter_map(|item| self.item(key, item)).collect())
     }
@@ -231,6 +287,10 @@ impl<'p> SettingsSection<'p> {
 
     /// Takes a map; a key without a value counts as an empty map.
     pub fn section(&mut self, key: &'static str) -> Option<Self> {
+        self.note(key, || json!({ "type": "object" }));
+        if let Some(recorded) = self.recorded(key) {
+            return Some(recorded);
+        }
         let entry = self.take(key)?;
         SettingsSection::new(self.path_of(key), entry.line, entry.value, self.problems)
     }
@@ -248,6 +308,9 @@ impl<'p> SettingsSection<'p> {
 
     /// Takes every remaining map, with its name and line.
     pub fn maps(&mut self) -> Vec<(String, usize, Self)> {
+        if let Some(any) = self.recorded(EACH_NAME) {
+            return vec![(EACH_NAME.to_owned(), 0, any)];
+        }
         let (maps, others) =
             std::mem::take(&mut self.entries).into_iter().partition(|entry| matches!(entry.value, Value::Map(_)));
         self.entries = others;
@@ -264,11 +327,15 @@ impl<'p> SettingsSection<'p> {
 
     /// Returns the remaining entries.
     pub fn rest(self) -> Vec<SettingEntry> {
+        self.note("", || json!({ "additionalProperties": true }));
         self.entries
     }
 
     /// Appends a name to the path, such as that of a list item.
     pub fn named(&mut self, name: &str) {
+        if self.is_recording() {
+            return;
+        }
         self.path = self.path_of(name);
     }
 
@@ -324,6 +391,19 @@ pub fn text_of(value: &Value) -> Result<&str, String> {
             Err(format!("{}: put it in quotes", expected("a text", value)))
         }
         Value::Null | Value::Date | Value::List(_) => Err(expected("a text", value)),
+    }
+}
+
+/// Returns the schema of a non-empty text.
+pub fn text_schema() -> Json {
+    json!({ "type": "string", "minLength": 1 })
+}
+
+/// Returns the schema of an integer within a range.
+pub fn count_schema(range: &RangeInclusive<u32>) -> Json {
+    match *range.end() {
+        u32::MAX => json!({ "type": "integer", "minimum": range.start() }),
+        end => json!({ "type": "integer", "minimum": range.start(), "maximum": end }),
     }
 }
 

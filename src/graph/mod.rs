@@ -116,7 +116,7 @@ pub use view::snapshot::StateSnapshot;
 #[doc(hidden)]
 pub mod __private {
     pub use super::node::route::Outcomes;
-    pub use super::interrupt::question_schemas::of as question_schemas;
+    pub use super::interrupt::question_schemas::question_schemas;
     pub use super::state::channels::no_channel;
     pub use super::state::json_schema::{SchemaSide, SchemaWriter, TypeSchema};
     pub use super::state::log::Prefix;

@@ -41,6 +41,8 @@ use crate::graph::state::{Kind, SchemaError};
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(description = "A graph as a document."))]
 #[serde(deny_unknown_fields)]
 pub struct GraphSpec {
     /// The name of the graph.
@@ -65,8 +67,18 @@ pub struct GraphSpec {
     pub interrupt_after: Vec<String>,
 }
 
+#[cfg(feature = "schema")]
+impl GraphSpec {
+    /// Returns the JSON Schema of the document, for editors.
+    pub fn json_schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
 /// A channel: its kind, such as `append`, or its kind and options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 #[serde(untagged)]
 pub enum ChannelSpec {
     /// The kind.
@@ -76,6 +88,7 @@ pub enum ChannelSpec {
         /// The kind.
         kind: Kind,
         /// True if it is never printed or exported.
+        #[cfg_attr(feature = "schema", schemars(default))]
         secret: bool,
     },
 }
@@ -133,6 +146,7 @@ pub type NodeSpec = String;
 
 /// An edge. From several nodes it is a join: its target runs once all have run. To several it is a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EdgeSpec {
     /// The source: `START`, a node, or a list of nodes.
@@ -143,6 +157,7 @@ pub struct EdgeSpec {
 
 /// A router: it chooses by the value of a channel (`to`), or sends each item of a list to a worker (`each`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RouterSpec {
     /// The node that it follows, or `START`.
@@ -161,6 +176,7 @@ pub struct RouterSpec {
 
 /// One name, or a list of names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.

@@ -25,6 +25,6 @@ impl QuestionSchemas {
 }
 
 /// Returns the schemas of a question of type `Q` with answers of type `A`.
-pub fn of<Q: TypeSchema, A: TypeSchema>() -> QuestionSchemas {
+pub fn question_schemas<Q: TypeSchema, A: TypeSchema>() -> QuestionSchemas {
     QuestionSchemas { payload: Some(Q::document(SchemaSide::Value)), answer: Some(A::document(SchemaSide::Write)) }
 }

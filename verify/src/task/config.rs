@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use strum::VariantNames;
 use superstep_base::near::unknown_key;
-use superstep_base::settings::{Problems, SettingEntry, SettingsSection, Value, count_of, expected, flag_of, text_of};
+use superstep_base::settings::{
+    Problems, SettingEntry, SettingsSection, Value, count_of, count_schema, expected, flag_of, text_of, text_schema,
+};
 
 use super::entry::{Criticality, OnFail, Stage, VerifierEntry, VerifierMode};
 use super::id::name;
@@ -51,6 +54,17 @@ impl VerifierConfig {
         SpecError::check(problems, file, made)
     }
 
+    /// Returns the JSON Schema of the file, for editors: recorded while a file without keys is read, so it names the keys that
+    /// [`parse`](Self::parse) takes.
+    pub fn json_schema() -> Json {
+        let problems = Problems::recording();
+        Self::read(problems.root(), "");
+        let mut schema = problems.schema();
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        schema["title"] = "superstep verifiers".into();
+        schema
+    }
+
     fn read(mut root: SettingsSection<'_>, file: &str) -> Self {
         let stakeholders = items(&mut root, "stakeholders", stakeholder);
         let verifiers = items(&mut root, "verifiers", verifier);
@@ -67,6 +81,10 @@ fn items<T>(
     key: &'static str,
     read: fn(SettingsSection<'_>) -> Option<T>,
 ) -> Vec<(usize, T)> {
+    if let Some(item) = root.recorded_item(key) {
+        read(item);
+        return vec![];
+    }
     let list = root.list(key).unwrap_or_default();
     let sections = list.into_iter().filter_map(|item| root.inner(key, item));
     sections.filter_map(|section| Some((section.line, read(section)?))).collect()
@@ -131,30 +149,33 @@ impl PartialEq for VerifierPatch {
 
 type Check = fn(&Value) -> Result<Json, String>;
 
+/// Returns the JSON Schema of what a check takes.
+type CheckSchema = fn() -> Json;
+
 /// The keys of an entry, except `id` and `config`.
-const KEYS: [(&str, Check); 9] = [
-    ("enabled", flag),
-    ("stakeholder", |value| word(value, name)),
-    ("mode", |value| word(value, choice_of::<VerifierMode>)),
-    ("stage", stage),
-    ("after", names),
-    ("criticality", |value| word(value, choice_of::<Criticality>)),
-    ("required", flag),
-    ("warn_triggers_retry", flag),
-    ("on_fail", |value| word(value, choice_of::<OnFail>)),
+const KEYS: [(&str, Check, CheckSchema); 9] = [
+    ("enabled", flag, flag_schema),
+    ("stakeholder", |value| word(value, name), text_schema),
+    ("mode", |value| word(value, choice_of::<VerifierMode>), words_schema::<VerifierMode>),
+    ("stage", stage, || json!({ "type": ["string", "integer"] })),
+    ("after", names, || json!({ "type": "array", "items": text_schema() })),
+    ("criticality", |value| word(value, choice_of::<Criticality>), words_schema::<Criticality>),
+    ("required", flag, flag_schema),
+    ("warn_triggers_retry", flag, flag_schema),
+    ("on_fail", |value| word(value, choice_of::<OnFail>), words_schema::<OnFail>),
 ];
 
 /// The keys of `config` that all verifiers share.
-const SETTINGS: [(&str, Check); 9] = [
-    ("command", text),
-    ("timeout_sec", |value| count(value, 1, 600)),
-    ("max_findings", |value| count(value, 1, 1000)),
-    ("max_diff_bytes", |value| count(value, 1, 10 << 20)),
-    ("prompt", text),
-    ("driver", text),
-    ("model", text),
-    ("acceptance_window", |value| count(value, 1, u32::MAX)),
-    ("consider_next_tasks", next_tasks),
+const SETTINGS: [(&str, Check, CheckSchema); 9] = [
+    ("command", text, text_schema),
+    ("timeout_sec", |value| count(value, 1, 600), || count_schema(&(1..=600))),
+    ("max_findings", |value| count(value, 1, 1000), || count_schema(&(1..=1000))),
+    ("max_diff_bytes", |value| count(value, 1, 10 << 20), || count_schema(&(1..=10 << 20))),
+    ("prompt", text, text_schema),
+    ("driver", text, text_schema),
+    ("model", text, text_schema),
+    ("acceptance_window", |value| count(value, 1, u32::MAX), || count_schema(&(1..=u32::MAX))),
+    ("consider_next_tasks", next_tasks, || json!({ "type": ["boolean", "integer"], "minimum": 0 })),
 ];
 
 impl VerifierPatch {
@@ -162,7 +183,8 @@ impl VerifierPatch {
     pub(super) fn read(mut section: SettingsSection<'_>) -> Self {
         let mut patch = Self::default();
         patch.lines.insert("id".to_owned(), section.line);
-        for (key, check) in KEYS {
+        for (key, check, schema) in KEYS {
+            section.note(key, schema);
             let Some((line, value)) = section.value(key, check) else { continue };
             patch.lines.insert(key.to_owned(), line);
             patch.keys.insert(key.to_owned(), value);
@@ -175,12 +197,13 @@ impl VerifierPatch {
     }
 
     fn settings(&mut self, mut section: SettingsSection<'_>) {
-        for (key, check) in SETTINGS {
+        for (key, check, schema) in SETTINGS {
+            section.note(key, schema);
             let Some((line, value)) = section.value(key, check) else { continue };
             self.setting(key.to_owned(), line, value);
         }
         for SettingEntry { key, line, value } in section.rest() {
-            self.setting(key, line, json(value));
+            self.setting(key, line, to_json(value));
         }
     }
 
@@ -220,21 +243,29 @@ impl VerifierPatch {
 }
 
 /// Returns a value of an unknown setting as it is.
-fn json(value: Value) -> Json {
+fn to_json(value: Value) -> Json {
     match value {
         Value::Null | Value::Date => Json::Null,
         Value::Bool(flag) => flag.into(),
         Value::Int(number) => i64::try_from(number).map_or(Json::Null, Json::from),
         Value::Float(number) => number.into(),
         Value::Text(text) => text.into(),
-        Value::List(items) => items.into_iter().map(|item| json(item.value)).collect(),
-        Value::Map(entries) => entries.into_iter().map(|entry| (entry.key, json(entry.value))).collect(),
+        Value::List(items) => items.into_iter().map(|item| to_json(item.value)).collect(),
+        Value::Map(entries) => entries.into_iter().map(|entry| (entry.key, to_json(entry.value))).collect(),
     }
 }
 
 /// Returns the problem of an unknown setting.
 pub(super) fn unknown_setting(key: &str) -> String {
-    unknown_key(key, &SETTINGS.map(|(known, _)| known))
+    unknown_key(key, &SETTINGS.map(|(known, ..)| known))
+}
+
+fn flag_schema() -> Json {
+    json!({ "type": "boolean" })
+}
+
+fn words_schema<C: VariantNames>() -> Json {
+    json!({ "enum": C::VARIANTS })
 }
 
 fn flag(value: &Value) -> Result<Json, String> {

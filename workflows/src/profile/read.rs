@@ -42,6 +42,17 @@ impl Profile {
         if problems.is_empty() { Ok(profile) } else { Err(ProfileError::Invalid { file: file.to_owned(), problems }) }
     }
 
+    /// Returns the JSON Schema of the file, for editors: recorded while a file without keys is read, so it names the keys that
+    /// [`parse`](Self::parse) takes.
+    pub fn json_schema() -> serde_json::Value {
+        let problems = Problems::recording();
+        Self::default().take_all(Table::from(problems.root()));
+        let mut schema = problems.schema();
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        schema["title"] = "superstep profile".into();
+        schema
+    }
+
     fn take_all(&mut self, mut table: Table<'_>) {
         let mut drivers = Vec::new();
         self.take_agents(&mut table, &mut drivers);

@@ -5,8 +5,9 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::json;
 use superstep_base::near::unknown_key;
-use superstep_base::settings::{Problems, SettingEntry, SettingNode, SettingsSection, Value, none_of};
+use superstep_base::settings::{Problems, SettingEntry, SettingNode, SettingsSection, Value, none_of, text_schema};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -110,6 +111,12 @@ fn value(value: DeValue<'_>, line_at: &impl Fn(usize) -> usize) -> Value {
 /// A table, and the keys that were taken from it so far.
 pub(super) struct Table<'p>(SettingsSection<'p>);
 
+impl<'p> From<SettingsSection<'p>> for Table<'p> {
+    fn from(section: SettingsSection<'p>) -> Self {
+        Self(section)
+    }
+}
+
 impl<'p> Deref for Table<'p> {
     type Target = SettingsSection<'p>;
 
@@ -125,6 +132,7 @@ impl Table<'_> {
         key: &'static str,
         check: impl FnOnce(&str) -> Result<V, String>,
     ) -> Option<(usize, V)> {
+        self.0.note(key, text_schema);
         self.0.value(key, |value| match value {
             Value::Text(text) if text.trim().is_empty() => Err("is empty".to_owned()),
             Value::Text(text) if text.chars().any(char::is_control) => Err("holds a control character".to_owned()),
@@ -134,6 +142,7 @@ impl Table<'_> {
     }
 
     pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.0.note(key, || json!({ "type": "boolean" }));
         let found = self.0.value(key, |value| match value {
             Value::Bool(flag) => Ok(*flag),
             other => Err(wrong_kind("`true` or `false`", other)),
@@ -143,6 +152,7 @@ impl Table<'_> {
 
     /// Takes an integer of at least 1.
     pub(super) fn count<N: TryFrom<u64>>(&mut self, key: &'static str) -> Option<N> {
+        self.0.note(key, || json!({ "type": "integer", "minimum": 1 }));
         let found = self.0.value(key, |value| {
             let number = whole(value).ok_or_else(|| wrong_kind("a whole number", value))?;
             let number = u64::try_from(number).ok().filter(|number| *number >= 1).ok_or("must be at least 1")?;
@@ -162,6 +172,7 @@ impl Table<'_> {
     }
 
     fn amount(&mut self, key: &'static str, least: f64, wrong: &str) -> Option<u64> {
+        self.0.note(key, || json!({ "type": "number", "minimum": least, "maximum": MAX_DOLLARS }));
         let found = self.0.value(key, |value| {
             let amount = match value {
                 Value::Float(amount) => *amount,
@@ -169,7 +180,7 @@ impl Table<'_> {
                 other => return Err(wrong_kind("an amount of dollars, such as `2.5`", other)),
             };
             // Exact up to a billion dollars.
-            let is_amount = (least..=1e9).contains(&amount);
+            let is_amount = (least..=MAX_DOLLARS).contains(&amount);
             if is_amount { Ok((amount * 1e6).round() as u64) } else { Err(wrong.to_owned()) }
         });
         found.map(|(_, amount)| amount)
@@ -177,6 +188,7 @@ impl Table<'_> {
 
     /// Takes a time: whole seconds, or a text such as `90s`, `10m`, `1h`.
     pub(super) fn time(&mut self, key: &'static str) -> Option<Duration> {
+        self.0.note(key, || json!({ "type": ["integer", "string"], "minimum": 1, "pattern": "^ *[0-9]+ *[smh]$" }));
         let found = self.0.value(key, |value| {
             let error = || wrong_kind("a time: whole seconds, or a string such as `90s`, `10m`, `1h`", value);
             let seconds = match value {
@@ -195,6 +207,7 @@ impl Table<'_> {
 
     /// Takes a time that may be zero or less than a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
     pub(super) fn wait(&mut self, key: &'static str) -> Option<Duration> {
+        self.0.note(key, || json!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^ *[0-9]+ *(ms|s|m|h)$" }));
         let found = self.0.value(key, |value| {
             let error = || wrong_kind("a time: whole seconds, or a string such as `500ms`, `90s`, `10m`", value);
             let time = match value {
@@ -214,11 +227,13 @@ impl Table<'_> {
             let found = C::WORDS.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
             found.ok_or_else(|| none_of(text, &words))
         });
+        self.0.note(key, || json!({ "enum": words }));
         found.map(|(_, choice)| choice)
     }
 
     /// Takes a list of non-empty texts.
     pub(super) fn texts(&mut self, key: &'static str) -> Option<(usize, Vec<String>)> {
+        self.0.note(key, || json!({ "type": "array", "items": text_schema() }));
         self.0.value(key, |value| {
             let wrong = |value: &Value| wrong_kind("a list of strings", value);
             let Value::List(items) = value else { return Err(wrong(value)) };
@@ -233,6 +248,9 @@ impl Table<'_> {
     }
 
     pub(super) fn table(&mut self, key: &'static str) -> Option<Self> {
+        if self.0.is_recording() {
+            return self.0.section(key).map(Self);
+        }
         let (line, value) = self.0.any(key)?;
         if !matches!(value, Value::Map(_)) {
             self.wrong(line, key, wrong_kind("a table", &value));
@@ -258,6 +276,7 @@ impl Table<'_> {
 }
 
 const MAX_SECONDS: u64 = 30 * 24 * 3600;
+const MAX_DOLLARS: f64 = 1e9;
 
 fn whole(value: &Value) -> Option<i128> {
     if let Value::Int(number) = value { Some(*number) } else { None }

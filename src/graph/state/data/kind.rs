@@ -133,6 +133,20 @@ impl serde::de::Visitor<'_> for KindVisitor {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Kind {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Kind".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "The kind of a channel.",
+            "enum": Self::ALL.map(|kind| kind.to_string()),
+        })
+    }
+}
+
 /// Lists all kinds.
 pub(crate) fn known() -> String {
     Kind::ALL.map(|kind| kind.to_string()).join(", ")
