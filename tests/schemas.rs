@@ -432,7 +432,8 @@ fn lines(topology: &Topology, above: &str) -> Vec<String> {
         lines.push(format!("{above}{from} {arrow} {to} {}", edge.label).trim_end().to_owned());
     }
     for node in &topology.nodes {
-        let inside = node.subgraph.as_ref().map(|child| self::lines(&child.topology, &format!("{above}{}:", node.name)));
+        let inside =
+            node.subgraph.as_ref().map(|child| self::lines(&child.topology, &format!("{above}{}:", node.name)));
         lines.extend(inside.into_iter().flatten());
     }
     lines

@@ -76,8 +76,7 @@ mod tests {
         record.require("owners.[]", "id");
         record.note("free", json!({ "type": "object" }));
         let id = json!({ "id": { "type": "string" } });
-        let owner =
-            json!({ "type": "object", "properties": id, "required": ["id"], "additionalProperties": false });
+        let owner = json!({ "type": "object", "properties": id, "required": ["id"], "additionalProperties": false });
         let price = json!({ "input": { "type": "number" } });
         let price = json!({ "type": "object", "properties": price, "additionalProperties": false });
         assert_eq!(

@@ -80,7 +80,11 @@ fn app() -> App {
             task::rewind,
         )
         .command("salvage", "List or restore work that was not accepted", salvage::salvage)
-        .plain_command("schema", "Print the JSON Schema of a file, for editors: profile, verifiers, graph", schema::print)
+        .plain_command(
+            "schema",
+            "Print the JSON Schema of a file, for editors: profile, verifiers, graph",
+            schema::print,
+        )
         .plain_command("demo", "Run a plan with scripted agents in a new folder, without a key or a network", |args| {
             demo_run::demo(args, app)
         })

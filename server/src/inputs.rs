@@ -71,9 +71,8 @@ impl FieldCheck {
     }
 
     fn problems(&self, path: &str, value: &Value) -> Vec<String> {
-        let problem = |error: ValidationError<'_>| {
-            format!("{path}{}: {}", place(error.instance_path()), self.reason(&error))
-        };
+        let problem =
+            |error: ValidationError<'_>| format!("{path}{}: {}", place(error.instance_path()), self.reason(&error));
         self.validator.iter_errors(value).take(NAMED).map(problem).collect()
     }
 

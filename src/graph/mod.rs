@@ -115,8 +115,8 @@ pub use view::snapshot::StateSnapshot;
 /// Items that only the derives need. No version promises them.
 #[doc(hidden)]
 pub mod __private {
-    pub use super::node::route::Outcomes;
     pub use super::interrupt::question_schemas::question_schemas;
+    pub use super::node::route::Outcomes;
     pub use super::state::channels::no_channel;
     pub use super::state::json_schema::{SchemaSide, SchemaWriter, TypeSchema};
     pub use super::state::log::Prefix;

@@ -126,10 +126,10 @@ async fn schemas_describe_the_graph_of_an_assistant() {
     assert_eq!(input["$defs"]["Item"]["required"], json!(["name", "count"]));
     let names = |schema: &Value| schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(input), ["customer", "items", "token"]);
-    assert_eq!((names(&schemas["state_schema"]), names(&schemas["output_schema"])), (
-        vec!["customer".to_owned(), "items".to_owned()],
-        vec!["customer".to_owned(), "items".to_owned()]
-    ));
+    assert_eq!(
+        (names(&schemas["state_schema"]), names(&schemas["output_schema"])),
+        (vec!["customer".to_owned(), "items".to_owned()], vec!["customer".to_owned(), "items".to_owned()])
+    );
 }
 
 #[rstest]

@@ -23,10 +23,10 @@ mod sketch;
 pub(crate) use answer::{Answer, DeclaredQuestion, To};
 pub use human::ReplyKind;
 pub(crate) use human::{HumanQuestion, QuestionForm};
-pub(crate) use question_schemas::QuestionSchemas;
 pub use question::{AnswerInfo, AnyQuestion, Interrupted, NotAnId};
 pub(crate) use question::{
     AskError, CloseReason, ClosedQuestion, EXPIRY, Interrupt, InterruptId, Question, QuestionFormat, Terms,
 };
+pub(crate) use question_schemas::QuestionSchemas;
 pub use signal::{AwaitedSignal, SentSignal, SignalId, SignalRequest};
 pub(crate) use signal::{Signal, SignalDeclarations, SignalType};

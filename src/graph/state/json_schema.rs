@@ -30,7 +30,9 @@ fn generator(side: SchemaSide) -> schemars::SchemaGenerator {
     let settings = schemars::generate::SchemaSettings::draft2020_12();
     match side {
         SchemaSide::Value => settings.for_serialize(),
-        SchemaSide::Write => settings.for_deserialize().with_transform(schemars::transform::RecursiveTransform(allow_repeats)),
+        SchemaSide::Write => {
+            settings.for_deserialize().with_transform(schemars::transform::RecursiveTransform(allow_repeats))
+        }
     }
     .into_generator()
 }

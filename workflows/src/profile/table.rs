@@ -207,7 +207,8 @@ impl Table<'_> {
 
     /// Takes a time that may be zero or less than a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
     pub(super) fn wait(&mut self, key: &'static str) -> Option<Duration> {
-        self.0.note(key, || json!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^ *[0-9]+ *(ms|s|m|h)$" }));
+        self.0
+            .note(key, || json!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^ *[0-9]+ *(ms|s|m|h)$" }));
         let found = self.0.value(key, |value| {
             let error = || wrong_kind("a time: whole seconds, or a string such as `500ms`, `90s`, `10m`", value);
             let time = match value {
