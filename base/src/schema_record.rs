@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_tables_and_any_names_are_told_apart() {
+    fn lists_tables_and_tables_of_any_name_differ() {
         let mut record = SchemaRecord::default();
         record.note("name", json!({ "type": "string" }));
         record.note("prices.*.input", json!({ "type": "number" }));
