@@ -404,6 +404,7 @@ fn the_whole_help() {
       override     Override the decision on a task, and continue
       rewind       Restart a task from one of its attempts, as a new thread with its files
       salvage      List or restore work that was not accepted
+      schema       Print the JSON Schema of a file, for editors: profile, verifiers, graph
       demo         Run a plan with scripted agents in a new folder, without a key or a network
 
     Options:
@@ -464,6 +465,7 @@ fn the_whole_help() {
 #[case("override")]
 #[case("rewind")]
 #[case("salvage")]
+#[case("schema")]
 #[case("demo")]
 fn each_help_has_an_example(#[case] command: &str) {
     let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
