@@ -7,6 +7,7 @@ use serde_json::Value;
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 pub(crate) struct Counter {
     #[channel(add)]
     n: i64,
@@ -40,6 +41,7 @@ pub(crate) fn counter() -> Result<CompiledGraph<Counter, Step>, CompileError> {
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 pub(crate) struct Approval {
     request: String,
     proposal: String,
@@ -84,6 +86,7 @@ pub(crate) fn approval() -> Result<CompiledGraph<Approval, Stage>, CompileError>
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 pub(crate) struct Slow {
     steps: Option<i64>,
     ms: Option<u64>,
@@ -125,6 +128,7 @@ pub(crate) fn slow() -> Result<CompiledGraph<Slow, Tick>, CompileError> {
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 pub(crate) struct Fails {
     reason: String,
     before: bool,
@@ -147,6 +151,7 @@ pub(crate) fn fails() -> Result<CompiledGraph<Fails, Part>, CompileError> {
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 pub(crate) struct Parallel {
     items: Vec<i64>,
     #[channel(append)]
@@ -193,6 +198,7 @@ pub(crate) fn parallel() -> Result<CompiledGraph<Parallel, Square>, CompileError
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 pub(crate) struct Nested {
     path: String,
 }

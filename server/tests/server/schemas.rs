@@ -10,7 +10,7 @@ use superstep::checkpoint::MemoryCheckpointer;
 use superstep::graph::{AnyGraph, Graphs};
 use superstep::prelude::*;
 
-use super::Api;
+use crate::api::Api;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Item {
