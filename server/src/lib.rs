@@ -20,6 +20,8 @@
 //! | `runs` | requests for runs, their queue, their execution and their events |
 //! | `feed`, `activity` | the events of a run for its readers; what happens to all threads |
 //! | `inputs` | inputs against the schemas of their graphs |
+//! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
+//! | `timers` | what the server does by itself at a time |
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `records` | assistants, threads and runs as items of the store |
@@ -29,15 +31,18 @@
 //! Small because it only lists the crate.
 
 mod activity;
+mod crons;
 mod error;
 mod feed;
-mod observer;
 mod inputs;
+mod observer;
 mod options;
 mod records;
 mod routes;
 mod runs;
 mod server;
+mod timers;
+mod webhooks;
 mod wire;
 
 pub use observer::{RunListener, RunObserver};

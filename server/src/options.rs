@@ -18,6 +18,8 @@ use crate::routes::routes;
 use crate::runs::log::write_all;
 use crate::runs::schedule::execute_all;
 use crate::server::Server;
+use crate::timers::clock::run_timers;
+use crate::webhooks::signature::WebhookSecret;
 
 /// The number of runs that are executed at a time, unless it is set.
 const JOBS: usize = 16;
@@ -34,11 +36,20 @@ pub struct Options {
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
     pub(crate) keep_events: Duration,
     pub(crate) stop: CancellationToken,
+    pub(crate) allows_private_webhooks: bool,
+    pub(crate) webhook_secret: Option<WebhookSecret>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jobs: JOBS, observer: None, keep_events: KEEP_EVENTS, stop: CancellationToken::new() }
+        Self {
+            jobs: JOBS,
+            observer: None,
+            keep_events: KEEP_EVENTS,
+            stop: CancellationToken::new(),
+            allows_private_webhooks: false,
+            webhook_secret: None,
+        }
     }
 }
 
@@ -73,6 +84,19 @@ impl Options {
         self
     }
 
+    /// Sets whether webhooks may be sent to loopback, private and other addresses that are not public. Default: false.
+    pub fn allow_private_webhooks(mut self, allow: bool) -> Self {
+        self.allows_private_webhooks = allow;
+        self
+    }
+
+    /// Sets the secret with which webhooks are signed: the header `superstep-signature: t=TIME,v1=HEX` has the time of the request
+    /// in seconds since 1970, and the HMAC-SHA256 of `TIME.BODY`. Without a secret there is no such header.
+    pub fn webhook_secret(mut self, secret: impl Into<String>) -> Self {
+        self.webhook_secret = Some(WebhookSecret(secret.into()));
+        self
+    }
+
     /// Returns the routes over graphs whose threads are in `store`, to be served or mounted in a program's own router. Runs are
     /// executed by a task that begins now.
     ///
@@ -102,6 +126,7 @@ impl Options {
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));
         tokio::spawn(watch_others(Arc::clone(&server)));
+        tokio::spawn(run_timers(Arc::clone(&server)));
         (routes(Arc::clone(&server)), server)
     }
 }

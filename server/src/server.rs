@@ -7,22 +7,23 @@ use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
 use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, ThreadInfo};
 use superstep_base::time::now;
-use tokio::sync::{OnceCell, Semaphore, watch};
+use tokio::sync::{Notify, OnceCell, Semaphore, watch};
 use uuid::Uuid;
 
 use crate::activity::{Activity, ActivityKind};
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
+use crate::inputs::InputChecks;
 use crate::observer::RunObserver;
 use crate::options::Options;
-use crate::inputs::InputChecks;
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Record, Records, StoredRecord, create};
-use crate::records::run::RunRecord;
+use crate::records::items::{Record, Records, StoredRecord, create, delete};
+use crate::records::run::{RunPlace, RunRecord};
 use crate::records::thread::ThreadRecord;
 use crate::runs::executing::ExecutingThreads;
 use crate::runs::log::EventLog;
 use crate::runs::schedule::Resumes;
+use crate::webhooks::client::Webhooks;
 use crate::wire::with_interrupts;
 
 /// The state of a server.
@@ -43,10 +44,14 @@ pub(crate) struct Server {
     pub jobs: Semaphore,
     /// Listener of the runs that are executed.
     pub observer: Option<Arc<dyn RunObserver>>,
+    /// Notified when a timer was set.
+    pub has_timer: Notify,
+    pub webhooks: Webhooks,
     pub stop: CancellationToken,
     /// Cancelled once no run is executed any more after `stop`: readers leave.
     pub closing: CancellationToken,
     defaults: OnceCell<()>,
+    orders: OnceCell<()>,
 }
 
 impl Server {
@@ -66,7 +71,10 @@ impl Server {
             observer: options.observer,
             stop: options.stop,
             closing: CancellationToken::new(),
+            has_timer: Notify::new(),
+            webhooks: Webhooks::new(options.allows_private_webhooks, options.webhook_secret),
             defaults: OnceCell::new(),
+            orders: OnceCell::new(),
         }
     }
 
@@ -97,6 +105,11 @@ impl Server {
             let known: Vec<&str> = self.graphs.iter().map(|graph| graph.name()).collect();
             ApiError::invalid(format!("there is no assistant `{name}`; the graphs are {}", known.join(", ")))
         })
+    }
+
+    /// Gives threads of an earlier version their places in lists.
+    pub(crate) async fn make_orders(&self) -> ApiResult<()> {
+        Ok(self.orders.get_or_try_init(|| self.records.make_orders()).await.copied()?)
     }
 
     /// Stores the assistants that graphs have by themselves, unless they are there.
@@ -175,6 +188,9 @@ impl Server {
         }
         let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
         let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();
+        writes.extend(runs.iter().map(|run| delete(&RunPlace::of(&run.record))));
+        writes.extend(runs.iter().filter_map(|run| run.record.timer()).map(|timer| delete(&timer)));
+        writes.extend(record.record.timer().as_ref().map(delete));
         writes.push(record.remove());
         self.records.write(writes).await?;
         let graph = record.record.graph.as_deref().unwrap_or_default();

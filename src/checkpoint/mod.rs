@@ -125,7 +125,7 @@ pub(crate) use threads::marks::{effective_origin, request_run};
 #[cfg(feature = "agents")]
 pub(crate) use threads::pages::hex_ids;
 pub(crate) use threads::thread_records::log_name;
-pub use transport::copy::{BackupReport, CopyReport, backup, copy_threads};
+pub use transport::copy::{BackupReport, CopyReport, backup, copy_thread, copy_threads};
 pub use transport::export::{ExportOptions, ExportReport, export_thread};
 pub use transport::import::{ImportOptions, ImportReport, ThreadArchive, import_thread};
 pub use watch::StoreWatch;

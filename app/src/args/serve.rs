@@ -8,7 +8,7 @@ use clap::Args;
 ///
 /// Clients create threads and runs, wait for them, stream them and answer their questions. A run is stored before it is
 /// acknowledged; if the process is killed, the next start resumes it. Threads that were answered by other commands, or left by
-/// another process, are resumed too, as `runner` does. Runs until Ctrl-C: then runs stop after their superstep.
+/// another process, are resumed too, as `runner` does. Webhooks are signed with the secret in SUPERSTEP_WEBHOOK_SECRET. Runs until Ctrl-C: then runs stop after their superstep.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -23,4 +23,8 @@ pub(crate) struct ServeArgs {
     /// Maximum number of runs that are executed at once
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub jobs: usize,
+
+    /// Send webhooks to addresses that are not public too, such as those of this machine
+    #[arg(long)]
+    pub allow_private_webhooks: bool,
 }

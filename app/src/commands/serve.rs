@@ -34,6 +34,9 @@ mod with_server {
     use crate::threads::RUN_MODES;
     use crate::watch::View;
 
+    /// The variable with the secret that the receivers of webhooks know.
+    const WEBHOOK_SECRET: &str = "SUPERSTEP_WEBHOOK_SECRET";
+
     impl Session {
         /// Serves the graphs until a signal.
         pub(in crate::commands) async fn serve(&self, args: ServeArgs) -> Result<CommandOutput, Failure> {
@@ -42,6 +45,7 @@ mod with_server {
             let cancel = cancel_on_signal();
             let observer = ControlObserver { control: self.control.clone(), graphs: Arc::clone(&self.graphs) };
             let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone()).observed_by(observer);
+            let options = with_webhooks(options, &args);
             self.announce(&listener)?;
             let graphs = self.graphs.with_store(&local.store);
             let served = options.serve(graphs, local.store, listener).await;
@@ -57,6 +61,15 @@ mod with_server {
                 _ => print(&format!("listening on http://{address}\n")),
             }
             Ok(())
+        }
+    }
+
+    /// Sets where webhooks may be sent, and the secret of the environment with which they are signed.
+    fn with_webhooks(options: Options, args: &ServeArgs) -> Options {
+        let options = options.allow_private_webhooks(args.allow_private_webhooks);
+        match std::env::var(WEBHOOK_SECRET) {
+            Ok(secret) if !secret.is_empty() => options.webhook_secret(secret),
+            _ => options,
         }
     }
 

@@ -1,5 +1,5 @@
 //! Records of the server as items of the store: JSON with a version, read and written with what was there before. Knows no kind of
-//! record.
+//! record. `order` has the writes of records, since those of threads change the order of their list too.
 
 use std::sync::Arc;
 
@@ -73,9 +73,25 @@ impl Records {
         self.0.scan_items(&scan).await?.into_iter().map(|(_, bytes)| decode(bytes)).collect()
     }
 
-    /// Writes records together, or none of them if one is not as expected.
-    pub(crate) async fn write(&self, writes: Vec<ItemWrite>) -> Result<(), CheckpointError> {
-        self.0.write_items(writes).await
+    /// Returns up to `limit` records after a key, in an order of their keys.
+    pub(crate) async fn scan<R: Record>(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        (order, limit): (Order, usize),
+    ) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
+        let after = after.map(|key| ItemKey::new(R::NAMESPACE, key));
+        let scan = ItemScan { after, order, limit, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
+        self.0.scan_items(&scan).await?.into_iter().map(|(_, bytes)| decode(bytes)).collect()
+    }
+
+    /// Returns the records of keys that are there, in the order of the keys here.
+    pub(crate) async fn get_all<R: Record>(
+        &self,
+        keys: impl IntoIterator<Item = String>,
+    ) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
+        let keys = keys.into_iter().map(|key| ItemKey::new(R::NAMESPACE, key)).collect();
+        self.0.get_items(keys).await?.into_iter().flatten().map(decode).collect()
     }
 
     /// Changes a record, and writes others with it: `change` is called again if somebody else has written one of them meanwhile.
@@ -135,6 +151,11 @@ pub(crate) fn put<R: Record>(record: &R) -> ItemWrite {
 
 fn name<R: Record>(record: &R) -> ItemKey {
     ItemKey::new(R::NAMESPACE, record.key())
+}
+
+/// Returns the record that is in bytes; `None` if they cannot be read.
+pub(crate) fn read<R: Record>(bytes: &[u8]) -> Option<R> {
+    decode(bytes.to_vec()).ok().map(|stored| stored.record)
 }
 
 fn decode<R: Record>(bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError> {

@@ -3,15 +3,21 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `items` | records as items of the store |
-//! | `assistant`, `thread`, `run` | the records, and their JSON on the wire |
+//! | `assistant`, `thread`, `run`, `cron` | the records, and their JSON on the wire |
 //! | `event` | events of runs in batches |
+//! | `delivery`, `timer` | webhooks that are still to be sent; times at which the server does something by itself |
+//! | `order` | writes of records, and the orders in which threads are listed |
 //! | `time` | times on the wire |
 //!
 //! Small because it only lists the folder.
 
 pub(crate) mod assistant;
+pub(crate) mod cron;
+pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod items;
+pub(crate) mod order;
 pub(crate) mod run;
 pub(crate) mod thread;
 pub(crate) mod time;
+pub(crate) mod timer;

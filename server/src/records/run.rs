@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::items::{Record, key_part};
 use super::thread::RunFailure;
 use super::time::time_text;
+use super::timer::{Timer, TimerKind};
 
 /// Status of a run on the wire. A run that ends with a question is a success; one that was cancelled is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,9 @@ pub(crate) struct RunRecord {
     pub created_at: u64,
     pub updated_at: u64,
     pub error: Option<RunFailure>,
+    /// Time before which the run is in no queue.
+    #[serde(default)]
+    pub starts_at: Option<u64>,
 }
 
 impl Record for RunRecord {
@@ -76,6 +80,11 @@ impl RunRecord {
 
     pub(crate) fn key_of(thread: &str, run: Uuid) -> String {
         format!("{}{run}", Self::prefix_of(thread))
+    }
+
+    /// Returns the timer of a run that was created to start later.
+    pub(crate) fn timer(&self) -> Option<Timer> {
+        self.starts_at.map(|at| Timer::new(TimerKind::Run, at, self.key()))
     }
 
     /// Returns the run on the wire.
@@ -111,6 +120,27 @@ impl Record for OpenRun {
 }
 
 impl OpenRun {
+    pub(crate) fn of(run: &RunRecord) -> Self {
+        Self { run: run.run, thread: run.thread.clone() }
+    }
+}
+
+/// Thread of a run that a client may name without its thread, or that is not open yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RunPlace {
+    pub run: Uuid,
+    pub thread: String,
+}
+
+impl Record for RunPlace {
+    const NAMESPACE: &'static str = "superstep.server.places";
+
+    fn key(&self) -> String {
+        self.run.to_string()
+    }
+}
+
+impl RunPlace {
     pub(crate) fn of(run: &RunRecord) -> Self {
         Self { run: run.run, thread: run.thread.clone() }
     }

@@ -6,6 +6,10 @@ use superstep::graph::ThreadInfo;
 use uuid::Uuid;
 
 use super::items::{Record, key_part};
+use super::timer::{Timer, TimerKind};
+
+/// Time after which a thread is removed that a server should have removed with its run, in milliseconds.
+const LEFT_OVER: u64 = 60_000;
 
 /// Record of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,6 +30,48 @@ pub(crate) struct ThreadRecord {
     pub error: Option<RunFailure>,
     /// Deleted with its only run.
     pub is_temporary: bool,
+    /// The state as the server saw it last.
+    #[serde(default)]
+    pub state: Option<StateMark>,
+    #[serde(default)]
+    pub ttl: Option<ThreadTtl>,
+}
+
+/// State of a thread without its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StateMark {
+    pub updated_at: u64,
+    /// Set if nodes are left to run.
+    pub is_open: bool,
+    /// The time at which the server saw it.
+    #[serde(default)]
+    pub seen_at: u64,
+}
+
+impl StateMark {
+    /// Returns the mark of a thread whose state is being made: it is left alone for a minute, or until it has its mark.
+    pub(crate) fn unfinished(now: u64) -> Self {
+        Self { updated_at: now, is_open: true, seen_at: now.saturating_add(60_000) }
+    }
+}
+
+/// Time for which a thread is kept after its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ThreadTtl {
+    pub minutes: f64,
+    pub strategy: TtlStrategy,
+    pub created_at: u64,
+    /// The time of its timer.
+    pub checked_at: u64,
+}
+
+/// Action at the end of a thread's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TtlStrategy {
+    Delete,
+    /// Removes the checkpoints before the newest.
+    KeepLatest,
 }
 
 /// An answer of a run that has not ended: another one to the same question is refused.
@@ -76,6 +122,8 @@ impl ThreadRecord {
             answers: vec![],
             error: None,
             is_temporary: false,
+            state: None,
+            ttl: None,
         }
     }
 
@@ -99,6 +147,40 @@ impl ThreadRecord {
     pub(crate) fn remove_run(&mut self, run: Uuid) {
         self.queue.retain(|queued| *queued != run);
         self.answers.retain(|answer| answer.run != run);
+    }
+
+    /// Returns the status on the wire, as far as the server has seen the state.
+    pub(crate) fn status(&self) -> &'static str {
+        let is_open = self.state.is_some_and(|state| state.is_open);
+        match (self.queue.is_empty(), &self.error) {
+            (false, _) => "busy",
+            (true, Some(failure)) if failure.error != "UserInterrupt" => "error",
+            (true, failure) if is_open || failure.is_some() => "interrupted",
+            (true, _) => "idle",
+        }
+    }
+
+    /// Returns the time of the last change of the state.
+    pub(crate) fn state_updated_at(&self) -> u64 {
+        self.state.map_or(self.updated_at, |state| state.updated_at)
+    }
+
+    /// Returns the time at which the thread expires, unless it changes until then.
+    pub(crate) fn expires_at(&self) -> Option<u64> {
+        let millis = (self.ttl?.minutes * 60_000.0) as u64;
+        Some(self.updated_at.max(self.state_updated_at()).saturating_add(millis))
+    }
+
+    /// Returns the timer of the end of its time.
+    pub(crate) fn timer(&self) -> Option<Timer> {
+        self.ttl.map(|ttl| Timer::new(TimerKind::Thread, ttl.checked_at, self.key()))
+    }
+
+    /// Lets the thread be removed by its timer, should the server that ends its run die before it has removed it.
+    pub(crate) fn remove_later(&mut self) {
+        let checked_at = self.updated_at.saturating_add(LEFT_OVER);
+        let strategy = TtlStrategy::Delete;
+        self.ttl = Some(ThreadTtl { minutes: 0.0, strategy, created_at: self.updated_at, checked_at });
     }
 
     /// Adds metadata; a new value of a key is in the place of the old one.

@@ -7,15 +7,24 @@
 //! | `assistants` | assistants and their versions |
 //! | `schemas`, `drawing` | the graph of an assistant: schemas, subgraphs; nodes and edges |
 //! | `threads`, `states` | threads; their states and histories |
+//! | `find_threads`, `extraction`, `lifetime` | lists of threads; copies, and threads and checkpoints that are removed |
+//! | `updates` | writes to a state without a run |
 //! | `runs`, `streams` | runs; answers that are sent while a run is going on |
 //! | `events` | what happens to all threads |
+//! | `many_runs` | several runs at once, and runs that are named without their thread |
+//! | `crons` | runs by a schedule |
 //! | `query` | parts of bodies that several routes have |
 //!
 //! Small because it only lists the folder.
 
 mod assistants;
-mod events;
+mod crons;
 mod drawing;
+mod events;
+mod extraction;
+mod find_threads;
+mod lifetime;
+mod many_runs;
 mod meta;
 mod query;
 mod router;
@@ -24,5 +33,6 @@ mod schemas;
 mod states;
 mod streams;
 mod threads;
+mod updates;
 
 pub(crate) use router::routes;

@@ -31,20 +31,28 @@ impl Page {
         self.of(all)
     }
 
+    /// Returns the number of values that are left out, and the largest number of those of the page.
+    pub(super) fn bounds(&self) -> (usize, usize) {
+        (self.offset.unwrap_or_default(), self.limit.unwrap_or(LIMIT).clamp(1, LARGEST))
+    }
+
     /// Returns a page of a list, and headers that say how long the list is and where the next page begins.
     pub(super) fn of(&self, all: Vec<Value>) -> (HeaderMap, Json<Vec<Value>>) {
-        let (total, offset) = (all.len(), self.offset.unwrap_or_default());
-        let limit = self.limit.unwrap_or(LIMIT).clamp(1, LARGEST);
+        let (total, (offset, limit)) = (all.len(), self.bounds());
         let page = all.into_iter().skip(offset).take(limit).map(|value| select_fields(value, self.select.as_deref()));
         let page: Vec<Value> = page.collect();
-        let mut headers = HeaderMap::new();
-        headers.insert(HeaderName::from_static("x-pagination-total"), HeaderValue::from(total));
-        if offset + page.len() < total {
-            let next = HeaderValue::from(offset + page.len());
-            headers.insert(HeaderName::from_static("x-pagination-next"), next);
-        }
-        (headers, Json(page))
+        (page_headers(total, offset + page.len()), Json(page))
     }
+}
+
+/// Returns the headers of a page that ends before a value of a list: how long that is, and where the next page begins.
+pub(super) fn page_headers(total: usize, end: usize) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(HeaderName::from_static("x-pagination-total"), HeaderValue::from(total));
+    if end < total {
+        headers.insert(HeaderName::from_static("x-pagination-next"), HeaderValue::from(end));
+    }
+    headers
 }
 
 /// Returns whether an object contains all fields of another, at any depth.

@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{Any, CorsLayer};
 
+use super::{assistants, crons, events, find_threads, lifetime, many_runs, meta, runs, schemas, states, threads};
 use crate::error::ApiError;
-use super::{assistants, events, meta, runs, schemas, states, threads};
 use crate::server::Server;
 
 /// Headers of answers that pages of other origins may read.
@@ -30,6 +30,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .merge(of_assistants())
         .merge(of_threads())
         .merge(of_runs())
+        .merge(of_crons())
         .fallback(unknown_path)
         .layer(map_response(with_detail))
         .layer(cors())
@@ -71,8 +72,10 @@ fn of_assistants() -> Router<Arc<Server>> {
 fn of_threads() -> Router<Arc<Server>> {
     Router::new()
         .route("/threads", post(threads::create))
-        .route("/threads/search", post(threads::search))
-        .route("/threads/count", post(threads::count))
+        .route("/threads/search", post(find_threads::search))
+        .route("/threads/count", post(find_threads::count))
+        .route("/threads/prune", post(lifetime::prune))
+        .route("/threads/{thread}/copy", post(lifetime::copy))
         .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
         .route("/threads/{thread}/state", get(states::now).post(states::update))
         .route("/threads/{thread}/state/checkpoint", post(states::at_body))
@@ -93,6 +96,19 @@ fn of_runs() -> Router<Arc<Server>> {
         .route("/runs", post(runs::create_alone))
         .route("/runs/wait", post(runs::wait_alone))
         .route("/runs/stream", post(runs::stream_alone))
+        .route("/runs/batch", post(many_runs::create))
+        .route("/runs/cancel", post(many_runs::cancel))
+        .route("/runs/{run}/join", get(many_runs::join))
+        .route("/runs/{run}/stream", get(many_runs::join_stream))
+}
+
+fn of_crons() -> Router<Arc<Server>> {
+    Router::new()
+        .route("/runs/crons", post(crons::create))
+        .route("/threads/{thread}/runs/crons", post(crons::create_of_thread))
+        .route("/runs/crons/search", post(crons::search))
+        .route("/runs/crons/count", post(crons::count))
+        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
 }
 
 fn cors() -> CorsLayer {

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use super::query::Page;
 use super::streams::{Follow, ThreadModes, events, run_headers, thread_events, values};
 use crate::error::{ApiError, ApiResult};
-use crate::records::run::{RunRecord, RunStatus};
+use crate::records::items::delete as delete_item;
+use crate::records::run::{RunPlace, RunRecord, RunStatus};
 use crate::runs::creation::{Reader, StopAction};
 use crate::runs::reader::EventReader;
 use crate::runs::request::{RunBody, StreamModes};
@@ -109,7 +110,8 @@ pub(super) async fn delete(State(server): Shared, Path((thread, run)): Path<(Str
     if !found.record.status.has_ended() {
         server.stop_run(&found.record, StopAction::Interrupt, true).await?;
     }
-    server.records.write(vec![server.records.run(&thread, run).await?.remove()]).await?;
+    let found = server.records.run(&thread, run).await?;
+    server.records.write(vec![found.remove(), delete_item(&RunPlace::of(&found.record))]).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

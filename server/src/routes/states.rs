@@ -7,11 +7,10 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::CheckpointId;
-use superstep::graph::{RunError, StateUpdate};
+use superstep::graph::RunError;
 
+use super::updates::state_update;
 use crate::error::{ApiError, ApiResult};
-use crate::inputs::writes;
-use crate::runs::input::known_channels;
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
 use crate::server::Server;
 use crate::wire::{checkpoint, empty_state, state};
@@ -94,23 +93,9 @@ pub(super) async fn update(
     let nested = body.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
     let at = nested.or(body.checkpoint_id.as_deref()).map(parse_checkpoint).transpose()?;
     let found = if let Some(at) = at { found.at(at) } else { found };
-    let update = match body.values.filter(|values| !values.is_null()) {
-        None => StateUpdate::copy(),
-        Some(values) => {
-            let values = known_channels(graph, &values);
-            server.inputs.check(graph, "values", &values)?;
-            StateUpdate::new(writes(graph, "values", &values)?)
-        }
-    };
-    let update = match body.as_node.as_deref() {
-        None => update,
-        Some("__start__") => update.as_start(),
-        Some(name) => {
-            let unknown = || ApiError::new(axum::http::StatusCode::BAD_REQUEST, format!("there is no node `{name}`"));
-            update.as_node(graph.node(name).ok_or_else(unknown)?)
-        }
-    };
+    let update = state_update(&server, graph, (body.values.as_ref(), body.as_node.as_deref()))?;
     let made = checkpoint(&thread, found.update(update).await?.checkpoint);
+    server.mark_state(&thread).await?;
     let id = made["checkpoint_id"].clone();
     Ok(Json(json!({ "checkpoint": made.clone(), "configurable": made, "checkpoint_id": id })))
 }

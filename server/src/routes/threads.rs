@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep_base::time::now;
 use uuid::Uuid;
 
-use super::query::{Page, contains};
+use super::lifetime::{includes_ttl, set_ttl, ttl_json};
+use super::updates::{Replay, Superstep};
 use crate::error::{ApiError, ApiResult};
-use crate::records::items::{Record, create as create_item};
-use crate::records::thread::ThreadRecord;
+use crate::records::assistant::default_id;
+use crate::records::items::{Record, create as create_item, put};
+use crate::records::thread::{StateMark, ThreadRecord};
 use crate::records::time::time_text;
+use crate::records::timer::Timer;
 use crate::server::Server;
 use crate::wire::interrupts;
 
@@ -24,21 +27,12 @@ pub(super) struct ThreadBody {
     thread_id: Option<String>,
     metadata: Option<Map<String, Value>>,
     if_exists: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct SearchBody {
-    ids: Option<Vec<String>>,
-    metadata: Option<Map<String, Value>>,
-    values: Option<Map<String, Value>>,
-    status: Option<String>,
-    #[serde(flatten)]
-    page: Page,
+    ttl: Option<Value>,
+    supersteps: Option<Vec<Superstep>>,
 }
 
 /// Returns a thread on the wire.
-async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
+pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
     let (mut values, mut asked, mut is_open, mut state_updated) = (Value::Null, Map::new(), false, record.updated_at);
     if let Some(graph) = server.graph_of(record)?
         && let Some(snapshot) = graph.thread(record.thread.as_str()).state().await?
@@ -80,19 +74,38 @@ pub(super) async fn create(State(server): State<Arc<Server>>, Json(body): Json<T
     }
     let mut record = ThreadRecord::new(name.as_str(), now());
     record.metadata = body.metadata.unwrap_or_default();
+    set_ttl(&mut record, body.ttl.as_ref())?;
+    let replay = Replay::of(&server, &record, body.supersteps.unwrap_or_default())?;
     if let Some(found) = server.records.get::<ThreadRecord>(&record.key()).await? {
         return match body.if_exists.as_deref() {
             Some("do_nothing") => Ok(Json(thread_json(&server, &found.record).await?)),
             _ => Err(ApiError::conflict(format!("the thread `{name}` exists"))),
         };
     }
-    server.records.write(vec![create_item(&record)]).await?;
+    if let Some(replay) = &replay {
+        record.state = Some(StateMark::unfinished(record.created_at));
+        record.metadata.insert("assistant_id".into(), default_id(replay.graph.name()).to_string().into());
+    }
+    record.graph = replay.as_ref().map(|replay| replay.graph.name().to_owned());
+    let timer = record.timer();
+    server.records.write([create_item(&record)].into_iter().chain(timer.as_ref().map(put)).collect()).await?;
+    if let Some(replay) = replay {
+        replay.write(&server, &record).await?;
+    }
     Ok(Json(thread_json(&server, &record).await?))
 }
 
-pub(super) async fn get(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+pub(super) async fn get(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    RawQuery(query): RawQuery,
+) -> ApiResult<Json<Value>> {
     let record = server.thread_record(&thread).await?.record;
-    Ok(Json(thread_json(&server, &record).await?))
+    let mut found = thread_json(&server, &record).await?;
+    if includes_ttl(&query.unwrap_or_default()) {
+        found["ttl"] = ttl_json(&record);
+    }
+    Ok(Json(found))
 }
 
 pub(super) async fn patch(
@@ -102,11 +115,15 @@ pub(super) async fn patch(
 ) -> ApiResult<Json<Value>> {
     let key = server.thread_record(&thread).await?.record.key();
     let metadata = body.metadata.unwrap_or_default();
+    set_ttl(&mut ThreadRecord::new(thread.as_str(), 0), body.ttl.as_ref())?; // refused before anything is written
     let changed = server.records.change::<ThreadRecord, _>(&key, |found| {
         let found = found?;
         let mut record = found.record.clone();
         record.add_metadata(metadata.clone(), now());
-        Some((vec![found.replace(&record)], record))
+        set_ttl(&mut record, body.ttl.as_ref()).ok()?;
+        let mut writes = Timer::replace(found.record.timer().as_ref(), record.timer().as_ref());
+        writes.push(found.replace(&record));
+        Some((writes, record))
     });
     let record = changed.await?.ok_or_else(|| ApiError::not_found("thread", &thread))?;
     Ok(Json(thread_json(&server, &record).await?))
@@ -120,38 +137,4 @@ pub(super) async fn delete(State(server): State<Arc<Server>>, Path(thread): Path
     }
     server.remove_thread(&thread).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-pub(super) async fn search(
-    State(server): State<Arc<Server>>,
-    Json(body): Json<SearchBody>,
-) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
-    Ok(body.page.sorted(find(&server, &body).await?))
-}
-
-pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {
-    Ok(Json(find(&server, &body).await?.len()))
-}
-
-async fn find(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
-    let mut found = vec![];
-    for stored in server.records.all::<ThreadRecord>("").await? {
-        let record = stored.record;
-        let is_named = body.ids.as_ref().is_none_or(|ids| ids.contains(&record.thread));
-        if record.is_temporary
-            || !is_named
-            || !body.metadata.as_ref().is_none_or(|wanted| contains(&record.metadata, wanted))
-        {
-            continue;
-        }
-        let thread = thread_json(server, &record).await?;
-        let has_values =
-            |wanted: &Map<String, Value>| thread["values"].as_object().is_some_and(|at| contains(at, wanted));
-        if body.status.as_ref().is_none_or(|status| thread["status"] == **status)
-            && body.values.as_ref().is_none_or(has_values)
-        {
-            found.push(thread);
-        }
-    }
-    Ok(found)
 }

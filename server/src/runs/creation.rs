@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use superstep::checkpoint::ItemWrite;
 use uuid::Uuid;
 
 use super::answers::check_answers;
+use super::check::CheckedRun;
 use super::execution::user_interrupt;
 use super::queue::NewRun;
 use super::reader::EventReader;
@@ -60,9 +62,18 @@ impl Server {
         request: Value,
         reader: Reader,
     ) -> ApiResult<(RunRecord, RunBody)> {
-        let body = RunBody::parse(&request)?;
-        let assistant = self.assistant_or_graph(&body.assistant_id).await?;
-        let context = self.check_request(&assistant, &body)?;
+        self.create_run_with(thread, request, reader, vec![]).await
+    }
+
+    /// Creates a run as [`create_run`](Self::create_run) does, together with other writes or not at all.
+    pub(crate) async fn create_run_with(
+        self: &Arc<Self>,
+        thread: Option<&str>,
+        request: Value,
+        reader: Reader,
+        writes: Vec<ItemWrite>,
+    ) -> ApiResult<(RunRecord, RunBody)> {
+        let CheckedRun { body, assistant, context } = self.check_run(&request).await?;
         let answers = self.check_answers(thread, &assistant, &body).await?;
         let new_thread = Uuid::now_v7().to_string();
         let new = NewRun {
@@ -75,6 +86,7 @@ impl Server {
             answers,
             is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
             is_new: thread.is_none(),
+            writes,
         };
         let run = match self.records.create_run(&new).await {
             Err(error) if error.is_not_found() && self.adopt(new.thread).await.is_ok() => {
@@ -94,13 +106,16 @@ impl Server {
             let fields = json!({ "run_id": run.run, "by": command.by });
             self.activity.note(&run.thread, &run.graph, ActivityKind::Answered, fields);
         }
-        execute(self, &run.thread);
+        match run.starts_at {
+            None => execute(self, &run.thread),
+            Some(_) => self.has_timer.notify_one(),
+        }
         self.created.send_replace(());
         Ok((run, body))
     }
 
     /// Checks a request before it is stored: one that cannot be executed is refused at once. Returns the context of the run.
-    fn check_request(&self, assistant: &AssistantRecord, body: &RunBody) -> ApiResult<Map<String, Value>> {
+    pub(super) fn check_request(&self, assistant: &AssistantRecord, body: &RunBody) -> ApiResult<Map<String, Value>> {
         body.modes()?;
         body.start()?;
         let unknown = || ApiError::not_found("version of the assistant", &assistant.current.to_string());
@@ -158,6 +173,7 @@ impl Server {
             answers: vec![],
             is_temporary: false,
             is_new: false,
+            writes: vec![],
         };
         self.records.create_run(&new).await?;
         self.created.send_replace(());
@@ -168,9 +184,7 @@ impl Server {
     pub(crate) async fn stop_run(self: &Arc<Self>, run: &RunRecord, action: StopAction, waits: bool) -> ApiResult<()> {
         let (feed, failure) = (self.feeds.of(run.run), user_interrupt());
         let has_ended = match action {
-            StopAction::Interrupt => {
-                self.records.end_pending(run, (RunStatus::Interrupted, Some(failure.clone()))).await?
-            }
+            StopAction::Interrupt => self.end_pending(run, (RunStatus::Interrupted, Some(failure.clone()))).await?,
             StopAction::Rollback => self.records.roll_back(run).await?,
         };
         if has_ended {

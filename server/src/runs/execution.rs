@@ -135,12 +135,13 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
     }
     if server.records.run(&run.thread, run.run).await?.record.is_rolled_back {
         roll_back(server, run).await?;
+        server.mark_state(&run.thread).await?;
     } else {
         let mut last = server.log.last_events(run.run, &feed).await;
         if run.stores_events {
             last.push(expiry(run.run, server.keep_events));
         }
-        server.records.end_run(run, end, last).await?;
+        server.end_run(run, end, last).await?;
     }
     if is_temporary {
         feed.set_result(server.values(&run.thread).await?);

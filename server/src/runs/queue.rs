@@ -7,11 +7,14 @@ use superstep_base::time::now;
 use uuid::Uuid;
 
 use super::request::RunBody;
+use super::webhook::delivery;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Record, Records, StoredRecord, create, delete};
-use crate::records::run::{EVENTS_AHEAD, OpenRun, RunRecord, RunStatus};
-use crate::records::thread::{PendingAnswer, RunFailure, ThreadRecord};
+use crate::records::delivery::DeliveryRecord;
+use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
+use crate::records::run::{EVENTS_AHEAD, OpenRun, RunPlace, RunRecord, RunStatus};
+use crate::records::thread::{PendingAnswer, RunFailure, StateMark, ThreadRecord};
+use crate::records::timer::Timer;
 
 /// The strategies for a run of a thread that has one already.
 const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
@@ -29,6 +32,8 @@ pub(crate) struct NewRun<'a> {
     pub is_new: bool,
     /// Set if the thread is deleted with the run.
     pub is_temporary: bool,
+    /// Writes with which the run is created.
+    pub writes: Vec<ItemWrite>,
 }
 
 impl Records {
@@ -58,6 +63,7 @@ impl Records {
             created_at: time,
             updated_at: time,
             error: None,
+            starts_at: new.body.delay().map(|delay| time.saturating_add(delay)),
         };
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;
@@ -76,7 +82,13 @@ impl Records {
             if refusal.is_some() {
                 return None;
             }
-            Some(enqueue(found, &run, new))
+            let (mut writes, run) = enqueue(found, &run, new);
+            writes.extend(run.timer().as_ref().map(put));
+            if new.is_new || run.starts_at.is_some() {
+                writes.push(create(&RunPlace::of(&run)));
+            }
+            writes.extend(new.writes.iter().cloned());
+            Some((writes, run))
         });
         match (created.await?, refusal) {
             (Some(run), _) => Ok(run),
@@ -105,14 +117,24 @@ impl Records {
         Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()))
     }
 
-    /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is.
-    pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd, with: Vec<ItemWrite>) -> ApiResult<()> {
-        self.end_run_if(run, end, with, |status| !status.has_ended()).await.map(drop)
-    }
-
-    /// Ends a run that nobody has begun; returns whether there was one.
-    pub(crate) async fn end_pending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<bool> {
-        self.end_run_if(run, end, vec![], |status| status == RunStatus::Pending).await
+    /// Puts a run that was created to start later at the end of its thread's queue, and returns it; `None` if it has ended.
+    pub(crate) async fn enqueue_delayed(
+        &self,
+        timer: &StoredRecord<Timer>,
+    ) -> Result<Option<RunRecord>, CheckpointError> {
+        let found = self.get::<RunRecord>(&timer.record.of).await?;
+        let Some(run) = found.filter(|run| run.record.status == RunStatus::Pending) else {
+            return self.write(vec![timer.remove()]).await.map(|()| None);
+        };
+        let started = RunRecord { starts_at: None, ..run.record.clone() };
+        let key = ThreadRecord::key_of(&started.thread);
+        let enqueued = self.change::<ThreadRecord, ()>(&key, |found| {
+            let mut thread = found.as_ref()?.record.clone();
+            thread.queue.push(started.run);
+            let written = found?.replace(&thread);
+            Some((vec![written, run.replace(&started), create(&OpenRun::of(&started)), timer.remove()], ()))
+        });
+        Ok(enqueued.await?.map(|()| started))
     }
 
     /// Has a run removed with its checkpoints as soon as it has stopped. One that nobody has begun is removed at once; returns whether
@@ -148,7 +170,9 @@ impl Records {
 
     /// Returns the writes that remove a run.
     async fn removal(&self, stored: &StoredRecord<RunRecord>) -> ApiResult<Vec<ItemWrite>> {
-        let mut writes = vec![stored.remove(), delete(&OpenRun::of(&stored.record))];
+        let run = &stored.record;
+        let mut writes = vec![stored.remove(), delete(&OpenRun::of(run)), delete(&RunPlace::of(run))];
+        writes.extend(run.timer().as_ref().map(delete));
         if let Some(thread) = self.get::<ThreadRecord>(&ThreadRecord::key_of(&stored.record.thread)).await? {
             let mut record = thread.record.clone();
             record.remove_run(stored.record.run);
@@ -158,11 +182,11 @@ impl Records {
         Ok(writes)
     }
 
-    async fn end_run_if(
+    /// Writes the end of a run that may end, and takes it off the queue of its thread; returns whether it did.
+    pub(crate) async fn end_run(
         &self,
         run: &RunRecord,
-        end: RunEnd,
-        with: Vec<ItemWrite>,
+        end: RunEnding,
         may_end: fn(RunStatus) -> bool,
     ) -> ApiResult<bool> {
         let key = ThreadRecord::key_of(&run.thread);
@@ -173,7 +197,7 @@ impl Records {
             }
             let thread = self.get::<ThreadRecord>(&key).await?;
             let mut writes = end_writes(&stored, thread.as_ref(), &end);
-            writes.extend(with.iter().cloned());
+            writes.extend(end.writes.iter().cloned());
             match self.write(writes).await {
                 Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,
                 written => return Ok(written.map(|()| true)?),
@@ -204,21 +228,39 @@ impl Records {
 /// The end of a run: its status, and the failure if there is one.
 pub(crate) type RunEnd = (RunStatus, Option<RunFailure>);
 
+/// The end of a run with what is stored beside it.
+pub(crate) struct RunEnding {
+    pub end: RunEnd,
+    /// The state of the thread at the end.
+    pub state: Option<StateMark>,
+    /// The values at the end, for a webhook.
+    pub values: Value,
+    /// Writes with which the end is stored.
+    pub writes: Vec<ItemWrite>,
+}
+
 /// Returns the writes of the end of a run.
 fn end_writes(
     stored: &StoredRecord<RunRecord>,
     thread: Option<&StoredRecord<ThreadRecord>>,
-    (status, failure): &RunEnd,
+    ending: &RunEnding,
 ) -> Vec<ItemWrite> {
-    let run = &stored.record;
+    let (run, (status, failure)) = (&stored.record, &ending.end);
     let ended = RunRecord { status: *status, error: failure.clone(), updated_at: now(), ..run.clone() };
     let mut writes = vec![stored.replace(&ended), delete(&OpenRun::of(run))];
     if let Some(thread) = thread {
         let mut record = thread.record.clone();
         record.remove_run(run.run);
         (record.error, record.updated_at) = (failure.clone(), ended.updated_at);
+        record.state = ending.state.or(record.state);
+        if record.is_temporary {
+            record.remove_later();
+            writes.extend(record.timer().as_ref().map(put));
+        }
         writes.push(thread.replace(&record));
     }
+    writes.extend(run.timer().as_ref().map(delete));
+    writes.extend(delivery(run, &ended, &ending.values).iter().flat_map(DeliveryRecord::create));
     writes
 }
 
@@ -235,9 +277,11 @@ fn enqueue(
         }
     };
     // The first of a queue is executed at once.
-    let events_to = if thread.queue.is_empty() { EVENTS_AHEAD } else { 0 };
-    let run = RunRecord { events_to, ..run.clone() };
-    thread.queue.push(run.run);
+    let is_first = thread.queue.is_empty() && run.starts_at.is_none();
+    let run = RunRecord { events_to: if is_first { EVENTS_AHEAD } else { 0 }, ..run.clone() };
+    if run.starts_at.is_none() {
+        thread.queue.push(run.run);
+    }
     thread.answers.extend(new.answers.iter().map(|answer| PendingAnswer { run: run.run, ..answer.clone() }));
     if thread.graph.is_none() {
         thread.graph = Some(run.graph.clone());
@@ -247,5 +291,6 @@ fn enqueue(
     }
     thread.updated_at = run.created_at;
     let written = found.map_or_else(|| create(&thread), |found| found.replace(&thread));
-    (vec![written, create(&run), create(&OpenRun::of(&run))], run)
+    let open = run.starts_at.is_none().then(|| create(&OpenRun::of(&run)));
+    ([written, create(&run)].into_iter().chain(open).collect(), run)
 }

@@ -11,8 +11,8 @@ use superstep::graph::{
 
 use super::input::known_channels;
 use crate::error::{ApiError, ApiResult};
-use crate::records::assistant::AssistantVersion;
 use crate::inputs::{InputChecks, writes};
+use crate::records::assistant::AssistantVersion;
 
 /// The body of a request for a run. Fields that it does not name are accepted and ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -34,7 +34,7 @@ pub(crate) struct RunBody {
     pub if_not_exists: Option<String>,
     pub durability: Option<String>,
     pub context: Option<Map<String, Value>>,
-    pub webhook: Option<Value>,
+    pub webhook: Option<String>,
     pub after_seconds: Option<f64>,
     pub on_disconnect: Option<String>,
     pub on_completion: Option<String>,
@@ -150,21 +150,13 @@ impl StreamModes {
 impl RunBody {
     pub(crate) fn parse(body: &Value) -> ApiResult<Self> {
         let body = Self::deserialize(body);
-        let body: Self = body.map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))?;
-        body.check_known()?;
-        Ok(body)
+        body.map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))
     }
 
-    /// Refuses what this server does not do yet: a client that is not told would wait for it.
-    fn check_known(&self) -> ApiResult<()> {
-        let asked = [
-            ("webhook", self.webhook.as_ref().is_some_and(|webhook| !webhook.is_null())),
-            ("after_seconds", self.after_seconds.is_some_and(|seconds| seconds > 0.0)),
-        ];
-        match asked.iter().find(|(_, is_asked)| *is_asked) {
-            Some((name, _)) => Err(ApiError::invalid(format!("{name} is not there yet; leave it out"))),
-            None => Ok(()),
-        }
+    /// Returns the milliseconds before which the run does not start; `None` if it starts at once.
+    pub(crate) fn delay(&self) -> Option<u64> {
+        let seconds = self.after_seconds.filter(|seconds| *seconds > 0.0)?;
+        Some((seconds * 1000.0) as u64)
     }
 
     pub(crate) fn modes(&self) -> ApiResult<StreamModes> {

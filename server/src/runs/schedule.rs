@@ -102,6 +102,9 @@ async fn is_ready(server: &Server, listed: &ListedThread) -> ApiResult<bool> {
     if listed.requested_at.is_some() {
         return Ok(true);
     }
+    if server.was_left(listed).await? {
+        return Ok(false);
+    }
     let status = match server.graphs.get(&listed.graph)?.thread(listed.id.clone()).status().await {
         Err(RunError::Panic { .. }) => return Ok(false),
         status => status?,

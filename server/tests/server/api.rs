@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
-use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
+use superstep::checkpoint::{Checkpointer, ItemKey, ItemScan, ItemWrite, MemoryCheckpointer};
 use superstep::graph::{AnyGraph, CompileError, ContextReader, Graphs};
 use superstep_server::Options;
 
@@ -65,6 +65,21 @@ impl Api {
         self.send(Method::POST, path, Some(body)).await.json().await.unwrap()
     }
 
+    /// Waits until a path is answered as it should be.
+    pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let found = self.get(path).await;
+            if is_so(&found) {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(crate) async fn status(&self, method: Method, path: &str, body: Option<Value>) -> u16 {
+        self.send(method, path, body).await.status().as_u16()
+    }
+
     pub(crate) async fn thread(&self) -> String {
         self.post("/threads", json!({})).await["thread_id"].as_str().unwrap().to_owned()
     }
@@ -72,6 +87,24 @@ impl Api {
     /// Streams a run, and returns the names and the data of its events, and their ids.
     pub(crate) async fn stream(&self, path: &str, body: Value) -> Vec<(String, Value, Option<u64>)> {
         events(self.send(Method::POST, path, Some(body)).await).await
+    }
+}
+
+/// Moves the timers of a kind, and the field of their records that has the time, to 1970: the time of each has come.
+pub(crate) async fn make_due(store: &dyn Checkpointer, (kind, namespace, field): (&str, &str, &str)) {
+    for (key, bytes) in store.scan_items(&ItemScan::of("superstep.server.timers")).await.unwrap() {
+        let mut timer: Value = serde_json::from_slice(&bytes).unwrap();
+        if timer["record"]["kind"] != kind {
+            continue;
+        }
+        let of = timer["record"]["of"].as_str().unwrap().to_owned();
+        let item = ItemKey::new(namespace, of.as_str());
+        let found = store.get_items(vec![item.clone()]).await.unwrap().remove(0).unwrap();
+        let mut record: Value = serde_json::from_slice(&found).unwrap();
+        (record["record"][field], timer["record"]["at"]) = (json!(1), json!(1));
+        let due = ItemKey::new("superstep.server.timers", format!("{:015}/{kind}/{of}", 1));
+        let writes = [(item, &record), (due, &timer)].map(|(key, value)| ItemWrite::put(key, value.to_string()));
+        store.write_items([ItemWrite::delete(key)].into_iter().chain(writes).collect()).await.unwrap();
     }
 }
 
@@ -103,7 +136,8 @@ impl Process {
 
     pub(crate) fn start(store: &std::path::Path) -> (Self, Api) {
         let mut child = program()
-            .args(["serve", "--listen", "127.0.0.1:0", "--store"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--allow-private-webhooks", "--store"])
+            .env("SUPERSTEP_WEBHOOK_SECRET", "secret")
             .arg(store)
             .stdout(Stdio::piped())
             .spawn()

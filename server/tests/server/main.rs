@@ -10,6 +10,11 @@ mod graphs;
 
 mod answers;
 mod api;
+mod crons;
+mod lists;
+mod many_runs;
 mod runs;
 mod schemas;
 mod streams;
+mod threads;
+mod webhooks;

@@ -189,7 +189,6 @@ async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
 #[case::thread_of_a_run(Method::POST, "/threads/none/runs", json!({ "assistant_id": "slow" }), 404, "there is no thread `none`")]
 #[case::mode(Method::POST, "/runs", json!({ "assistant_id": "slow", "stream_mode": "all" }), 422, "the modes are values")]
 #[case::strategy(Method::POST, "/runs", json!({ "assistant_id": "slow", "multitask_strategy": "wait" }), 422, "`wait`")]
-#[case::webhook(Method::POST, "/runs", json!({ "assistant_id": "slow", "webhook": "http://x" }), 422, "not there yet")]
 #[case::input(Method::POST, "/runs", json!({ "assistant_id": "slow", "input": { "ms": "soon" } }), 422, "ms")]
 #[case::goto(Method::POST, "/runs", json!({ "assistant_id": "slow", "command": { "goto": "none" } }), 400, "no node `none`")]
 #[case::route(Method::GET, "/nothing", Value::Null, 404, "there is no route GET /nothing")]

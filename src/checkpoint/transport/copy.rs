@@ -2,8 +2,10 @@
 //! holds threads already. Knows the contract only.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 
 use serde::Serialize;
+use superstep_base::time::now;
 
 use crate::checkpoint::checkpointer::unknown_thread;
 use crate::checkpoint::threads::insert::{insert_copy, is_partial};
@@ -11,7 +13,8 @@ use crate::checkpoint::threads::marks::{mark_records, unmark_records};
 use crate::checkpoint::threads::pages::LAST;
 use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::{
-    CheckpointError, Checkpointer, ExpectedItem, Item, ItemScan, ItemWrite, Key, Order, Record, ThreadHead, ThreadId,
+    AboutRecord, CheckpointError, Checkpointer, ExpectedItem, Item, ItemScan, ItemWrite, Key, Order, Record,
+    ThreadHead, ThreadId, decode_record, encode_record,
 };
 
 /// Number of thread names read at once.
@@ -156,6 +159,33 @@ async fn copy(
     copied.threads += 1;
     copied.bytes += bytes;
     Ok(())
+}
+
+/// Copies a thread within a store under a new name, with all of its checkpoints, values, effects, events and tags. Signals that it
+/// has not received, its lease and a request that a runner resumes it are not copied.
+///
+/// The copy gets a birth id of its own, so the ids of its pending questions and the idempotency keys of effects it has yet to run
+/// differ from the original's. A run may hold the original meanwhile: it is copied as of one moment, and held in memory.
+///
+/// # Errors
+/// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadExists`] if the name is taken,
+/// [`CheckpointError::Damaged`]; if the store fails.
+pub async fn copy_thread(store: &dyn Checkpointer, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {
+    let ThreadSnapshot { head, records } = ThreadSnapshot::read(store, from).await?;
+    let kept = records.into_iter().filter(|(key, _)| !matches!(key, Key::Signal { .. }));
+    let records = kept.map(|record| renew(from, record)).collect::<Result<_, _>>()?;
+    let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
+    insert_copy(store, to, ThreadHead { birth, ..head }, records).await
+}
+
+/// Returns a record of a thread as its copy has it.
+fn renew(thread: &ThreadId, (key, bytes): Record) -> Result<Record, CheckpointError> {
+    if key != Key::About {
+        return Ok((key, bytes));
+    }
+    let about: AboutRecord = decode_record(thread, &key, &bytes)?;
+    let about = AboutRecord { created_at: now(), requested_at: None, ..about };
+    Ok((key, encode_record(&about)?))
 }
 
 /// Contents of a backup.

@@ -1,0 +1,67 @@
+//! Crons: requests for runs that are repeated by a schedule.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::items::Record;
+use super::time::time_text;
+use super::timer::{Timer, TimerKind};
+
+/// Record of a cron.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CronRecord {
+    pub cron: Uuid,
+    pub assistant: Uuid,
+    /// The thread of its runs; without it, each has one of its own.
+    pub thread: Option<String>,
+    pub schedule: String,
+    /// Name of a time zone; UTC without it.
+    pub timezone: Option<String>,
+    pub end_time: Option<u64>,
+    /// The request of each run.
+    pub payload: Value,
+    pub metadata: Map<String, Value>,
+    pub is_enabled: bool,
+    /// Set if the threads of its runs stay when they have ended.
+    pub keeps_threads: bool,
+    /// The date of its next run; `None` if there is none.
+    pub next: Option<u64>,
+    pub created_at: u64,
+    pub updated_at: u64,
+}
+
+impl Record for CronRecord {
+    const NAMESPACE: &'static str = "superstep.server.crons";
+
+    fn key(&self) -> String {
+        self.cron.to_string()
+    }
+}
+
+impl CronRecord {
+    /// Returns the timer of its next run.
+    pub(crate) fn timer(&self) -> Option<Timer> {
+        self.next.map(|at| Timer::new(TimerKind::Cron, at, self.key()))
+    }
+
+    /// Returns the cron on the wire.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "cron_id": self.cron,
+            "assistant_id": self.assistant,
+            "thread_id": self.thread,
+            "schedule": self.schedule,
+            "timezone": self.timezone,
+            "end_time": self.end_time.map(time_text),
+            "payload": self.payload,
+            "metadata": self.metadata,
+            "enabled": self.is_enabled,
+            "on_run_completed": if self.keeps_threads { "keep" } else { "delete" },
+            "next_run_date": self.next.map(time_text),
+            "user_id": null,
+            "created_at": time_text(self.created_at),
+            "updated_at": time_text(self.updated_at),
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! Lists of threads. They are read in their order, a page at a time, so that the work grows with the answer and not with the store:
+//! the places of threads have their status, records are read for their metadata, and states only for a filter on values and for the
+//! threads of the page.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use superstep::checkpoint::Order;
+
+use super::extraction::extract_fields;
+use super::query::{Page, contains, page_headers};
+use super::threads::thread_json;
+use crate::error::{ApiError, ApiResult};
+use crate::records::items::{Record, StoredRecord};
+use crate::records::order::{ThreadPlace, ThreadTime};
+use crate::records::thread::ThreadRecord;
+use crate::server::{Server, select_fields};
+
+/// The number of places that are read at once: first, and at most.
+const PAGES: (usize, usize) = (32, 512);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SearchBody {
+    ids: Option<Vec<String>>,
+    metadata: Option<Map<String, Value>>,
+    values: Option<Map<String, Value>>,
+    status: Option<String>,
+    extract: Option<Map<String, Value>>,
+    #[serde(flatten)]
+    page: Page,
+}
+
+pub(super) async fn search(
+    State(server): State<Arc<Server>>,
+    Json(body): Json<SearchBody>,
+) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
+    let (offset, limit) = body.page.bounds();
+    let mut threads = Threads::new(&server, &body)?;
+    let (mut page, mut count) = (vec![], threads.skip(offset).await?);
+    while page.len() < limit
+        && let Some(thread) = threads.next().await?
+    {
+        count += 1;
+        if count > offset {
+            page.push(shown(&server, &body, &thread).await?);
+        }
+    }
+    let has_more = page.len() == limit && threads.next().await?.is_some();
+    let headers = page_headers(count + usize::from(has_more), count);
+    Ok((headers, Json(page)))
+}
+
+pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {
+    let mut threads = Threads::new(&server, &body)?;
+    let mut count = threads.skip(usize::MAX).await?;
+    while threads.next().await?.is_some() {
+        count += 1;
+    }
+    Ok(Json(count))
+}
+
+async fn shown(server: &Server, body: &SearchBody, thread: &ThreadRecord) -> ApiResult<Value> {
+    let shown = thread_json(server, thread).await?;
+    let extracted = body.extract.as_ref().map(|paths| extract_fields(&shown, paths)).transpose()?;
+    let mut shown = select_fields(shown, body.page.select.as_deref());
+    if let Some(extracted) = extracted {
+        shown["extracted"] = extracted;
+    }
+    Ok(shown)
+}
+
+/// Order of a list.
+#[derive(Clone, Copy)]
+enum ListOrder {
+    Time(ThreadTime),
+    Name,
+    Status,
+}
+
+impl ListOrder {
+    fn parse(name: Option<&str>) -> ApiResult<Self> {
+        match name {
+            None | Some("created_at") => Ok(Self::Time(ThreadTime::Created)),
+            Some("updated_at") => Ok(Self::Time(ThreadTime::Updated)),
+            Some("state_updated_at") => Ok(Self::Time(ThreadTime::State)),
+            Some("thread_id") => Ok(Self::Name),
+            Some("status") => Ok(Self::Status),
+            Some(other) => Err(ApiError::invalid(format!(
+                "threads cannot be sorted by `{other}`: there are thread_id, status, created_at, updated_at and state_updated_at"
+            ))),
+        }
+    }
+
+    /// Returns the time in whose order places are read.
+    fn time(self) -> ThreadTime {
+        match self {
+            Self::Time(time) => time,
+            Self::Name | Self::Status => ThreadTime::Created,
+        }
+    }
+}
+
+/// The threads of a list, one after another: places are read first, then records of those that are wanted.
+struct Threads<'a> {
+    server: &'a Server,
+    body: &'a SearchBody,
+    order: ListOrder,
+    direction: Order,
+    /// Keys of records that were not read.
+    keys: VecDeque<String>,
+    /// Records that were not looked at.
+    read: VecDeque<ThreadRecord>,
+    /// Key of the last place that was read.
+    after: Option<String>,
+    page: usize,
+    is_over: bool,
+}
+
+impl<'a> Threads<'a> {
+    fn new(server: &'a Server, body: &'a SearchBody) -> ApiResult<Self> {
+        let is_ascending = body.page.sort_order.as_deref() == Some("asc");
+        Ok(Self {
+            server,
+            body,
+            order: ListOrder::parse(body.page.sort_by.as_deref())?,
+            direction: if is_ascending { Order::Ascending } else { Order::Descending },
+            keys: VecDeque::new(),
+            read: VecDeque::new(),
+            after: None,
+            page: PAGES.0,
+            is_over: false,
+        })
+    }
+
+    /// Returns the next thread that meets all conditions.
+    async fn next(&mut self) -> ApiResult<Option<ThreadRecord>> {
+        loop {
+            while let Some(thread) = self.read.pop_front() {
+                if self.fits(&thread).await? {
+                    return Ok(Some(thread));
+                }
+            }
+            if self.keys.is_empty() && self.is_over {
+                return Ok(None);
+            }
+            self.read_more().await?;
+        }
+    }
+
+    /// Leaves out threads at the start of the list without their records; returns how many. None if a condition needs records.
+    async fn skip(&mut self, count: usize) -> ApiResult<usize> {
+        let mut skipped = 0;
+        while skipped < count && self.is_of_places() {
+            if self.keys.is_empty() && self.is_over {
+                break;
+            }
+            match self.keys.is_empty() {
+                true => self.read_keys().await?,
+                false => skipped += self.keys.drain(..self.keys.len().min(count - skipped)).len(),
+            }
+        }
+        Ok(skipped)
+    }
+
+    /// Returns whether places alone decide which threads the list has.
+    fn is_of_places(&self) -> bool {
+        let SearchBody { ids, metadata, values, .. } = self.body;
+        ids.is_none() && metadata.is_none() && values.is_none() && !matches!(self.order, ListOrder::Name)
+    }
+
+    async fn fits(&self, thread: &ThreadRecord) -> ApiResult<bool> {
+        let body = self.body;
+        let is_listed = !thread.is_temporary
+            && body.status.as_ref().is_none_or(|status| thread.status() == status)
+            && body.metadata.as_ref().is_none_or(|wanted| contains(&thread.metadata, wanted));
+        match &body.values {
+            Some(wanted) if is_listed => {
+                let values = self.server.values(&thread.thread).await?;
+                Ok(values.as_object().is_some_and(|values| contains(values, wanted)))
+            }
+            _ => Ok(is_listed),
+        }
+    }
+
+    async fn read_more(&mut self) -> ApiResult<()> {
+        if let Some(ids) = &self.body.ids {
+            self.read = self.read_ids(ids).await?;
+        } else if matches!(self.order, ListOrder::Name) {
+            self.read = self.read_names().await?;
+        } else if self.keys.is_empty() {
+            self.read_keys().await?;
+        } else {
+            let keys = self.keys.drain(..self.keys.len().min(PAGES.0)).collect();
+            self.read = self.records(keys).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_keys(&mut self) -> ApiResult<()> {
+        let places = match self.order {
+            ListOrder::Status => self.all_by_status().await?,
+            ListOrder::Time(_) | ListOrder::Name => self.next_places().await?,
+        };
+        self.keys = places.into_iter().map(|place| place.thread).collect();
+        Ok(())
+    }
+
+    /// Returns the next places; the pages grow, as few of the threads fit.
+    async fn next_places(&mut self) -> ApiResult<Vec<ThreadPlace>> {
+        self.server.make_orders().await?;
+        let (prefix, bounds) = (self.order.time().prefix(), (self.direction, self.page));
+        let places = self.server.records.scan::<ThreadPlace>(prefix, self.after.as_deref(), bounds).await?;
+        self.step(&places);
+        let status = self.body.status.as_ref();
+        let fits = |place: &ThreadPlace| status.is_none_or(|status| place.status == *status);
+        Ok(places.into_iter().map(|place| place.record).filter(fits).collect())
+    }
+
+    /// Notes how far a page went.
+    fn step<R: Record>(&mut self, page: &[StoredRecord<R>]) {
+        self.is_over = page.len() < self.page;
+        self.after = page.last().map(|last| last.record.key());
+        self.page = (2 * self.page).min(PAGES.1);
+    }
+
+    async fn read_names(&mut self) -> ApiResult<VecDeque<ThreadRecord>> {
+        let bounds = (self.direction, self.page);
+        let page = self.server.records.scan::<ThreadRecord>("", self.after.as_deref(), bounds).await?;
+        self.step(&page);
+        Ok(page.into_iter().map(|thread| thread.record).collect())
+    }
+
+    /// Returns all places, sorted by their status: within one, the order is that of their creation.
+    async fn all_by_status(&mut self) -> ApiResult<Vec<ThreadPlace>> {
+        let mut places = vec![];
+        while !self.is_over {
+            places.extend(self.next_places().await?);
+        }
+        places.sort_by(|a, b| match self.direction {
+            Order::Ascending => a.status.cmp(&b.status),
+            Order::Descending => b.status.cmp(&a.status),
+        });
+        Ok(places)
+    }
+
+    async fn read_ids(&mut self, ids: &[String]) -> ApiResult<VecDeque<ThreadRecord>> {
+        self.is_over = true;
+        let mut threads: Vec<_> = self.records(ids.iter().map(|id| ThreadRecord::key_of(id)).collect()).await?.into();
+        threads.dedup_by(|a, b| a.thread == b.thread);
+        let order = self.order;
+        threads.sort_by(|a, b| match order {
+            ListOrder::Time(time) => time.of(a).cmp(&time.of(b)),
+            ListOrder::Name => a.thread.cmp(&b.thread),
+            ListOrder::Status => a.status().cmp(b.status()),
+        });
+        if self.direction == Order::Descending {
+            threads.reverse();
+        }
+        Ok(threads.into())
+    }
+
+    async fn records(&self, keys: Vec<String>) -> ApiResult<VecDeque<ThreadRecord>> {
+        let found = self.server.records.get_all::<ThreadRecord>(keys).await?;
+        Ok(found.into_iter().map(|thread| thread.record).collect())
+    }
+}
