@@ -87,6 +87,7 @@ extern crate self as superstep;
 
 pub mod checkpoint;
 pub mod graph;
+pub mod memory;
 #[cfg(feature = "agents")]
 pub mod nodes;
 pub mod prelude;

@@ -17,6 +17,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{HANDLER, LastEnds, NodeCache};
 use crate::graph::state::{Channel, InputError, State, Writes};
 use crate::graph::view::AnyChild;
+use crate::memory::Store;
 
 /// A compiled graph, ready to run. Clones share the tables, so the same graph on another store costs nothing.
 pub struct CompiledGraph<S: State, N, C = ()> {
@@ -30,6 +31,7 @@ pub(crate) struct GraphCore {
     pub table: Arc<Table>,
     pub store: Option<Arc<dyn Checkpointer>>,
     pub cache: Option<Arc<dyn NodeCache>>,
+    pub memory: Option<Arc<dyn Store>>,
     pub last_ends: Arc<LastEnds>,
     pub persistence: Persistence,
     pub name: Arc<str>,
@@ -62,6 +64,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
             table: Arc::new(table),
             store: None,
             cache: None,
+            memory: None,
             last_ends: Arc::default(),
             persistence: Persistence::default(),
             name,
@@ -96,6 +99,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
         (self.core.store, self.core.last_ends) = (Some(store), Arc::default());
         self
+    }
+
+    /// Sets the long-term store of the graph's nodes ([`Ctx::store`](crate::graph::Ctx::store)) and of those in its subgraphs;
+    /// the one over the graph's checkpointer unless set. LangGraph: `compile(store=…)`.
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn Store>) -> Self {
+        self.core.memory = Some(store);
+        self
+    }
+
+    /// Returns the long-term store that was set for the graph.
+    pub fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.core.memory.as_ref()
     }
 
     /// Caches the results of nodes with a [`CachePolicy`](crate::graph::CachePolicy). Several graphs may share a cache:

@@ -224,7 +224,7 @@ impl TaskCtx {
 impl<C> Ctx<C> {
     /// Returns the store of the run and its thread; none in a replay, and for a run without a store.
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep objects"))]
-    pub(crate) fn store(&self) -> Option<(&Arc<dyn Checkpointer>, &ThreadId)> {
+    pub(crate) fn thread_store(&self) -> Option<(&Arc<dyn Checkpointer>, &ThreadId)> {
         let shared = &self.0.shared;
         let recorder = shared.recorder.as_ref().filter(|_| shared.replay.is_none())?;
         Some((recorder.store(), shared.thread.as_ref()?))

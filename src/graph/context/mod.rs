@@ -10,6 +10,7 @@
 //! | `ask` | questions with terms: a time, a default, several people who answer |
 //! | `effect` | side effects that happen once |
 //! | `record`, `receive` | recorded values, time and chance; signals |
+//! | `store`, `memory` | the long-term store, through the journal; which one it is |
 //! | `journal` | entries of a task's journal, and the path to them |
 //! | `task`, `graph_scope` | a task and its attempt; the place of its graph in the run |
 //! | `shared` | what all tasks of a run share |
@@ -24,11 +25,13 @@ mod graph_scope;
 mod interrupt;
 mod journal;
 mod lazy;
+mod memory;
 pub(crate) mod permits;
 mod places;
 pub(crate) mod receive;
 mod record;
 mod shared;
+mod store;
 mod stragglers;
 mod task;
 pub(crate) mod verify_result;
@@ -37,6 +40,7 @@ pub use ask::Ask;
 pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope, StateCell, StateLocations};
+pub(crate) use memory::LongTermMemory;
 pub(crate) use permits::Permits;
 pub(crate) use places::{Answers, EarlierQuestion, KnownAnswers};
 pub use shared::Budget;
@@ -45,6 +49,7 @@ pub(crate) use shared::StagedResult;
 pub(crate) use shared::{
     AnyContext, BudgetUse, Budgets, Cancellation, Environment, EventOptions, Exit, Limits, RunShared, Stage,
 };
+pub use store::NodeStore;
 pub(crate) use stragglers::Stragglers;
 pub(crate) use task::{
     Attempt, AttemptProgress, AttemptStop, ChildCheckpoints, NodeMeta, SubgraphCalls, TaskCtx, TaskPosition,

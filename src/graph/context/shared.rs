@@ -12,6 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::memory::LongTermMemory;
 use super::stragglers::Stragglers;
 use super::verify_result::Comparison;
 use crate::checkpoint::ThreadId;
@@ -78,6 +79,7 @@ pub(crate) struct Environment {
     /// Replaces effects in tests.
     pub stage: Option<Arc<dyn Stage>>,
     pub cache: Option<Arc<dyn NodeCache>>,
+    pub memory: LongTermMemory,
     /// Without a store: distinguishes the questions of this run from those of others.
     pub birth: OnceLock<u64>,
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]

@@ -175,6 +175,8 @@ pub(crate) struct JournalUse {
     pub used: HashSet<String>,
     /// The number of entries without a key of their own, by kind.
     pub nth: [u32; EffectKind::COUNT],
+    /// The number of requests to the long-term store, by the key of the first of their kind.
+    pub memory: HashMap<String, u32>,
     /// Replays only: the task's key in the graph that recorded it.
     pub stored: Option<u32>,
 }

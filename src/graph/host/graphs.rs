@@ -19,6 +19,7 @@ use crate::graph::node::{Name, NodeId};
 use crate::graph::records::{Clock, Host};
 use crate::graph::state::{AnyState, State};
 use crate::graph::thread::{Thread, ThreadCore, ThreadFilter, ThreadInfo, ThreadPage};
+use crate::memory::Store;
 
 /// A thread of a graph whose types are not known: the states that it reads are [`AnyState`]s, its nodes are [`Name`]s.
 ///
@@ -127,6 +128,13 @@ impl AnyGraph {
         self
     }
 
+    /// Sets the long-term store of the graph's nodes.
+    #[must_use]
+    pub fn with_store(mut self, store: Arc<dyn Store>) -> Self {
+        self.graph = self.graph.with_store(store);
+        self
+    }
+
     /// Sets the name under which the graph's threads are listed.
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
@@ -200,6 +208,12 @@ impl Graphs {
     #[must_use]
     pub fn with_shared_checkpointer(self, store: Arc<dyn Checkpointer>) -> Self {
         self.map(|graph| graph.with_shared_checkpointer(Arc::clone(&store)))
+    }
+
+    /// Sets the long-term store of the nodes of all graphs that were added.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+        self.map(|graph| graph.with_store(Arc::clone(&store)))
     }
 
     /// Replaces the machine's clock for the threads of all graphs that were added.

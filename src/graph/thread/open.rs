@@ -14,7 +14,9 @@ use crate::checkpoint::{
 };
 use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::context::permits::semaphore;
-use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Exit, RunShared, Stragglers};
+use crate::graph::context::{
+    BudgetUse, Budgets, Environment, EventOptions, Exit, LongTermMemory, RunShared, Stragglers,
+};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Clock, Host, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
@@ -127,6 +129,7 @@ impl ThreadCore {
             host: self.host(),
             stage: self.environment.stage.clone(),
             cache: self.graph.cache.clone(),
+            memory: LongTermMemory::of(self.graph.memory.as_ref()),
             ..Environment::default()
         };
         RunShared {

@@ -73,7 +73,7 @@ impl Folder {
     /// kept: a fork of any of its checkpoints needs them. It is no effect: records of earlier versions have none, and
     /// repeating it does no harm.
     pub(in crate::nodes) async fn worktrees_unneeded<C>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
-        let Some((_, thread)) = ctx.store() else { return Ok(()) };
+        let Some((_, thread)) = ctx.thread_store() else { return Ok(()) };
         let workspace = self.open().await?;
         workspace.forget_turns(thread.as_str()).await.map_err(failed)?;
         workspace.remove_references(thread.as_str(), "worktrees").await.map_err(failed)
@@ -232,7 +232,7 @@ pub(in crate::nodes) fn reference_of(thread: &str, path: &Path) -> String {
 /// Stores the files of a worktree, from which it is made again if it is lost while its work waits. It is no effect: records
 /// of earlier versions have none.
 pub(in crate::nodes) async fn store<C>(folder: &Folder, tree: Option<&TreeId>, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let Some((_, thread)) = ctx.store() else { return Ok(()) };
+    let Some((_, thread)) = ctx.thread_store() else { return Ok(()) };
     let workspace = folder.open_for(ctx).await.map_err(failed)?;
     let tree = match tree {
         Some(tree) => tree.clone(),
@@ -250,14 +250,14 @@ pub(in crate::nodes) async fn store<C>(folder: &Folder, tree: Option<&TreeId>, c
 
 /// Removes what [`store`] stored of a worktree, once its work has ended.
 pub(in crate::nodes) async fn unstore<C>(repository: &Workspace, path: &Path, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let Some((_, thread)) = ctx.store() else { return Ok(()) };
+    let Some((_, thread)) = ctx.thread_store() else { return Ok(()) };
     repository.remove_reference(&reference_of(thread.as_str(), path)).await.map_err(failed)
 }
 
 /// Keeps what the records of a thread name, unless that was done: it was stored by an earlier version, or is a copy of
 /// another thread.
 async fn keep_recorded<C>(ctx: &Ctx<C>, workspace: &Workspace) -> Result<(), WorkspaceError> {
-    let Some((store, thread)) = ctx.store() else { return Ok(()) };
+    let Some((store, thread)) = ctx.thread_store() else { return Ok(()) };
     keep_objects(&**store, thread, workspace).await
 }
 

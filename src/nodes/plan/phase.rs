@@ -154,7 +154,7 @@ pub(super) async fn sweep_worktrees<C: Context>(
 /// Keeps the commits of a last phase that do not enter the branch, and removes what only the work on it needs. It is no
 /// effect: records of earlier versions have none, and repeating it does no harm.
 async fn set_aside<C: Context>(job: &EndPhasesJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    if ctx.store().is_none() {
+    if ctx.thread_store().is_none() {
         return Ok(());
     }
     let workspace = job.all.folder.hold(ctx).await?;

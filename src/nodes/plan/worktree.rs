@@ -200,7 +200,7 @@ pub(super) async fn prepare<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Resu
 /// # Errors
 /// Those of git and of the store.
 pub async fn restore_worktree<C: Context>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let Some((_, thread)) = ctx.store() else { return Ok(()) };
+    let Some((_, thread)) = ctx.thread_store() else { return Ok(()) };
     let repository = job.repository.open_for(ctx).await.map_err(failed)?;
     let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;
     let Some(stored) = stored else { return Ok(()) };
