@@ -56,6 +56,7 @@
 //! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
+//! | remember across threads, search by meaning | [`memory`], [`graph::Ctx::store`], [`guide::memory`] |
 //! | have agents carry out plans, in phases too, or one task | the crate [`superstep-workflows`](https://docs.rs/superstep-workflows) |
 #![cfg_attr(
     feature = "agents",
@@ -126,6 +127,8 @@ pub mod guide {
     pub mod signals {}
     #[doc = include_str!("../docs/guide/effects.md")]
     pub mod effects {}
+    #[doc = include_str!("../docs/guide/memory.md")]
+    pub mod memory {}
     #[doc = include_str!("../docs/guide/failures.md")]
     pub mod failures {}
     #[doc = include_str!("../docs/guide/supervisor.md")]

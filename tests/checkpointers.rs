@@ -33,6 +33,9 @@ mod index;
 #[path = "checkpointers/items.rs"]
 mod items;
 
+#[path = "checkpointers/memory.rs"]
+mod memory;
+
 #[path = "checkpointers/planted.rs"]
 mod planted;
 

@@ -12,6 +12,7 @@ mod inside;
 mod joins;
 mod listed;
 mod log;
+mod memory;
 mod open;
 mod reduced;
 mod turns;
@@ -42,7 +43,7 @@ use harness::Bench;
 
 type Path = (&'static str, fn(&Bench));
 
-const PATHS: [Path; 13] = [
+const PATHS: [Path; 14] = [
     ("answers", answers::run),
     ("log", log::run),
     ("beside", beside::run),
@@ -54,6 +55,7 @@ const PATHS: [Path; 13] = [
     ("inside", inside::run),
     ("joins", joins::run),
     ("listed", listed::run),
+    ("memory", memory::run),
     ("reduced", reduced::run),
     ("waiting", waiting::run),
 ];

@@ -24,6 +24,7 @@
 //! | `timers` | what the server does by itself at a time |
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
+//! | `expiry` | removal of items of the long-term store that have expired |
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `error` | answers to requests that cannot be served |
@@ -33,6 +34,7 @@
 mod activity;
 mod crons;
 mod error;
+mod expiry;
 mod feed;
 mod inputs;
 mod observer;

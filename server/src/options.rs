@@ -9,10 +9,12 @@ use std::time::Duration;
 use axum::Router;
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::{CancellationToken, Graphs};
+use superstep::memory::Store;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use crate::activity::watch_others;
+use crate::expiry::remove_expired_items;
 use crate::observer::RunObserver;
 use crate::routes::routes;
 use crate::runs::log::write_all;
@@ -35,6 +37,7 @@ pub struct Options {
     pub(crate) jobs: usize,
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
     pub(crate) keep_events: Duration,
+    pub(crate) memory: Option<Arc<dyn Store>>,
     pub(crate) stop: CancellationToken,
     pub(crate) allows_private_webhooks: bool,
     pub(crate) webhook_secret: Option<WebhookSecret>,
@@ -46,6 +49,7 @@ impl Default for Options {
             jobs: JOBS,
             observer: None,
             keep_events: KEEP_EVENTS,
+            memory: None,
             stop: CancellationToken::new(),
             allows_private_webhooks: false,
             webhook_secret: None,
@@ -81,6 +85,13 @@ impl Options {
     /// Sets the listener of the runs that are executed.
     pub fn observed_by(mut self, observer: impl RunObserver) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Sets the long-term store of all graphs and of the routes below `/store`; the one that the graphs were given, or the one over
+    /// the store of their threads, unless set. One that [embeds](superstep::memory::CheckpointerStore::with_embed) searches by meaning.
+    pub fn memory(mut self, store: Arc<dyn Store>) -> Self {
+        self.memory = Some(store);
         self
     }
 
@@ -126,6 +137,7 @@ impl Options {
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));
         tokio::spawn(watch_others(Arc::clone(&server)));
+        tokio::spawn(remove_expired_items(Arc::clone(&server)));
         tokio::spawn(run_timers(Arc::clone(&server)));
         (routes(Arc::clone(&server)), server)
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
 use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, ThreadInfo};
+use superstep::memory::{CheckpointerStore, Store};
 use superstep_base::time::now;
 use tokio::sync::{Notify, OnceCell, Semaphore, watch};
 use uuid::Uuid;
@@ -30,6 +31,8 @@ use crate::wire::with_interrupts;
 pub(crate) struct Server {
     pub graphs: Graphs,
     pub records: Records,
+    /// The long-term store that nodes see.
+    pub memory: Arc<dyn Store>,
     pub feeds: Feeds,
     pub log: EventLog,
     pub activity: Activity,
@@ -56,8 +59,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(graphs: Graphs, store: Arc<dyn Checkpointer>, options: Options) -> Self {
+        let graphs = options.memory.into_iter().fold(graphs, Graphs::with_store);
+        let memory = graphs.iter().find_map(|graph| graph.store().cloned());
         Self {
             graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
+            memory: memory.unwrap_or_else(|| Arc::new(CheckpointerStore::new(Arc::clone(&store)))),
             records: Records(store),
             feeds: Feeds::default(),
             log: EventLog::default(),

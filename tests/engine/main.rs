@@ -43,6 +43,7 @@ mod left;
 mod limits;
 mod long_logs;
 mod loops;
+mod memory;
 mod moved;
 mod nested;
 mod numbers;

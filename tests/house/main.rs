@@ -23,9 +23,10 @@ use paths::{Named, Reader};
 const ROOTS: [&str; 3] = ["src/", "agents/src/", "verify/src/"];
 
 /// Each room and what it may import beside itself: only rooms nearer to the checkpoint.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("checkpoint", &[]),
-    ("graph", &["checkpoint"]),
+    ("memory", &["checkpoint"]),
+    ("graph", &["checkpoint", "memory"]),
     ("process", &[]),
     ("findings", &[]),
     ("task", &["findings"]),

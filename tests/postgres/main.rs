@@ -9,6 +9,7 @@ mod server;
 mod contract;
 mod due;
 mod leases;
+mod memory;
 mod outage;
 mod queries;
 mod runs;

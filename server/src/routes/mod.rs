@@ -13,6 +13,7 @@
 //! | `events` | what happens to all threads |
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
+//! | `store` | long-term memory |
 //! | `query` | parts of bodies that several routes have |
 //!
 //! Small because it only lists the folder.
@@ -31,6 +32,7 @@ mod router;
 mod runs;
 mod schemas;
 mod states;
+mod store;
 mod streams;
 mod threads;
 mod updates;

@@ -10,7 +10,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{Any, CorsLayer};
 
-use super::{assistants, crons, events, find_threads, lifetime, many_runs, meta, runs, schemas, states, threads};
+use super::{
+    assistants, crons, events, find_threads, lifetime, many_runs, meta, runs, schemas, states, store, threads,
+};
 use crate::error::ApiError;
 use crate::server::Server;
 
@@ -31,6 +33,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .merge(of_threads())
         .merge(of_runs())
         .merge(of_crons())
+        .merge(store::of_store())
         .fallback(unknown_path)
         .layer(map_response(with_detail))
         .layer(cors())

@@ -27,14 +27,16 @@ impl CheckpointerStore {
         self.change(key, NewVectors::Same, next).await
     }
 
-    /// Removes expired items once a minute, for writes of items that expire.
-    pub(super) async fn remove_expired_now_and_then(&self, expires: bool) -> Result<(), StoreError> {
+    /// Removes expired items once a minute, for writes of items that expire. If that fails, the write goes on.
+    pub(super) async fn remove_expired_now_and_then(&self, expires: bool) {
         let (now, last) = (self.now(), self.removed_at.load(Ordering::Relaxed));
         if !expires || now < last.saturating_add(INTERVAL) {
-            return Ok(());
+            return;
         }
         self.removed_at.store(now, Ordering::Relaxed);
-        self.remove_all_expired().await.map(|_| ())
+        if let Err(error) = self.remove_all_expired().await {
+            tracing::warn!(%error, "expired items of the long-term store were not removed");
+        }
     }
 
     /// Removes all expired items, and returns their number.
@@ -59,5 +61,108 @@ impl CheckpointerStore {
         self.change(key, NewVectors::Set(None), delete).await?;
         // Its own entry went with the item; one that does not belong to it stays otherwise, and would be met again and again.
         Ok(self.checkpointer.write_items(vec![ItemWrite::delete(entry.clone())]).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::checkpoint::{Checkpointer, MemoryCheckpointer};
+    use crate::memory::items::change::ITEMS;
+    use crate::memory::{Store, StoreRead, StoreSearch, StoreWrite};
+
+    const MINUTE: u64 = 60_000;
+
+    thread_local! {
+        static NOW: Cell<u64> = const { Cell::new(0) };
+    }
+
+    fn at(minute: u64) {
+        NOW.set(minute * MINUTE);
+    }
+
+    fn store() -> CheckpointerStore {
+        at(0);
+        CheckpointerStore::new(Arc::new(MemoryCheckpointer::new())).with_clock(|| NOW.get())
+    }
+
+    fn write(key: &str) -> StoreWrite {
+        StoreWrite::new(["notes"], key, json!({}))
+    }
+
+    async fn stored(store: &CheckpointerStore) -> usize {
+        let places = [ITEMS, EXPIRY];
+        let counts = places.map(|place| async move { store.checkpointer.scan_items(&ItemScan::of(place)).await });
+        try_join_all(counts).await.unwrap().iter().map(Vec::len).sum()
+    }
+
+    #[rstest]
+    #[case::get(true, true, true)]
+    #[case::get_without_refresh(true, false, false)]
+    #[case::search(false, true, true)]
+    #[case::search_without_refresh(false, false, false)]
+    #[tokio::test]
+    async fn a_read_begins_the_lifetime_anew_unless_it_says_otherwise(
+        #[case] by_name: bool,
+        #[case] refresh: bool,
+        #[case] is_there: bool,
+    ) {
+        let store = store();
+        store.put(write("one").ttl_minutes(10.0)).await.unwrap();
+        at(9);
+        let found = match by_name {
+            true => store.get(StoreRead::new(["notes"], "one").refresh_ttl(refresh)).await.unwrap().is_some(),
+            false => !store.search(StoreSearch::new(["notes"]).refresh_ttl(refresh)).await.unwrap().is_empty(),
+        };
+        assert!(found);
+        at(11);
+        let read = StoreRead::new(["notes"], "one").refresh_ttl(false);
+        let item = store.get(read).await.unwrap();
+        assert_eq!(item.is_some(), is_there);
+        assert!(item.is_none_or(|item| item.updated_at == 0), "a read is no write");
+        at(20);
+        assert!(store.search(StoreSearch::new(["notes"])).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_item_that_has_expired_is_new_when_it_is_written_again() {
+        let store = store();
+        store.put(write("one").ttl_minutes(1.0)).await.unwrap();
+        at(2);
+        store.put(write("one")).await.unwrap();
+        let item = store.get(StoreRead::new(["notes"], "one")).await.unwrap().unwrap();
+        assert_eq!(item.created_at, 2 * MINUTE);
+        assert_eq!(stored(&store).await, 1);
+    }
+
+    #[tokio::test]
+    async fn expired_items_are_removed_all_and_alone() {
+        let store = store();
+        for n in 0..150 {
+            store.put(write(&format!("brief {n}")).ttl_minutes(1.0)).await.unwrap();
+        }
+        store.put(write("long").ttl_minutes(10.0)).await.unwrap();
+        store.put(write("forever")).await.unwrap();
+        at(2);
+        assert_eq!(store.remove_expired().await.unwrap(), 150);
+        assert_eq!(stored(&store).await, 3);
+        assert_eq!(store.search(StoreSearch::new(["notes"])).await.unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn writes_of_items_that_expire_remove_those_that_have() {
+        let store = store();
+        store.put(write("one").ttl_minutes(0.5)).await.unwrap();
+        at(2);
+        store.put(write("two").ttl_minutes(1.0)).await.unwrap();
+        assert_eq!(stored(&store).await, 2);
+        let found = store.checkpointer.scan_items(&ItemScan::of(ITEMS)).await.unwrap();
+        assert_eq!(&*found[0].0.key, "notes/=two");
     }
 }

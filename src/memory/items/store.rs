@@ -130,7 +130,7 @@ impl CheckpointerStore {
             Some(index) => index.embed_value(&write.value, &write.index).await?,
             None => None,
         };
-        self.remove_expired_now_and_then(write.ttl_minutes.is_some()).await?;
+        self.remove_expired_now_and_then(write.ttl_minutes.is_some()).await;
         let next = |found: Option<&FoundItem>| Some(Some(self.next_record(&write, vectors.as_ref(), found)));
         self.change(&key, NewVectors::Set(vectors.as_ref()), next).await
     }

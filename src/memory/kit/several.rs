@@ -1,5 +1,6 @@
 //! Checks of several items: searches, pages, lists of namespaces. Knows the contract only.
 
+use futures::future::try_join_all;
 use serde_json::json;
 
 use super::check::{CheckResult, StoreHarness, ensure_eq, keys, list, put};
@@ -66,9 +67,7 @@ async fn items_are_found_by_the_fields_of_their_values(harness: &dyn StoreHarnes
 
 async fn pages_have_every_item_once(harness: &dyn StoreHarness) -> CheckResult {
     let store = harness.open().await?;
-    for n in 0..300 {
-        put(&*store, ["notes", if n % 3 == 0 { "a" } else { "b" }], &format!("{n:03}"), json!({"n": n})).await?;
-    }
+    put_all(&*store, (0..300).map(|n| (vec!["notes", if n % 3 == 0 { "a" } else { "b" }], n))).await?;
     let mut found = vec![];
     for offset in (0..320).step_by(70) {
         let page = keys(&*store, StoreSearch::new(["notes"]).limit(70).offset(offset)).await?;
@@ -100,6 +99,15 @@ async fn the_best_matches_of_a_query_come_first(harness: &dyn StoreHarness) -> C
     let blank = store.search(StoreSearch::new(["notes"]).query(" ")).await?;
     ensure_eq!((blank.len(), blank.iter().all(|item| item.score.is_none())), (3, true));
     Ok(())
+}
+
+/// Writes numbered items.
+async fn put_all(store: &dyn Store, items: impl Iterator<Item = (Vec<&str>, usize)>) -> Result<(), StoreError> {
+    let writes = items.map(|(place, n)| async move {
+        let namespace: Namespace = place.into_iter().collect();
+        put(store, namespace, &format!("{n:03}"), json!({"n": n})).await
+    });
+    try_join_all(writes).await.map(|_| ())
 }
 
 async fn listed(store: &dyn Store, query: NamespaceQuery) -> Result<Vec<String>, StoreError> {
@@ -152,11 +160,8 @@ async fn a_namespace_without_items_is_not_listed(harness: &dyn StoreHarness) -> 
 
 async fn many_items_of_a_namespace_are_one_namespace(harness: &dyn StoreHarness) -> CheckResult {
     let store = harness.open().await?;
-    for n in 0..60 {
-        put(&*store, ["a"], &format!("{n}"), json!({})).await?;
-        put(&*store, ["a", "0"], &format!("{n}"), json!({})).await?;
-        put(&*store, ["a", "z"], &format!("{n}"), json!({})).await?;
-    }
+    let places = [vec!["a"], vec!["a", "0"], vec!["a", "z"]];
+    put_all(&*store, places.into_iter().flat_map(|place| (0..60).map(move |n| (place.clone(), n)))).await?;
     put(&*store, ["b"], "last", json!({})).await?;
     let mut found = listed(&*store, NamespaceQuery::default()).await?;
     found.sort_unstable();

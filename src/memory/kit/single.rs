@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::check::{CheckReason, CheckResult, StoreHarness, ensure_eq, get, list, put};
-use crate::memory::{IndexFields, ItemName, Namespace, StoreError, StoreSearch, StoreWrite};
+use crate::memory::{IndexFields, ItemName, Namespace, Store, StoreError, StoreSearch, StoreWrite};
 
 list![
     an_item_is_written_read_and_deleted,
@@ -43,23 +43,37 @@ async fn an_item_is_written_read_and_deleted(harness: &dyn StoreHarness) -> Chec
 async fn a_write_replaces_the_value_and_keeps_the_time_of_creation(harness: &dyn StoreHarness) -> CheckResult {
     let store = harness.open().await?;
     put(&*store, PLACE, "prefs", json!({"units": "metric", "lang": "en"})).await?;
-    let first = get(&*store, PLACE, "prefs").await?.map(|item| item.created_at);
+    let first = wait_for_a_millisecond(&*store).await?;
     put(&*store, PLACE, "prefs", json!({"units": "imperial"})).await?;
     let item = get(&*store, PLACE, "prefs").await?;
     ensure_eq!(item.as_ref().map(|item| &item.value), Some(&json!({"units": "imperial"})));
-    ensure_eq!(item.as_ref().map(|item| item.created_at), first);
-    ensure_eq!(item.is_some_and(|item| item.updated_at >= item.created_at), true);
+    ensure_eq!(item.as_ref().map(|item| item.created_at), Some(first));
+    ensure_eq!(item.is_some_and(|item| item.updated_at > first), true);
     Ok(())
 }
 
 async fn a_deleted_item_is_new_when_it_is_written_again(harness: &dyn StoreHarness) -> CheckResult {
     let store = harness.open().await?;
     put(&*store, PLACE, "prefs", json!({})).await?;
+    let first = wait_for_a_millisecond(&*store).await?;
     store.delete(ItemName::new(PLACE, "prefs")).await?;
     put(&*store, PLACE, "prefs", json!({"n": 2})).await?;
     let item = get(&*store, PLACE, "prefs").await?;
-    ensure_eq!(item.map(|item| (item.created_at == item.updated_at, item.value)), Some((true, json!({"n": 2}))));
+    ensure_eq!(item.map(|item| (item.created_at > first, item.value)), Some((true, json!({"n": 2}))));
     Ok(())
+}
+
+/// Waits until what is written has a later time than `prefs`, and returns the time of that.
+async fn wait_for_a_millisecond(store: &dyn Store) -> Result<u64, CheckReason> {
+    let first = get(store, PLACE, "prefs").await?.map_or(0, |item| item.created_at);
+    for _ in 0..PATIENCE {
+        put(store, ["clock"], "now", json!({})).await?;
+        if get(store, ["clock"], "now").await?.is_some_and(|now| now.updated_at > first) {
+            return Ok(first);
+        }
+        tokio::task::yield_now().await;
+    }
+    Err(CheckReason("the time of writes does not pass".into()))
 }
 
 async fn names_are_any_text(harness: &dyn StoreHarness) -> CheckResult {
