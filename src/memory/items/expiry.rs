@@ -73,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::checkpoint::{Checkpointer, MemoryCheckpointer};
+    use crate::checkpoint::MemoryCheckpointer;
     use crate::memory::items::change::ITEMS;
     use crate::memory::{Store, StoreRead, StoreSearch, StoreWrite};
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{several, single};
 use crate::checkpoint::BoxFuture;
-use crate::checkpoint::kit::CheckFailure;
 use crate::memory::{Namespace, Store, StoreError, StoreItem, StoreRead, StoreSearch, StoreWrite};
 
 /// Provides stores for the checks.
@@ -33,23 +31,12 @@ pub(super) type CheckResult = Result<(), CheckReason>;
 
 /// Reason of a failed check.
 #[derive(Debug)]
-pub(super) struct CheckReason(pub String);
+pub(super) struct CheckReason(pub(super) String);
 
 impl From<StoreError> for CheckReason {
     fn from(error: StoreError) -> Self {
         Self(format!("unexpected error: {error}"))
     }
-}
-
-/// Runs all checks, each on a new store, and returns those that failed.
-pub async fn check_all(harness: &dyn StoreHarness) -> Vec<CheckFailure> {
-    let mut failures = vec![];
-    for check in single::CHECKS.iter().chain(several::CHECKS) {
-        if let Err(reason) = (check.run)(harness).await {
-            failures.push(CheckFailure { check: check.name, reason: reason.0 });
-        }
-    }
-    failures
 }
 
 /// Lists checks by the names of their functions.
