@@ -352,7 +352,7 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
 #[case::in_a_nested_group(
     "src/graph/mod.rs",
     "use crate::{checkpoint::{Key, Lease}, nodes::{a, b}};",
-    "room `graph` must not know `nodes`; it may import [\"checkpoint\"]"
+    "room `graph` must not know `nodes`; it may import [\"checkpoint\", \"memory\"]"
 )]
 #[case::in_an_expression(
     "verify/src/task/id.rs",
