@@ -15,6 +15,7 @@ mod lists;
 mod many_runs;
 mod runs;
 mod schemas;
+mod store;
 mod streams;
 mod threads;
 mod webhooks;

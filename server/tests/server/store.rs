@@ -10,7 +10,7 @@ use superstep::graph::Graphs;
 use superstep::memory::{CheckpointerStore, Embed, EmbedError, Store, StoreRead, StoreWrite};
 use superstep::prelude::*;
 
-use super::Api;
+use crate::api::Api;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Visit {
