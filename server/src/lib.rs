@@ -27,6 +27,7 @@
 //! | `expiry` | removal of items of the long-term store that have expired |
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
+//! | `security` | keys and roles, Host and Origin, limits |
 //! | `error` | answers to requests that cannot be served |
 //!
 //! Small because it only lists the crate.
@@ -42,6 +43,7 @@ mod options;
 mod records;
 mod routes;
 mod runs;
+mod security;
 mod server;
 mod timers;
 mod webhooks;
@@ -49,3 +51,4 @@ mod wire;
 
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
+pub use security::{Caller, KeyEntry, Keys, KeysError, Role, UnknownRole};

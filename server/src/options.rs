@@ -1,7 +1,6 @@
 //! Settings of a server, and the router that is made of them.
 
 use std::fmt;
-use std::future::IntoFuture;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +18,8 @@ use crate::observer::RunObserver;
 use crate::routes::routes;
 use crate::runs::log::write_all;
 use crate::runs::schedule::execute_all;
+use crate::security::connections::Connections;
+use crate::security::settings::Security;
 use crate::server::Server;
 use crate::timers::clock::run_timers;
 use crate::webhooks::signature::WebhookSecret;
@@ -41,6 +42,7 @@ pub struct Options {
     pub(crate) stop: CancellationToken,
     pub(crate) allows_private_webhooks: bool,
     pub(crate) webhook_secret: Option<WebhookSecret>,
+    pub(crate) security: Security,
 }
 
 impl Default for Options {
@@ -53,6 +55,7 @@ impl Default for Options {
             stop: CancellationToken::new(),
             allows_private_webhooks: false,
             webhook_secret: None,
+            security: Security::default(),
         }
     }
 }
@@ -123,11 +126,11 @@ impl Options {
     /// # Errors
     /// If connections cannot be accepted.
     pub async fn serve(self, graphs: Graphs, store: Arc<dyn Checkpointer>, listener: TcpListener) -> io::Result<()> {
+        let limits = self.security.limits;
         let (router, server) = self.start(graphs, store);
         let closing = server.closing.clone();
-        let serving = axum::serve(listener, router).with_graceful_shutdown(closing.clone().cancelled_owned());
         tokio::select! {
-            served = serving.into_future() => served,
+            served = Connections::new(router, limits, closing.clone()).serve(listener) => served,
             () = async { closing.cancelled().await; sleep(FAREWELL).await } => Ok(()),
         }
     }

@@ -24,6 +24,8 @@ use crate::records::thread::ThreadRecord;
 use crate::runs::executing::ExecutingThreads;
 use crate::runs::log::EventLog;
 use crate::runs::schedule::Resumes;
+use crate::security::guard::Guard;
+use crate::security::limits::{Limits, OpenRunCount};
 use crate::webhooks::client::Webhooks;
 use crate::wire::with_interrupts;
 
@@ -53,6 +55,9 @@ pub(crate) struct Server {
     pub stop: CancellationToken,
     /// Cancelled once no run is executed any more after `stop`: readers leave.
     pub closing: CancellationToken,
+    pub guard: Arc<Guard>,
+    pub limits: Limits,
+    pub open_runs: OpenRunCount,
     defaults: OnceCell<()>,
     orders: OnceCell<()>,
 }
@@ -77,6 +82,9 @@ impl Server {
             observer: options.observer,
             stop: options.stop,
             closing: CancellationToken::new(),
+            guard: options.security.guard(),
+            limits: options.security.limits,
+            open_runs: OpenRunCount::default(),
             has_timer: Notify::new(),
             webhooks: Webhooks::new(options.allows_private_webhooks, options.webhook_secret),
             defaults: OnceCell::new(),

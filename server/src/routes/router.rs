@@ -1,23 +1,22 @@
-//! All paths and their methods, and what pages of other origins may do.
+//! All paths and their methods. Who may use them is in `security`.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::to_bytes;
-use axum::http::{HeaderName, Method, StatusCode, Uri, header};
-use axum::middleware::map_response;
+use axum::extract::DefaultBodyLimit;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tower_http::cors::{Any, CorsLayer};
 
 use super::{
     assistants, crons, events, find_threads, lifetime, many_runs, meta, runs, schemas, states, store, threads,
 };
 use crate::error::ApiError;
+use crate::security::cors::cors;
+use crate::security::guard::{check, with_headers};
 use crate::server::Server;
-
-/// Headers of answers that pages of other origins may read.
-const EXPOSED: [&str; 3] = ["x-pagination-total", "x-pagination-next", "content-location"];
 
 /// The longest text of an error that no route has made, in bytes.
 const DETAIL: usize = 64 << 10;
@@ -35,8 +34,11 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .merge(of_crons())
         .merge(store::of_store())
         .fallback(unknown_path)
+        .layer(DefaultBodyLimit::disable()) // the guard has its own
+        .layer(from_fn_with_state(Arc::clone(&server.guard), check))
         .layer(map_response(with_detail))
-        .layer(cors())
+        .layer(map_response(with_headers))
+        .layer(cors(&server.guard))
         .with_state(server)
 }
 
@@ -112,16 +114,4 @@ fn of_crons() -> Router<Arc<Server>> {
         .route("/runs/crons/search", post(crons::search))
         .route("/runs/crons/count", post(crons::count))
         .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
-}
-
-fn cors() -> CorsLayer {
-    let methods =
-        [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD, Method::OPTIONS];
-    let exposed = EXPOSED.map(HeaderName::from_static).into_iter().chain([header::LOCATION]);
-    CorsLayer::new()
-        .allow_origin(Any)
-        .allow_methods(methods)
-        .allow_headers(Any)
-        .allow_private_network(true)
-        .expose_headers(exposed.collect::<Vec<_>>())
 }

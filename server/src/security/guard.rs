@@ -1,0 +1,188 @@
+//! The check that all requests pass before their handler: where they come from, whose they are, how many, and how large. Must not know
+//! handlers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, NestedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures::StreamExt;
+use futures::future::ready;
+use axum::body::HttpBody;
+
+use super::access::{Access, access};
+use super::answers::is_answer;
+use super::body;
+use super::keys::Keys;
+use super::limits::{Limits, RequestCounts, Sender};
+use super::origins::Origins;
+use super::roles::{Caller, Role};
+use crate::error::{ApiError, ApiResult};
+
+/// The header with a key, beside `authorization`.
+const KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// The seconds after which a client may try again, where nothing better is known.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// The checks of a server.
+pub(crate) struct Guard {
+    pub(super) origins: Origins,
+    keys: Option<Keys>,
+    limits: Limits,
+    counts: RequestCounts,
+}
+
+impl Guard {
+    pub(super) fn new(keys: Option<Keys>, origins: Origins, limits: Limits) -> Self {
+        Self { origins, keys, limits, counts: RequestCounts::new(&limits) }
+    }
+}
+
+/// Checks a request, and passes it on with its [`Caller`] in its extensions.
+pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Result<Response, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    guard.origins.check(&parts.method, host_of(&parts.headers, &parts.uri), &parts.headers)?;
+    let access = access_of(&mut parts).await;
+    let key = take_key(&mut parts.headers);
+    let caller = match access.needs {
+        None => Ok(None),
+        Some(_) => guard.caller(&parts, key.as_deref()),
+    };
+    guard.count(&parts, caller.as_ref().ok().and_then(Option::as_ref))?;
+    let caller = caller?;
+    let may_only_answer = check_role(access, caller.as_ref(), &parts)?;
+    let permit = access.is_stream.then(|| guard.counts.stream()).transpose()?;
+    let body = body::read(body, &guard.limits).await?;
+    if let Some(refusal) = may_only_answer.filter(|_| !is_answer(&body)) {
+        return Err(refusal.into());
+    }
+    if let Some(caller) = caller {
+        parts.extensions.insert(caller);
+    }
+    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    let Some(permit) = permit.filter(|_| response.body().size_hint().exact().is_none()) else { return Ok(response) };
+    Ok(response.map(|body| {
+        let is_open = move |_: &_| {
+            _ = &permit;
+            ready(guard.is_accepted(key.as_deref()))
+        };
+        Body::from_stream(body.into_data_stream().take_while(is_open))
+    }))
+}
+
+impl Guard {
+    /// Returns the caller of a request; `None` if everyone may do everything.
+    fn caller(&self, parts: &Parts, key: Option<&str>) -> ApiResult<Option<Caller>> {
+        let Some(keys) = &self.keys else { return Ok(parts.extensions.get::<Caller>().cloned()) };
+        let refused = |detail| ApiError::new(StatusCode::UNAUTHORIZED, detail);
+        let key = key.ok_or_else(|| refused("a key is needed: send it as `x-api-key` or `authorization: Bearer`"))?;
+        let found = keys.find(key).map_err(|error| {
+            tracing::error!(%error, "no request is accepted: the keys cannot be read");
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the keys of the server cannot be read")
+        });
+        found?.map(Some).ok_or_else(|| refused("the key is unknown, or it was revoked"))
+    }
+
+    /// Returns whether a key is accepted still: a stream ends when its key is revoked.
+    fn is_accepted(&self, key: Option<&str>) -> bool {
+        let Some(keys) = &self.keys else { return true };
+        key.is_some_and(|key| keys.find(key).is_ok_and(|found| found.is_some()))
+    }
+
+    /// Counts a request for its key, or for its address if that is known.
+    fn count(&self, parts: &Parts, caller: Option<&Caller>) -> Result<(), Refusal> {
+        let address = || parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|address| Sender::at(address.0.ip()));
+        let Some(sender) = caller.map(|caller| Sender::Key(caller.name.clone())).or_else(address) else {
+            return Ok(());
+        };
+        self.counts.count(&sender).map_err(|wait| Refusal {
+            error: ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too many requests: try again later"),
+            retry_after: Some(wait.as_secs() + 1),
+        })
+    }
+}
+
+/// Refuses a caller whose role is too low. Returns the refusal for later if the request may be one that only answers.
+fn check_role(access: Access, caller: Option<&Caller>, parts: &Parts) -> ApiResult<Option<ApiError>> {
+    let (Some(needed), Some(caller)) = (access.needs, caller) else { return Ok(None) };
+    if caller.role >= needed {
+        return Ok(None);
+    }
+    let (method, path) = (&parts.method, parts.uri.path());
+    let what = if access.may_answer { ", or the role answer if it only answers a question" } else { "" };
+    let name = caller.name.escape_debug();
+    let detail = format!("{method} {path} needs the role {needed}{what}; the key `{name}` has the role {}", caller.role);
+    let refusal = ApiError::new(StatusCode::FORBIDDEN, detail);
+    match access.may_answer && caller.role >= Role::Answer {
+        true => Ok(Some(refusal)),
+        false => Err(refusal),
+    }
+}
+
+/// Returns the access to the route of a request, wherever the router is mounted. A path without a route shows nothing but that.
+async fn access_of(parts: &mut Parts) -> Access {
+    let Some(pattern) = parts.extensions.get::<MatchedPath>().cloned() else {
+        return Access { needs: Some(Role::Read), is_stream: false, may_answer: false };
+    };
+    let mounted = NestedPath::from_request_parts(parts, &()).await.ok();
+    let mount = mounted.as_ref().map_or("", |mounted| mounted.as_str().trim_end_matches('/'));
+    let own = pattern.as_str().strip_prefix(mount).unwrap_or_default();
+    access(&parts.method, if own.is_empty() { "/" } else { own })
+}
+
+/// Takes the key out of the headers: nothing that comes later logs or stores it.
+fn take_key(headers: &mut HeaderMap) -> Option<String> {
+    let (own, bearer) = (headers.remove(KEY), headers.remove(header::AUTHORIZATION));
+    let own = own.and_then(|value| value.to_str().ok().map(str::to_owned));
+    own.or_else(|| {
+        let bearer = bearer?;
+        let (scheme, key) = bearer.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim().to_owned())
+    })
+}
+
+/// Returns the host that a request names.
+pub(super) fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let header = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    header.or_else(|| uri.authority().map(axum::http::uri::Authority::as_str))
+}
+
+/// The answer to a request that is refused.
+pub(crate) struct Refusal {
+    error: ApiError,
+    /// In seconds.
+    retry_after: Option<u64>,
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self { error, retry_after: None }
+    }
+}
+
+impl axum::response::IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = self.error.into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+/// Adds the headers that go with a status, whoever has answered with it.
+pub(crate) async fn with_headers(mut response: Response) -> Response {
+    let (status, headers) = (response.status(), response.headers_mut());
+    match status {
+        StatusCode::UNAUTHORIZED => _ = headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            headers.entry(header::RETRY_AFTER).or_insert(RETRY_AFTER);
+        }
+        _ => {}
+    }
+    response
+}
