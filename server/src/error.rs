@@ -67,6 +67,7 @@ impl From<RunError> for ApiError {
             }
             RunError::NotAnApprover { .. } => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             RunError::AlreadyAnswered { .. } | RunError::QuestionExpired { .. } => Self::conflict(error.to_string()),
+            RunError::Foreign { .. } => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             RunError::UnknownNode { .. } => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
             error => Self::invalid(error.to_string()),
         }

@@ -26,7 +26,7 @@
 //! | `server` | the state that all requests share |
 //! | `expiry` | removal of items of the long-term store that have expired |
 //! | `records` | assistants, threads and runs as items of the store |
-//! | `options`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
+//! | `options`, `protection`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `security` | keys and roles, Host and Origin, limits |
 //! | `error` | answers to requests that cannot be served |
 //!
@@ -40,6 +40,7 @@ mod feed;
 mod inputs;
 mod observer;
 mod options;
+mod protection;
 mod records;
 mod routes;
 mod runs;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId};
+use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId, foreign};
 use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, ThreadInfo};
 use superstep::memory::{CheckpointerStore, Store};
 use superstep_base::time::now;
@@ -26,6 +26,7 @@ use crate::runs::log::EventLog;
 use crate::runs::schedule::Resumes;
 use crate::security::guard::Guard;
 use crate::security::limits::{Limits, OpenRunCount};
+use crate::security::secrets::Secrets;
 use crate::webhooks::client::Webhooks;
 use crate::wire::with_interrupts;
 
@@ -156,9 +157,19 @@ impl Server {
     /// Writes the record of a thread that another program made.
     pub(crate) async fn adopt(&self, thread: &str) -> ApiResult<()> {
         let record = self.thread_record(thread).await?;
+        self.check_trusted(thread).await?;
         match self.records.write(vec![create(&record.record)]).await {
             Ok(()) | Err(CheckpointError::ItemConflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Fails for a thread that was imported, or whose store comes from elsewhere, and that nobody has trusted.
+    pub(crate) async fn check_trusted(&self, thread: &str) -> ApiResult<()> {
+        let id = ThreadId::from(thread);
+        match foreign(&*self.records.0, &id).await?.is_some_and(|foreign| !foreign.trusted) {
+            true => Err(RunError::Foreign { thread: id }.into()),
+            false => Ok(()),
         }
     }
 
@@ -178,7 +189,9 @@ impl Server {
         let Some((graph, thread)) = self.thread(name).await? else { return Ok(Value::Null) };
         let Some(snapshot) = thread.state().await? else { return Ok(Value::Null) };
         let open: Vec<_> = snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
-        Ok(with_interrupts(snapshot.json(graph.schema()), &open))
+        let mut values = with_interrupts(snapshot.json(graph.schema()), &open);
+        Secrets::of_state(graph, &snapshot.values).hide(&mut values);
+        Ok(values)
     }
 
     /// Asks whoever executes a run of a thread to stop it at once.

@@ -9,6 +9,7 @@ use superstep_base::time::millis;
 
 use crate::records::time::time_text;
 use crate::runs::input::plain_message;
+use crate::security::secrets::Secrets;
 
 /// The node under which the engine's writes of a task are read when they replace a reduced channel.
 const OVERWRITE: &str = "$overwrite";
@@ -93,7 +94,7 @@ pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> Value {
 pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
     let (open, updates) = (snapshot.questions().filter(|question| !question.is_answered()), Updates::of(graph));
     let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
-    json!({
+    let mut shown = json!({
         "values": snapshot.json(graph.schema()),
         "next": snapshot.next,
         "tasks": snapshot.tasks.iter().map(|shown| task(shown, &updates)).collect::<Vec<_>>(),
@@ -104,7 +105,9 @@ pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<Any
         "interrupts": interrupts(open),
         "checkpoint_id": snapshot.id.to_string(),
         "parent_checkpoint_id": snapshot.parent.map(|id| id.to_string()),
-    })
+    });
+    Secrets::of_state(graph, &snapshot.values).hide(&mut shown);
+    shown
 }
 
 /// Returns the state of a thread that has not run.

@@ -8,6 +8,7 @@ use super::items::{Record, key_part};
 use super::thread::RunFailure;
 use super::time::time_text;
 use super::timer::{Timer, TimerKind};
+use crate::security::secrets::visible_request;
 
 /// Status of a run on the wire. A run that ends with a question is a success; one that was cancelled is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub(crate) struct RunRecord {
     pub status: RunStatus,
     /// The request, as the client gave it.
     pub request: Value,
+    /// The secret channels of its graph: what the request writes to them is not shown.
+    #[serde(default)]
+    pub secret_channels: Vec<String>,
     /// The assistant's context with that of the request.
     #[serde(default)]
     pub context: Map<String, Value>,
@@ -95,7 +99,7 @@ impl RunRecord {
             "assistant_id": self.assistant,
             "metadata": self.metadata,
             "status": self.status,
-            "kwargs": self.request,
+            "kwargs": visible_request(&self.request, &self.secret_channels),
             "multitask_strategy": self.multitask_strategy,
             "created_at": time_text(self.created_at),
             "updated_at": time_text(self.updated_at),

@@ -20,10 +20,11 @@ use crate::runs::creation::{Reader, StopAction};
 use crate::runs::reader::EventReader;
 use crate::runs::request::{RunBody, StreamModes};
 use crate::runs::thread_reader::{ThreadPlace, ThreadReader};
+use crate::security::answers::CallerJson;
 use crate::server::Server;
 
 type Shared = State<Arc<Server>>;
-type Body = Json<Value>;
+type Body = CallerJson;
 type Words = Query<HashMap<String, String>>;
 
 fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
@@ -63,27 +64,35 @@ async fn stream_run(server: &Arc<Server>, thread: Option<&str>, request: Value) 
     Ok(events(EventReader::after(server, &run, 0), follow(server, &run, &body), headers))
 }
 
-pub(super) async fn create(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
+pub(super) async fn create(
+    server: Shared,
+    Path(thread): Path<String>,
+    CallerJson(request): Body,
+) -> ApiResult<Response> {
     start_run(&server, Some(&thread), request).await
 }
 
-pub(super) async fn create_alone(server: Shared, Json(request): Body) -> ApiResult<Response> {
+pub(super) async fn create_alone(server: Shared, CallerJson(request): Body) -> ApiResult<Response> {
     start_run(&server, None, request).await
 }
 
-pub(super) async fn wait(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
+pub(super) async fn wait(server: Shared, Path(thread): Path<String>, CallerJson(request): Body) -> ApiResult<Response> {
     wait_for_run(server.0, Some(&thread), request).await
 }
 
-pub(super) async fn wait_alone(server: Shared, Json(request): Body) -> ApiResult<Response> {
+pub(super) async fn wait_alone(server: Shared, CallerJson(request): Body) -> ApiResult<Response> {
     wait_for_run(server.0, None, request).await
 }
 
-pub(super) async fn stream(server: Shared, Path(thread): Path<String>, Json(request): Body) -> ApiResult<Response> {
+pub(super) async fn stream(
+    server: Shared,
+    Path(thread): Path<String>,
+    CallerJson(request): Body,
+) -> ApiResult<Response> {
     stream_run(&server, Some(&thread), request).await
 }
 
-pub(super) async fn stream_alone(server: Shared, Json(request): Body) -> ApiResult<Response> {
+pub(super) async fn stream_alone(server: Shared, CallerJson(request): Body) -> ApiResult<Response> {
     stream_run(&server, None, request).await
 }
 

@@ -18,6 +18,7 @@ use crate::records::items::{Record, create as create_item, put};
 use crate::records::thread::{StateMark, ThreadRecord};
 use crate::records::time::time_text;
 use crate::records::timer::Timer;
+use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::wire::interrupts;
 
@@ -34,10 +35,12 @@ pub(super) struct ThreadBody {
 /// Returns a thread on the wire.
 pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
     let (mut values, mut asked, mut is_open, mut state_updated) = (Value::Null, Map::new(), false, record.updated_at);
+    let mut secrets = Secrets::default();
     if let Some(graph) = server.graph_of(record)?
         && let Some(snapshot) = graph.thread(record.thread.as_str()).state().await?
     {
         values = snapshot.json(graph.schema());
+        secrets = Secrets::of_state(graph, &snapshot.values);
         state_updated = snapshot.created_at;
         is_open = !snapshot.next.is_empty();
         for task in &snapshot.tasks {
@@ -53,7 +56,7 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
         (true, _) if is_open || record.error.is_some() => "interrupted",
         (true, _) => "idle",
     };
-    Ok(json!({
+    let mut shown = json!({
         "thread_id": record.thread,
         "created_at": time_text(record.created_at),
         "updated_at": time_text(record.updated_at.max(state_updated)),
@@ -64,7 +67,9 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
         "values": values,
         "interrupts": asked,
         "error": record.error,
-    }))
+    });
+    secrets.hide(&mut shown);
+    Ok(shown)
 }
 
 pub(super) async fn create(State(server): State<Arc<Server>>, Json(body): Json<ThreadBody>) -> ApiResult<Json<Value>> {

@@ -18,6 +18,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::run::{RunRecord, RunStatus};
 use crate::records::thread::PendingAnswer;
+use crate::security::secrets::secret_channels;
 use crate::server::Server;
 
 /// Metadata of a run that no client asked for.
@@ -74,6 +75,10 @@ impl Server {
         writes: Vec<ItemWrite>,
     ) -> ApiResult<(RunRecord, RunBody)> {
         let CheckedRun { body, assistant, context } = self.check_run(&request).await?;
+        if let Some(thread) = thread.filter(|_| body.if_not_exists.as_deref() == Some("create")) {
+            self.check_trusted(thread).await?; // a thread that has a record is trusted
+        }
+        self.open_runs.add(&self.limits)?;
         let answers = self.check_answers(thread, &assistant, &body).await?;
         let new_thread = Uuid::now_v7().to_string();
         let new = NewRun {
@@ -83,15 +88,19 @@ impl Server {
             request,
             context,
             stores_events: reader == Reader::OfEvents || body.stream_resumable,
+            secret_channels: self.secret_channels(&assistant),
+            queue_limit: self.limits.queue,
             answers,
             is_temporary: thread.is_none() && body.on_completion.as_deref() != Some("keep"),
             is_new: thread.is_none(),
             writes,
         };
         let run = match self.records.create_run(&new).await {
-            Err(error) if error.is_not_found() && self.adopt(new.thread).await.is_ok() => {
-                self.records.create_run(&new).await?
-            }
+            Err(error) if error.is_not_found() => match self.adopt(new.thread).await {
+                Ok(()) => self.records.create_run(&new).await?,
+                Err(refusal) if refusal.is_not_found() => return Err(error),
+                Err(refusal) => return Err(refusal),
+            },
             created => created?,
         };
         if run.events_to > 0 {
@@ -128,6 +137,12 @@ impl Server {
         body.check_input(&self.inputs, graph)?;
         _ = body.request(graph)?;
         Ok(context)
+    }
+
+    /// Returns the names of the secret channels of an assistant's graph.
+    fn secret_channels(&self, assistant: &AssistantRecord) -> Vec<String> {
+        let graph = assistant.now().and_then(|version| self.graphs.get(&version.graph).ok());
+        graph.map(secret_channels).unwrap_or_default()
     }
 
     /// Checks the answers of a request for a thread that nobody runs: what a thread that is run asks next is not known.
@@ -170,6 +185,8 @@ impl Server {
             request,
             context: Map::new(),
             stores_events: true,
+            secret_channels: vec![],
+            queue_limit: usize::MAX,
             answers: vec![],
             is_temporary: false,
             is_new: false,

@@ -24,6 +24,7 @@ use crate::observer::RunListener;
 use crate::records::items::StoredRecord;
 use crate::records::run::{EVENTS_AHEAD, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
+use crate::security::secrets::{Secrets, secret_channels};
 use crate::server::Server;
 
 /// The number of events for which there must be room: an event of the engine is a few on the wire.
@@ -206,15 +207,24 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
     plan.note(server, ActivityKind::Started, json!({ "attempt": run.record.attempts + 1 }));
     let listener = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
     let stream = plan.stream(server, &thread, request);
-    let attempt = match follow(server, stream, &plan, listener).await {
+    let attempt = match follow(server, stream, (&plan, &thread), listener).await {
         Ok(outcome) => {
             plan.note_questions(server, &outcome);
             of_outcome(&outcome)
         }
         Err(error) => of_error(&error),
     };
+    let attempt = without_secrets(attempt, &plan, &thread).await;
     if let Attempt::Ended((RunStatus::Error, Some(failure))) = &attempt {
         feed.send("error", &json!(failure));
+    }
+    attempt
+}
+
+/// Hides the values of secret channels in the failure of a run: a node may have put them into its error.
+async fn without_secrets(mut attempt: Attempt, plan: &Plan<'_>, thread: &AnyThread) -> Attempt {
+    if let Attempt::Ended((_, Some(failure))) = &mut attempt {
+        plan.secrets(thread).await.hide_in_text(&mut failure.message);
     }
     attempt
 }
@@ -285,6 +295,18 @@ impl<'a> Plan<'a> {
         Ok((thread, request.with_items([run.replace(&begun)])))
     }
 
+    /// Returns the values of secret channels that are known now: those of the request, and those of the state.
+    async fn secrets(&self, thread: &AnyThread) -> Secrets {
+        if secret_channels(&self.graph).is_empty() {
+            return Secrets::default();
+        }
+        let requested = Secrets::of_request(&self.graph, &self.run.request);
+        match thread.state().await {
+            Ok(Some(snapshot)) => requested.and(Secrets::of_state(&self.graph, &snapshot.values)),
+            Ok(None) | Err(_) => requested,
+        }
+    }
+
     fn stream(&self, server: &Server, thread: &AnyThread, request: Request<AnyState, Name>) -> RunStream<AnyState> {
         let mut modes = self.modes.of_engine();
         if server.activity.has_readers() {
@@ -304,10 +326,10 @@ impl<'a> Plan<'a> {
 async fn follow(
     server: &Server,
     mut events: RunStream<AnyState>,
-    plan: &Plan<'_>,
+    (plan, thread): (&Plan<'_>, &AnyThread),
     mut listener: Option<Box<dyn RunListener>>,
 ) -> Result<Outcome<AnyState>, RunError> {
-    let feed = server.feeds.of(plan.run.run);
+    let (feed, secrets) = (server.feeds.of(plan.run.run), plan.secrets(thread).await);
     let mut converter = Converter::new(&plan.graph, &plan.run.thread, &plan.modes, plan.body.stream_subgraphs);
     while let Some(event) = events.next().await {
         if let Some(listener) = &mut listener {
@@ -319,7 +341,10 @@ async fn follow(
             let fields = json!({ "step": made.step, "checkpoint": made.id, "next": made.next });
             plan.note(server, ActivityKind::Position, fields);
         }
-        converter.convert(&event, &mut |name, data| feed.send(name, &data));
+        converter.convert(&event, &mut |name, mut data| {
+            secrets.hide(&mut data);
+            feed.send(name, &data);
+        });
         if plan.run.stores_events {
             server.log.write_soon(plan.run.run, &feed);
         }

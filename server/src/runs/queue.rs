@@ -15,6 +15,7 @@ use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
 use crate::records::run::{EVENTS_AHEAD, OpenRun, RunPlace, RunRecord, RunStatus};
 use crate::records::thread::{PendingAnswer, RunFailure, StateMark, ThreadRecord};
 use crate::records::timer::Timer;
+use crate::security::limits::full_queue;
 
 /// The strategies for a run of a thread that has one already.
 const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
@@ -27,6 +28,9 @@ pub(crate) struct NewRun<'a> {
     pub request: Value,
     pub context: Map<String, Value>,
     pub stores_events: bool,
+    pub secret_channels: Vec<String>,
+    /// The number of runs in the queue with which it is full.
+    pub queue_limit: usize,
     pub answers: Vec<PendingAnswer>,
     /// Set if the thread is made with the run.
     pub is_new: bool,
@@ -55,6 +59,7 @@ impl Records {
             status: RunStatus::Pending,
             request: new.request.clone(),
             context: new.context.clone(),
+            secret_channels: new.secret_channels.clone(),
             stores_events: new.stores_events,
             events_to: 0,
             attempts: 0,
@@ -73,6 +78,9 @@ impl Records {
                 None if !may_create => Some(ApiError::not_found("thread", new.thread)),
                 Some(thread) if strategy == "reject" && !thread.record.queue.is_empty() => {
                     Some(ApiError::conflict(format!("the thread `{}` has a run already", new.thread)))
+                }
+                Some(thread) if thread.record.queue.len() >= new.queue_limit => {
+                    Some(full_queue(new.thread, thread.record.queue.len()))
                 }
                 Some(thread) if new.answers.iter().any(|answer| thread.record.takes_no(answer)) => {
                     Some(ApiError::conflict("the question is answered already: the run with that answer has not ended"))

@@ -71,7 +71,9 @@ async fn execute_thread(server: &Arc<Server>, thread: &str) {
 
 /// Starts the threads that the store says have work.
 async fn start_found(server: &Arc<Server>) -> ApiResult<()> {
-    for open in server.records.all::<OpenRun>("").await? {
+    let open_runs = server.records.all::<OpenRun>("").await?;
+    server.open_runs.set(open_runs.len());
+    for open in open_runs {
         execute(server, &open.record.thread);
     }
     start_due(server).await

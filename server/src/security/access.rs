@@ -160,9 +160,9 @@ mod tests {
         let route = |call: &str| {
             let (path, handlers) = call.trim_start().strip_prefix('"')?.split_once('"')?;
             let has = |method: &&str| {
-                handlers.split(|letter: char| !letter.is_alphanumeric() && !"_(:".contains(letter)).any(|word| {
-                    word.split('(').next() == Some(method) && word.contains('(')
-                })
+                handlers
+                    .split(|letter: char| !letter.is_alphanumeric() && !"_(:".contains(letter))
+                    .any(|word| word.split('(').next() == Some(method) && word.contains('('))
             };
             Some((path.to_owned(), METHODS.iter().filter(has).map(|method| method.to_uppercase()).collect()))
         };
@@ -178,7 +178,10 @@ mod tests {
             let row = TABLE.iter().find(|(known, _)| is_same(known, &path));
             let (_, known) = row.unwrap_or_else(|| panic!("{path} is not in the table of roles"));
             for method in methods {
-                assert!(known.iter().any(|(known, _)| *known == method), "{method} {path} is not in the table of roles");
+                assert!(
+                    known.iter().any(|(known, _)| *known == method),
+                    "{method} {path} is not in the table of roles"
+                );
             }
         }
     }

@@ -1,6 +1,12 @@
-//! Requests that only answer a question: all that the role `answer` may send to a route that creates runs. Must not know routes' handlers.
+//! Requests that only answer a question, all that the role `answer` may send to a route that creates runs; and the name under which an
+//! answer is recorded. Must not know handlers.
 
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, Request};
 use serde_json::{Map, Value};
+
+use super::roles::Caller;
 
 /// Fields of a request for a run that change nothing but how its events are read, or that clients always send.
 const HARMLESS: [&str; 9] = [
@@ -18,6 +24,24 @@ const HARMLESS: [&str; 9] = [
 const ANSWER: [&str; 3] = ["resume", "by", "note"];
 /// Parameters of an answer by the event protocol.
 const RESPONSE: [&str; 6] = ["assistant_id", "interrupt_id", "metadata", "namespace", "response", "responses"];
+
+/// The body of a request for a run. If the request has a key, its answers are recorded under the name of the key, whatever they say.
+pub(crate) struct CallerJson(pub Value);
+
+impl<S: Send + Sync> FromRequest<S> for CallerJson {
+    type Rejection = JsonRejection;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, JsonRejection> {
+        let caller = request.extensions().get::<Caller>().cloned();
+        let Json(mut body) = Json::<Value>::from_request(request, state).await?;
+        if let Some(caller) = caller
+            && let Some(command) = body.pointer_mut("/command").and_then(Value::as_object_mut)
+        {
+            command.insert("by".into(), caller.name.into());
+        }
+        Ok(Self(body))
+    }
+}
 
 /// Returns whether a body only answers: a run of a command with answers, or the answer of the event protocol.
 pub(crate) fn is_answer(body: &[u8]) -> bool {
@@ -48,9 +72,9 @@ fn is_harmless(name: &str, value: &Value) -> bool {
 /// Returns whether a value is an object in which all fields but these are null or empty.
 fn is_object_of(value: &Value, names: &[&str]) -> bool {
     let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
-    value.as_object().is_some_and(|fields| {
-        fields.iter().all(|(name, value)| names.contains(&name.as_str()) || is_empty(value))
-    })
+    value
+        .as_object()
+        .is_some_and(|fields| fields.iter().all(|(name, value)| names.contains(&name.as_str()) || is_empty(value)))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::body::HttpBody;
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, NestedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -12,7 +13,6 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures::StreamExt;
 use futures::future::ready;
-use axum::body::HttpBody;
 
 use super::access::{Access, access};
 use super::answers::is_answer;
@@ -115,7 +115,8 @@ fn check_role(access: Access, caller: Option<&Caller>, parts: &Parts) -> ApiResu
     let (method, path) = (&parts.method, parts.uri.path());
     let what = if access.may_answer { ", or the role answer if it only answers a question" } else { "" };
     let name = caller.name.escape_debug();
-    let detail = format!("{method} {path} needs the role {needed}{what}; the key `{name}` has the role {}", caller.role);
+    let detail =
+        format!("{method} {path} needs the role {needed}{what}; the key `{name}` has the role {}", caller.role);
     let refusal = ApiError::new(StatusCode::FORBIDDEN, detail);
     match access.may_answer && caller.role >= Role::Answer {
         true => Ok(Some(refusal)),

@@ -3,13 +3,14 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `roles`, `access` | roles; the role that each route needs, in one table |
-//! | `answers` | requests that only answer a question |
+//! | `answers` | requests that only answer a question; who answers |
 //! | `keys`, `key_file`, `key_error` | keys that are accepted; the file with their hashes; what is wrong with it |
 //! | `origins`, `cors` | Host and Origin; what browsers let pages of other origins read |
 //! | `limits`, `body` | limits and what is counted for them; bodies of requests |
+//! | `secrets` | values of secret channels, wherever they were copied to |
 //! | `guard` | the check that all requests pass |
 //! | `connections` | connections, with limits that only their listener can set |
-//! | `settings` | the settings of a server for all of this |
+//! | `settings` | settings of the checks |
 //!
 //! Small because it only lists the folder.
 
@@ -25,6 +26,7 @@ mod keys;
 pub(crate) mod limits;
 pub(crate) mod origins;
 mod roles;
+pub(crate) mod secrets;
 pub(crate) mod settings;
 
 pub use key_error::KeysError;

@@ -29,11 +29,11 @@ impl Default for Origins {
 }
 
 impl Origins {
-    pub(super) fn allow_origin(&mut self, origin: &str) {
+    pub(crate) fn allow_origin(&mut self, origin: &str) {
         self.patterns.push(normal(origin));
     }
 
-    pub(super) fn allow_host(&mut self, host: &str) {
+    pub(crate) fn allow_host(&mut self, host: &str) {
         self.hosts.push(host.to_ascii_lowercase());
     }
 
