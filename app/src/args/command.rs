@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::answers::{Approve, DismissArgs, EditArgs, Reject, Resume, Revise, Signal};
 use super::checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Replay, Tag, Update};
+use super::keys::KeysArgs;
 use super::reads::{
     CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs, WorkersArgs,
 };
@@ -138,6 +139,7 @@ pub(crate) enum RunVerb {
     Cancel(CancelArgs),
     Runner(Box<Runner>),
     Serve(ServeArgs),
+    Keys(KeysArgs),
 }
 
 /// Commands that answer a thread.

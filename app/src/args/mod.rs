@@ -2,7 +2,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `runs`, `answers`, `reads`, `checkpoints`, `stores`, `serve` | the arguments of the commands |
+//! | `runs`, `answers`, `reads`, `checkpoints`, `stores`, `serve`, `keys` | the arguments of the commands |
 //! | `command` | the whole command line; what was parsed; the commands that a program adds |
 //!
 //! Small because it only lists the folder.
@@ -10,6 +10,7 @@
 mod answers;
 mod checkpoints;
 mod command;
+mod keys;
 mod reads;
 mod runs;
 mod serve;
@@ -20,6 +21,9 @@ pub(crate) use checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Mode, Repla
 pub(crate) use command::{
     AnswerVerb, DebugVerb, Globals, Invocation, KeepVerb, LookVerb, RunVerb, Verb, command, invocation, is_taken,
 };
+pub(crate) use keys::KeysArgs;
+#[cfg(feature = "server")]
+pub(crate) use keys::{AddKeyArgs, KeysVerb, RevokeKeyArgs};
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 pub(crate) use runs::{RunArgs, RunModeArgs};
 pub(crate) use serve::ServeArgs;

@@ -2,6 +2,8 @@
 //!
 //! Small because a server has few settings.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// Serve the graphs over HTTP: LangGraph's API, for its SDKs and front ends
@@ -13,7 +15,8 @@ use clap::Args;
 #[command(after_help = "\
 Examples:
   {bin} serve
-  {bin} serve --listen 127.0.0.1:0 --store memory: --json")]
+  {bin} serve --listen 127.0.0.1:0 --store memory: --json
+  {bin} serve --listen 0.0.0.0:2024 --api-keys keys.json --allow-origin https://chat.example.com")]
 #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "the program has no server"))]
 pub(crate) struct ServeArgs {
     /// The address to listen at; port 0 takes a free one
@@ -27,4 +30,21 @@ pub(crate) struct ServeArgs {
     /// Send webhooks to addresses that are not public too, such as those of this machine
     #[arg(long)]
     pub allow_private_webhooks: bool,
+
+    /// Accept only requests with a key of this file, made by `keys add`; needed to listen at more than a loopback address
+    #[arg(long, value_name = "FILE")]
+    pub api_keys: Option<PathBuf>,
+
+    /// Let pages of this origin use the server in a browser, beside those of this machine; `*` for all; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    pub allow_origin: Vec<String>,
+}
+
+/// Reads an origin as browsers send it.
+fn origin(text: &str) -> Result<String, String> {
+    let (_, name) = text.split_once("://").unwrap_or_default();
+    match text == "*" || (!name.is_empty() && !name.trim_end_matches('/').contains('/')) {
+        true => Ok(text.to_owned()),
+        false => Err("write it as https://chat.example.com, with a port if it has one, or * for all".into()),
+    }
 }

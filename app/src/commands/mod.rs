@@ -6,13 +6,14 @@
 //! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
 //! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
-//! | `serve` | the graphs over HTTP |
+//! | `serve`, `keys` | the graphs over HTTP; the keys of their clients |
 //!
 //! Small because it only lists the folder.
 
 mod answers;
 mod edits;
 mod interactive;
+mod keys;
 mod migrate;
 mod queue;
 mod reads;

@@ -21,7 +21,7 @@ mod with_server {
     use serde_json::json;
     use superstep::checkpoint::ThreadId;
     use superstep::graph::{AnyThread, CancellationToken, Event, Mode};
-    use superstep_server::{Options, RunListener, RunObserver};
+    use superstep_server::{Keys, Options, RunListener, RunObserver};
     use tokio::net::TcpListener;
 
     use super::{CommandOutput, Failure, ServeArgs, Session};
@@ -41,11 +41,12 @@ mod with_server {
         /// Serves the graphs until a signal.
         pub(in crate::commands) async fn serve(&self, args: ServeArgs) -> Result<CommandOutput, Failure> {
             let listener = listen(&args.listen).await?;
+            check_reach(&listener, &args)?;
             let local = self.store_or_new().await?;
             let cancel = cancel_on_signal();
             let observer = ControlObserver { control: self.control.clone(), graphs: Arc::clone(&self.graphs) };
             let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone()).observed_by(observer);
-            let options = with_webhooks(options, &args);
+            let options = with_webhooks(protect(options, &args)?, &args);
             self.announce(&listener)?;
             let graphs = self.graphs.with_store(&local.store);
             let served = options.serve(graphs, local.store, listener).await;
@@ -77,6 +78,28 @@ mod with_server {
         TcpListener::bind(address).await.map_err(|error| {
             let failure = Failure::new(format!("cannot listen at {}", clean(address))).because(&error);
             failure.help("give a free address of this machine to `--listen`, such as 127.0.0.1:2025")
+        })
+    }
+
+    /// Refuses to let other machines in without keys.
+    fn check_reach(listener: &TcpListener, args: &ServeArgs) -> Result<(), Failure> {
+        let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+        if is_local || args.api_keys.is_some() {
+            return Ok(());
+        }
+        let listen = clean(&args.listen);
+        let error = format!("at {listen} other machines reach the server, and without keys they may do everything");
+        let help = "`keys add NAME --role ROLE --api-keys FILE` makes a key, which `serve --api-keys FILE` accepts; or listen at 127.0.0.1";
+        Err(Failure::usage(error).help(help))
+    }
+
+    /// Sets who may send requests.
+    fn protect(options: Options, args: &ServeArgs) -> Result<Options, Failure> {
+        let name = args.listen.rsplit_once(':').map_or("", |(name, _)| name);
+        let options = args.allow_origin.iter().fold(options.allow_host(name), Options::allow_origin);
+        Ok(match &args.api_keys {
+            Some(file) => options.api_keys(Keys::load(file)?),
+            None => options,
         })
     }
 

@@ -68,6 +68,7 @@ impl Session {
             RunVerb::Cancel(args) => self.cancel(args.on.thread).await,
             RunVerb::Runner(args) => self.runner(*args).await,
             RunVerb::Serve(args) => self.serve(args).await,
+            RunVerb::Keys(args) => self.keys(&args),
         }
     }
 

@@ -48,6 +48,17 @@ pub(crate) fn workers(workers: &[StoreWorker]) -> String {
     columns(&rows)
 }
 
+/// Formats keys of a server, one per line: their names, roles and times.
+#[cfg(feature = "server")]
+pub(crate) fn keys(keys: &[(&str, &str, String)]) -> String {
+    if keys.is_empty() {
+        return "no keys\n".into();
+    }
+    let mut rows = vec![["KEY", "ROLE", "ADDED"].map(str::to_owned).to_vec()];
+    rows.extend(keys.iter().map(|(name, role, time)| vec![(*name).to_owned(), (*role).to_owned(), time.clone()]));
+    columns(&rows)
+}
+
 /// Formats pending questions by thread, with the commands that answer them.
 pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
     if lines.is_empty() {

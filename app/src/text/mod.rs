@@ -22,6 +22,8 @@ mod story_details;
 mod values;
 
 pub(crate) use escape::{clean, clean_lines, safe_json};
+#[cfg(feature = "server")]
+pub(crate) use lists::keys;
 pub(crate) use lists::{events, graphs, history, threads, waiting, workers};
 pub(crate) use report::{answer_meanings, blocking, format_checkpoint, questions, replacements, report};
 pub(crate) use run_lines::RunLines;

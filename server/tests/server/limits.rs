@@ -99,7 +99,8 @@ async fn a_head_that_does_not_come_closes_the_connection(#[case] sent: &str) {
 async fn a_body_that_does_not_come_is_refused() {
     let options = Options::default().body_timeout(Duration::from_millis(50));
     let api = serve(options).await;
-    let head = "POST /threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{";
+    let head =
+        "POST /threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{";
     let answer = exchange(&api, head).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains(r#"{"detail":"the body of the request came too slowly"}"#), "{answer}");

@@ -166,12 +166,7 @@ async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted() {
     created["if_not_exists"] = "create".into();
     let input = json!({ "assistant_id": "approval", "input": { "request": "y" } });
     let update = json!({ "values": { "status": "approved" } });
-    let refused = [
-        ("runs", answer.clone()),
-        ("runs/wait", created),
-        ("runs/stream", input),
-        ("state", update),
-    ];
+    let refused = [("runs", answer.clone()), ("runs/wait", created), ("runs/stream", input), ("state", update)];
     for (path, body) in refused {
         let refused = api.send(Method::POST, &format!("/threads/foreign/{path}"), Some(body)).await;
         assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{path}");
