@@ -1,11 +1,11 @@
-//! The settings of a server that say who may send what, and how much.
+//! The settings of a server for the checks of requests: keys, origins, limits. Must not know how they are checked.
 
 use std::time::Duration;
 
 use crate::options::Options;
 use crate::security::Keys;
 
-/// Who may send requests, and how much.
+/// Settings of the checks of requests.
 impl Options {
     /// Accepts only requests with one of these keys, in `x-api-key` or as `authorization: Bearer`, and only what the key's role may do.
     /// Without keys everyone who reaches the server may do everything, so that it should listen at a loopback address only; a router

@@ -153,18 +153,20 @@ mod tests {
         &text[..end.unwrap()]
     }
 
+    /// Returns whether one of the functions that add a method to a route is called.
+    fn adds(handlers: &str, method: &str) -> bool {
+        let is_part = |before: &str| before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        handlers.match_indices(&format!("{method}(")).any(|(at, _)| !is_part(&handlers[..at]))
+    }
+
     /// Returns the paths and methods of all routes that the sources of this crate add to a router.
     fn routes() -> Vec<(String, Vec<String>)> {
-        let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-        let calls = sources.iter().flat_map(|source| source.split(".route(").skip(1).map(inside));
+        let (sources, call) = (sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")), [".route", "("].concat());
+        let calls = sources.iter().flat_map(|source| source.split(call.as_str()).skip(1).map(inside));
         let route = |call: &str| {
             let (path, handlers) = call.trim_start().strip_prefix('"')?.split_once('"')?;
-            let has = |method: &&str| {
-                handlers
-                    .split(|letter: char| !letter.is_alphanumeric() && !"_(:".contains(letter))
-                    .any(|word| word.split('(').next() == Some(method) && word.contains('('))
-            };
-            Some((path.to_owned(), METHODS.iter().filter(has).map(|method| method.to_uppercase()).collect()))
+            let methods = METHODS.into_iter().filter(|method| adds(handlers, method));
+            Some((path.to_owned(), methods.map(str::to_uppercase).collect()))
         };
         calls.filter_map(route).collect()
     }

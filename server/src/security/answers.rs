@@ -47,7 +47,9 @@ impl<S: Send + Sync> FromRequest<S> for CallerJson {
 pub(crate) fn is_answer(body: &[u8]) -> bool {
     let Ok(Value::Object(body)) = serde_json::from_slice(body) else { return false };
     match body.get("method") {
-        Some(method) => method == "input.respond" && is_object_of(&body["params"], &RESPONSE),
+        Some(method) => {
+            method == "input.respond" && body.get("params").is_some_and(|given| is_object_of(given, &RESPONSE))
+        }
         None => is_answering_run(&body),
     }
 }

@@ -4,8 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::body::HttpBody;
+use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, NestedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -13,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures::StreamExt;
 use futures::future::ready;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::access::{Access, access};
 use super::answers::is_answer;
@@ -45,36 +45,56 @@ impl Guard {
 /// Checks a request, and passes it on with its [`Caller`] in its extensions.
 pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Result<Response, Refusal> {
     let (mut parts, body) = request.into_parts();
-    guard.origins.check(&parts.method, host_of(&parts.headers, &parts.uri), &parts.headers)?;
-    let access = access_of(&mut parts).await;
     let key = take_key(&mut parts.headers);
-    let caller = match access.needs {
-        None => Ok(None),
-        Some(_) => guard.caller(&parts, key.as_deref()),
-    };
-    guard.count(&parts, caller.as_ref().ok().and_then(Option::as_ref))?;
-    let caller = caller?;
-    let may_only_answer = check_role(access, caller.as_ref(), &parts)?;
-    let permit = access.is_stream.then(|| guard.counts.stream()).transpose()?;
+    let admission = guard.admit(&mut parts, key.as_deref()).await?;
     let body = body::read(body, &guard.limits).await?;
-    if let Some(refusal) = may_only_answer.filter(|_| !is_answer(&body)) {
+    if let Some(refusal) = admission.unless_it_answers.filter(|_| !is_answer(&body)) {
         return Err(refusal.into());
     }
-    if let Some(caller) = caller {
-        parts.extensions.insert(caller);
-    }
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    let Some(permit) = permit.filter(|_| response.body().size_hint().exact().is_none()) else { return Ok(response) };
-    Ok(response.map(|body| {
-        let is_open = move |_: &_| {
-            _ = &permit;
-            ready(guard.is_accepted(key.as_deref()))
-        };
-        Body::from_stream(body.into_data_stream().take_while(is_open))
-    }))
+    Ok(match admission.stream {
+        Some(permit) => guard.hold(response, permit, key),
+        None => response,
+    })
+}
+
+/// A request that may come in.
+struct Admission {
+    /// The refusal of a request that does more than to answer a question.
+    unless_it_answers: Option<ApiError>,
+    /// Held as long as its answer lasts.
+    stream: Option<OwnedSemaphorePermit>,
 }
 
 impl Guard {
+    /// Checks the head of a request.
+    async fn admit(&self, parts: &mut Parts, key: Option<&str>) -> Result<Admission, Refusal> {
+        self.origins.check(&parts.method, host_of(&parts.headers, &parts.uri), &parts.headers)?;
+        let access = access_of(parts).await;
+        let caller = match access.needs {
+            None => Ok(None),
+            Some(_) => self.caller(parts, key),
+        };
+        self.count(parts, caller.as_ref().ok().and_then(Option::as_ref))?;
+        let caller = caller?;
+        let unless_it_answers = check_role(access, caller.as_ref(), parts)?;
+        let stream = access.is_stream.then(|| self.counts.stream()).transpose()?;
+        caller.into_iter().for_each(|caller| _ = parts.extensions.insert(caller));
+        Ok(Admission { unless_it_answers, stream })
+    }
+
+    /// Holds a permit until an answer has ended, which is also when the key of its request is revoked.
+    fn hold(self: Arc<Self>, response: Response, permit: OwnedSemaphorePermit, key: Option<String>) -> Response {
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        let is_open = move |_: &_| {
+            _ = &permit;
+            ready(self.is_accepted(key.as_deref()))
+        };
+        response.map(|body| Body::from_stream(body.into_data_stream().take_while(is_open)))
+    }
+
     /// Returns the caller of a request; `None` if everyone may do everything.
     fn caller(&self, parts: &Parts, key: Option<&str>) -> ApiResult<Option<Caller>> {
         let Some(keys) = &self.keys else { return Ok(parts.extensions.get::<Caller>().cloned()) };

@@ -77,6 +77,9 @@ impl KeyFile {
         may_create: bool,
         edit: impl FnOnce(&mut Self) -> Result<T, KeysError>,
     ) -> Result<T, KeysError> {
+        if !may_create {
+            stamp_of(path).map_err(|error| KeysError::io(path, error))?;
+        }
         let _lock = lock(path).map_err(|error| KeysError::io(path, error))?;
         let mut file = match Self::read(path) {
             Err(KeysError::Missing { .. }) if may_create => Self::empty(),

@@ -1,4 +1,4 @@
-//! Who may send which request, and how much of it: keys and their roles, Host and Origin, limits. Must not know a run.
+//! Checks of requests: keys and their roles, Host and Origin, limits. Must not know a run.
 //!
 //! | file | what it knows |
 //! |---|---|

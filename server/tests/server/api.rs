@@ -120,7 +120,7 @@ pub(crate) async fn events(response: Response) -> Vec<(String, Value, Option<u64
 }
 
 /// Returns a command of the example.
-fn program() -> Command {
+pub(crate) fn program() -> Command {
     let own = std::env::current_exe().unwrap();
     Command::new(own.parent().unwrap().parent().unwrap().join("examples/agent_server"))
 }
@@ -135,16 +135,22 @@ impl Process {
     }
 
     pub(crate) fn start(store: &std::path::Path) -> (Self, Api) {
-        let mut child = program()
-            .args(["serve", "--listen", "127.0.0.1:0", "--allow-private-webhooks", "--store"])
-            .env("SUPERSTEP_WEBHOOK_SECRET", "secret")
-            .arg(store)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let words = ["serve", "--listen", "127.0.0.1:0", "--allow-private-webhooks", "--store"];
+        Self::of(program().args(words).env("SUPERSTEP_WEBHOOK_SECRET", "secret").arg(store))
+    }
+
+    /// Starts a server by a command.
+    pub(crate) fn of(command: &mut Command) -> (Self, Api) {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
         let address = line.rsplit_once(' ').unwrap().1.to_owned();
         (Self(child), Api { client: Client::new(), address })
+    }
+
+    /// Kills the server.
+    pub(crate) fn end(&mut self) -> &mut Child {
+        self.0.kill().unwrap();
+        &mut self.0
     }
 }
 

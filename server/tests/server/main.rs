@@ -10,6 +10,7 @@ mod graphs;
 
 mod answers;
 mod api;
+mod commands;
 mod crons;
 mod limits;
 mod lists;
