@@ -62,12 +62,11 @@ fn a_command_about_keys_says_why_it_fails(#[case] words: &[&str], #[case] code: 
 
 #[rstest]
 #[case::all_addresses(&["--listen", "0.0.0.0:0"], 2, "other machines reach the server")]
-#[case::no_file(&["--api-keys", "keys.json"], 1, "there is no file of keys at keys.json")]
+#[case::no_file(&["--listen", "127.0.0.1:0", "--api-keys", "keys.json"], 1, "there is no file of keys at keys.json")]
 #[case::no_origin(&["--allow-origin", "example.com"], 2, "write it as https://chat.example.com")]
 fn a_server_that_would_be_open_does_not_start(#[case] words: &[&str], #[case] code: i32, #[case] expected: &str) {
     let folder = TempDir::new().unwrap();
-    let mut child = in_folder(&folder, &[&["serve", "--store", "memory:"], words].concat());
-    let failed = child.output().unwrap();
+    let failed = call(&folder, &[&["serve", "--store", "memory:"], words].concat());
     let said = text(&failed.stderr);
     assert!(failed.status.code() == Some(code) && said.contains(expected), "{:?} {said}", failed.status);
 }
