@@ -18,6 +18,7 @@ use crate::api::{Api, all_graphs};
 const SECRET: &str = "correct-horse-battery";
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[state(schema)]
 struct Vault {
     #[channel(secret)]
     token: String,
@@ -173,6 +174,10 @@ async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted() {
         let detail: Value = refused.json().await.unwrap();
         assert!(detail["detail"].as_str().unwrap().contains("is not trusted"), "{detail}");
     }
+    // A client that creates the name here does not make the thread this server's own.
+    api.post("/threads", json!({ "thread_id": "foreign" })).await;
+    let failed = api.post("/threads/foreign/runs/wait", json!({ "assistant_id": "approval", "input": null })).await;
+    assert!(failed["__error__"]["message"].as_str().unwrap().contains("is not trusted"), "{failed}");
     assert_eq!(api.get("/threads/foreign/state").await["values"]["status"], "");
     trust(&*store, &"foreign".into()).await.unwrap();
     assert_eq!(api.post("/threads/foreign/runs/wait", answer).await["status"], "approved");

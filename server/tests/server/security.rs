@@ -238,7 +238,7 @@ async fn a_page_from_elsewhere_changes_nothing(
 #[case("http://localhost:3000", true)]
 #[case("https://evil.example", false)]
 #[tokio::test]
-async fn a_browser_is_told_what_a_page_may_do(#[case] origin: &str, #[case] is_allowed: bool) {
+async fn a_preflight_says_what_a_page_may_send(#[case] origin: &str, #[case] is_allowed: bool) {
     let api = Api::start().await;
     let asked = [
         ("origin", origin),
