@@ -7,6 +7,7 @@ mod dependencies;
 mod graphs;
 mod jobs;
 mod links;
+mod memory;
 
 use std::path::{Path, PathBuf};
 
