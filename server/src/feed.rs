@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
+use superstep_base::time::now;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -130,7 +131,8 @@ impl Feed {
     pub(crate) fn send(&self, name: impl Into<Cow<'static, str>>, data: &Value) {
         let mut inner = self.lock();
         inner.sent += 1;
-        let event = Arc::new(RunEvent { number: inner.sent, name: name.into(), data: data.to_string().into() });
+        let (number, data) = (inner.sent, data.to_string().into());
+        let event = Arc::new(RunEvent { number, name: name.into(), data, at: now() });
         inner.add(event);
         drop(inner);
         self.changed.send_replace(());

@@ -21,6 +21,8 @@ pub(crate) struct RunEvent {
     pub name: Cow<'static, str>,
     /// JSON in one line.
     pub data: Arc<str>,
+    /// The time at which it was sent, in milliseconds since 1970.
+    pub at: u64,
 }
 
 /// A batch of events of a run.
@@ -32,7 +34,7 @@ pub(crate) struct EventBatch {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct StoredEvent(u64, String, Box<RawValue>);
+struct StoredEvent(u64, String, Box<RawValue>, #[serde(default)] u64);
 
 impl Record for EventBatch {
     const NAMESPACE: &'static str = "superstep.server.events";
@@ -47,7 +49,7 @@ impl EventBatch {
     pub(crate) fn of(run: Uuid, events: &[Arc<RunEvent>]) -> Option<Self> {
         let stored = |event: &Arc<RunEvent>| {
             let data = RawValue::from_string(event.data.to_string()).ok()?;
-            Some(StoredEvent(event.number, event.name.to_string(), data))
+            Some(StoredEvent(event.number, event.name.to_string(), data, event.at))
         };
         let events: Vec<_> = events.iter().filter_map(stored).collect();
         (!events.is_empty()).then_some(Self { run, events })
@@ -63,8 +65,8 @@ impl EventBatch {
 
     fn events_after(self, number: u64) -> impl Iterator<Item = Arc<RunEvent>> {
         let events = self.events.into_iter().filter(move |event| event.0 > number);
-        events.map(|StoredEvent(number, name, data)| {
-            Arc::new(RunEvent { number, name: name.into(), data: data.get().into() })
+        events.map(|StoredEvent(number, name, data, at)| {
+            Arc::new(RunEvent { number, name: name.into(), data: data.get().into(), at })
         })
     }
 }

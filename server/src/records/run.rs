@@ -31,6 +31,10 @@ impl RunStatus {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunRecord {
     pub run: Uuid,
+    /// The place among the runs of the thread in the order of their execution, from 1; no other run of it ever has it. 0 for a run that
+    /// is in no queue yet.
+    #[serde(default)]
+    pub ordinal: u64,
     pub thread: String,
     pub graph: String,
     pub assistant: Uuid,
@@ -63,6 +67,9 @@ pub(crate) struct RunRecord {
     /// Time before which the run is in no queue.
     #[serde(default)]
     pub starts_at: Option<u64>,
+    /// Set if it was created to start later: then its id is older than its place.
+    #[serde(default)]
+    pub is_delayed: bool,
 }
 
 impl Record for RunRecord {

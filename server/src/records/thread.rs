@@ -26,6 +26,9 @@ pub(crate) struct ThreadRecord {
     /// The answers of these runs.
     #[serde(default)]
     pub answers: Vec<PendingAnswer>,
+    /// The number of runs that were ever in the queue.
+    #[serde(default)]
+    pub created_runs: u64,
     /// The end of the last run, if it did not succeed.
     pub error: Option<RunFailure>,
     /// Deleted with its only run.
@@ -120,6 +123,7 @@ impl ThreadRecord {
             updated_at: now,
             queue: vec![],
             answers: vec![],
+            created_runs: 0,
             error: None,
             is_temporary: false,
             state: None,
@@ -141,6 +145,13 @@ impl ThreadRecord {
     /// Returns whether a run that has not ended has an answer which excludes another one.
     pub(crate) fn takes_no(&self, answer: &PendingAnswer) -> bool {
         self.answers.iter().any(|pending| pending.excludes(answer))
+    }
+
+    /// Puts a run at the end of the queue; returns its place among all runs of the thread.
+    pub(crate) fn push_run(&mut self, run: Uuid) -> u64 {
+        self.queue.push(run);
+        self.created_runs += 1;
+        self.created_runs
     }
 
     /// Takes a run off the queue.

@@ -51,7 +51,8 @@ impl Records {
         }
         let time = now();
         let run = RunRecord {
-            run: Uuid::now_v7(),
+            run: Uuid::nil(),
+            ordinal: 0,
             thread: new.thread.to_owned(),
             graph,
             assistant: new.assistant.assistant,
@@ -69,6 +70,7 @@ impl Records {
             updated_at: time,
             error: None,
             starts_at: new.body.delay().map(|delay| time.saturating_add(delay)),
+            is_delayed: new.body.delay().is_some(),
         };
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;
@@ -134,15 +136,15 @@ impl Records {
         let Some(run) = found.filter(|run| run.record.status == RunStatus::Pending) else {
             return self.write(vec![timer.remove()]).await.map(|()| None);
         };
-        let started = RunRecord { starts_at: None, ..run.record.clone() };
-        let key = ThreadRecord::key_of(&started.thread);
-        let enqueued = self.change::<ThreadRecord, ()>(&key, |found| {
+        let key = ThreadRecord::key_of(&run.record.thread);
+        self.change::<ThreadRecord, _>(&key, |found| {
             let mut thread = found.as_ref()?.record.clone();
-            thread.queue.push(started.run);
+            let ordinal = thread.push_run(run.record.run);
+            let started = RunRecord { starts_at: None, ordinal, ..run.record.clone() };
             let written = found?.replace(&thread);
-            Some((vec![written, run.replace(&started), create(&OpenRun::of(&started)), timer.remove()], ()))
-        });
-        Ok(enqueued.await?.map(|()| started))
+            Some((vec![written, run.replace(&started), create(&OpenRun::of(&started)), timer.remove()], started))
+        })
+        .await
     }
 
     /// Has a run removed with its checkpoints as soon as it has stopped. One that nobody has begun is removed at once; returns whether
@@ -286,9 +288,11 @@ fn enqueue(
     };
     // The first of a queue is executed at once.
     let is_first = thread.queue.is_empty() && run.starts_at.is_none();
-    let run = RunRecord { events_to: if is_first { EVENTS_AHEAD } else { 0 }, ..run.clone() };
+    let events_to = if is_first { EVENTS_AHEAD } else { 0 };
+    // The id is made with each try: the ids of a thread's runs are in the order of its queue.
+    let mut run = RunRecord { run: Uuid::now_v7(), events_to, ..run.clone() };
     if run.starts_at.is_none() {
-        thread.queue.push(run.run);
+        run.ordinal = thread.push_run(run.run);
     }
     thread.answers.extend(new.answers.iter().map(|answer| PendingAnswer { run: run.run, ..answer.clone() }));
     if thread.graph.is_none() {

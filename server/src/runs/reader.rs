@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use superstep_base::time::now;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -109,7 +110,7 @@ impl EventReader {
 fn gap(expected: u64, found: u64) -> Option<RunEvent> {
     let (from, to) = (expected, found.checked_sub(1)?);
     let data = json!({ "from": from, "to": to }).to_string().into();
-    (from <= to).then(|| RunEvent { number: to, name: "gap".into(), data })
+    (from <= to).then(|| RunEvent { number: to, name: "gap".into(), data, at: now() })
 }
 
 impl Server {
