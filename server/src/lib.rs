@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
+//! | `protocol` | the event protocol of newer clients: events and commands |
 //! | `feed`, `activity` | the events of a run for its readers; what happens to all threads |
 //! | `inputs` | inputs against the schemas of their graphs |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
@@ -41,6 +42,7 @@ mod inputs;
 mod observer;
 mod options;
 mod protection;
+mod protocol;
 mod records;
 mod routes;
 mod runs;

@@ -10,6 +10,7 @@
 //! | `find_threads`, `extraction`, `lifetime` | lists of threads; copies, and threads and checkpoints that are removed |
 //! | `updates` | writes to a state without a run |
 //! | `runs`, `streams` | runs; answers that are sent while a run is going on |
+//! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
 //! | `events` | what happens to all threads |
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
@@ -27,10 +28,12 @@ mod find_threads;
 mod lifetime;
 mod many_runs;
 mod meta;
+mod protocol;
 mod query;
 mod router;
 mod runs;
 mod schemas;
+mod socket;
 mod states;
 mod store;
 mod streams;

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::{
-    assistants, crons, events, find_threads, lifetime, many_runs, meta, runs, schemas, states, store, threads,
+    assistants, crons, events, find_threads, lifetime, many_runs, meta, protocol, runs, schemas, socket, states, store, threads,
 };
 use crate::error::ApiError;
 use crate::security::cors::cors;
@@ -91,6 +91,8 @@ fn of_threads() -> Router<Arc<Server>> {
 fn of_runs() -> Router<Arc<Server>> {
     Router::new()
         .route("/threads/{thread}/stream", get(runs::thread_stream))
+        .route("/threads/{thread}/stream/events", post(protocol::events).get(socket::connect))
+        .route("/threads/{thread}/commands", post(protocol::commands))
         .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
         .route("/threads/{thread}/runs/stream", post(runs::stream))

@@ -1,0 +1,199 @@
+//! The event protocol over a WebSocket: commands and events both ways. Each subscription reads the thread by itself, from its start; what a
+//! client does not take yet stays where it is stored, so a slow one slows no run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream, SelectAll};
+use serde_json::{Value, json};
+use superstep::graph::CancellationToken;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use uuid::Uuid;
+
+use crate::error::ApiResult;
+use crate::protocol::command::{CommandError, CommandResult, ProtocolCommand};
+use crate::protocol::commands::execute;
+use crate::protocol::event::ProtocolEvent;
+use crate::protocol::filter::Filter;
+use crate::protocol::reader::ProtocolReader;
+use crate::server::Server;
+
+/// The longest command, in bytes.
+const COMMAND: usize = 4 << 20;
+/// The interval of pings. A client that sends nothing between two of them is gone.
+const PING: Duration = Duration::from_secs(10);
+/// The time in which a client must take what is sent to it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The number of subscriptions of one connection.
+const SUBSCRIPTIONS: usize = 256;
+/// The code with which a server that stops closes a connection: clients connect again.
+const RESTART: u16 = 1012;
+/// The code for an error of the server.
+const ERROR: u16 = 1011;
+
+type Events = ApiResult<Vec<ProtocolEvent>>;
+
+pub(super) async fn connect(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let upgrade = upgrade.max_message_size(COMMAND).max_frame_size(COMMAND);
+    upgrade.on_upgrade(|socket| async move {
+        let mut connection = Connection::new(server, thread, socket);
+        while connection.step().await.is_some() {}
+    })
+}
+
+/// A connection of a client.
+struct Connection {
+    server: Arc<Server>,
+    thread: String,
+    socket: WebSocket,
+    events: SelectAll<BoxStream<'static, Events>>,
+    /// Cancelled to end a subscription, by their ids.
+    subscriptions: HashMap<String, CancellationToken>,
+    heartbeat: Interval,
+    /// Set while a ping has no answer.
+    is_silent: bool,
+    /// The number up to which the commands so far were applied.
+    applied_through: u64,
+}
+
+impl Connection {
+    fn new(server: Arc<Server>, thread: String, socket: WebSocket) -> Self {
+        let mut heartbeat = interval_at(Instant::now() + PING, PING);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (events, subscriptions) = (SelectAll::new(), HashMap::new());
+        Self { server, thread, socket, events, subscriptions, heartbeat, is_silent: false, applied_through: 0 }
+    }
+
+    /// Does what comes next; `None` at the end of the connection.
+    async fn step(&mut self) -> Option<()> {
+        let closing = self.server.closing.clone();
+        tokio::select! {
+            frame = self.socket.recv() => self.receive(frame?.ok()?).await,
+            Some(events) = self.events.next() => self.send_events(events).await,
+            _ = self.heartbeat.tick() => {
+                if std::mem::replace(&mut self.is_silent, true) {
+                    return None;
+                }
+                self.send(Message::Ping(Bytes::new())).await
+            }
+            () = closing.cancelled() => self.close(RESTART, "the server stops").await,
+        }
+    }
+
+    async fn receive(&mut self, frame: Message) -> Option<()> {
+        self.is_silent = false;
+        let bytes = match frame {
+            Message::Text(text) => Bytes::from(text),
+            Message::Binary(bytes) => bytes,
+            Message::Ping(_) | Message::Pong(_) => return Some(()),
+            Message::Close(_) => return None,
+        };
+        let answer = match ProtocolCommand::parse(&bytes) {
+            Ok(command) => command.answer(self.execute(&command).await),
+            Err(refusal) => refusal,
+        };
+        self.send_json(&answer).await
+    }
+
+    async fn execute(&mut self, command: &ProtocolCommand) -> Result<CommandResult, CommandError> {
+        let result = match command.method.as_str() {
+            "subscription.subscribe" => self.subscribe(&command.params)?,
+            "subscription.unsubscribe" => self.unsubscribe(&command.params)?,
+            "subscription.reconnect" => self.reconnect(&command.params).await?,
+            _ => {
+                let done = execute(&self.server, &self.thread, command).await?;
+                self.applied_through = self.applied_through.max(done.applied_through);
+                done.result
+            }
+        };
+        Ok(CommandResult { result, applied_through: self.applied_through })
+    }
+
+    fn subscribe(&mut self, params: &Value) -> Result<Value, CommandError> {
+        let filter = Filter::parse(params).map_err(CommandError::invalid)?;
+        if self.subscriptions.len() == SUBSCRIPTIONS {
+            return Err(CommandError::invalid(format!("a connection has at most {SUBSCRIPTIONS} subscriptions")));
+        }
+        let (id, end) = (Uuid::now_v7().to_string(), CancellationToken::new());
+        let reader = ProtocolReader::new(&self.server, &self.thread, filter);
+        self.events.push(read(reader).take_until(end.clone().cancelled_owned()).boxed());
+        self.subscriptions.insert(id.clone(), end);
+        Ok(json!({ "subscription_id": id }))
+    }
+
+    fn unsubscribe(&mut self, params: &Value) -> Result<Value, CommandError> {
+        let id = params["subscription_id"].as_str().unwrap_or_default();
+        match self.subscriptions.remove(id) {
+            Some(end) => end.cancel(),
+            None => return Err(CommandError::new("no_such_subscription", format!("there is no subscription `{id}`"))),
+        }
+        Ok(json!({}))
+    }
+
+    /// Returns whether the subscriptions of a client are there. Those of an earlier connection are not: it subscribes again, with the
+    /// number of the last event that it has.
+    async fn reconnect(&mut self, params: &Value) -> Result<Value, CommandError> {
+        let run = params["run_id"].as_str().unwrap_or_default();
+        let none = || CommandError::new("no_such_run", format!("the thread `{}` has no run `{run}`", self.thread));
+        let id = run.parse::<Uuid>().map_err(|_| none())?;
+        match self.server.records.run(&self.thread, id).await {
+            Err(error) if error.is_not_found() => return Err(none()),
+            found => drop(found?),
+        }
+        let asked = params["subscriptions"].as_array().map_or(&[][..], Vec::as_slice);
+        let has = |id: &Value| id.as_str().is_some_and(|id| self.subscriptions.contains_key(id));
+        Ok(json!({ "restored": !asked.is_empty() && asked.iter().all(has) }))
+    }
+
+    async fn send_events(&mut self, events: Events) -> Option<()> {
+        match events {
+            Ok(events) => {
+                for event in events {
+                    self.send_json(&event.json()).await?;
+                }
+                Some(())
+            }
+            Err(error) => {
+                self.send_json(&CommandError::from(error).answer(None)).await?;
+                self.close(ERROR, "the events of the thread cannot be read").await
+            }
+        }
+    }
+
+    async fn send_json(&mut self, value: &Value) -> Option<()> {
+        self.send(Message::Text(value.to_string().into())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Option<()> {
+        timeout(PATIENCE, self.socket.send(message)).await.ok()?.ok()
+    }
+
+    async fn close(&mut self, code: u16, reason: &'static str) -> Option<()> {
+        let frame = CloseFrame { code, reason: reason.into() };
+        self.send(Message::Close(Some(frame))).await?;
+        None
+    }
+}
+
+/// Returns the events of a thread, until it is gone or cannot be read.
+fn read(reader: ProtocolReader) -> BoxStream<'static, Events> {
+    let events = stream::unfold(Some(reader), async |reader| {
+        let mut reader = reader?;
+        match reader.next().await {
+            Ok(Some(events)) => Some((Ok(events), Some(reader))),
+            Ok(None) => None,
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    events.boxed()
+}
