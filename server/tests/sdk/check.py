@@ -329,6 +329,98 @@ async def check_a_thread_stream_joins_runs(c):
     assert any(name == "values" for name, _ in seen), seen
 
 
+def transports(check):
+    """Makes a check of each transport of the event protocol."""
+    for transport in ("sse", "websocket"):
+        async def claim(c, transport=transport):
+            await check(c, transport)
+
+        globals()[f"{check.__name__.replace('with', 'check')}_over_{transport}"] = claim
+    return check
+
+
+@transports
+async def with_a_protocol_run_has_values_and_an_output(c, transport):
+    async with c.threads.stream(assistant_id="counter", transport=transport) as stream:
+        await stream.run.start(input={"n": 1})
+        assert (await stream.output)["n"] == 6
+
+
+@transports
+async def with_a_protocol_values_come_as_they_are(c, transport):
+    async with c.threads.stream(assistant_id="slow", transport=transport) as stream:
+        await stream.run.start(input={"steps": 3, "ms": 50})
+        ticks = [values.get("ticks") async for values in stream.values]
+        assert ticks[-1] == 3 and ticks == sorted(ticks, key=lambda tick: tick or 0), ticks
+
+
+@transports
+async def with_a_protocol_message_grows(c, transport):
+    async with c.threads.stream(assistant_id="chat_echo", transport=transport) as stream:
+        await stream.run.start(input={"messages": [{"role": "user", "content": "one two"}]})
+        messages = [message async for message in stream.messages]
+        said = [(await message.text, message.node, (await message.output).id) for message in messages]
+        state = await c.threads.get_state(stream.thread_id)
+        assert said == [("echo: one two", "echo", state["values"]["messages"][-1]["id"])], said
+
+
+@transports
+async def with_a_protocol_question_is_answered(c, transport):
+    async with c.threads.stream(assistant_id="approval", transport=transport) as stream:
+        await stream.run.start(input={"request": "x"})
+        while not stream.interrupted:
+            await asyncio.sleep(0.01)
+        assert stream.interrupts[0]["value"] == {"question": "approve?", "proposal": "do x"}, stream.interrupts
+        await stream.run.respond("yes")
+        assert (await stream.output)["status"] == "approved"
+
+
+@transports
+async def with_a_protocol_failure_is_raised(c, transport):
+    async with c.threads.stream(assistant_id="fails", transport=transport) as stream:
+        await stream.run.start(input={"reason": "why"})
+        try:
+            await stream.output
+            raise AssertionError("it did not fail")
+        except RuntimeError as error:
+            assert "boom: why" in str(error), error
+
+
+@transports
+async def with_protocol_subgraphs_are_found(c, transport):
+    async with c.threads.stream(assistant_id="nested", transport=transport) as stream:
+        await stream.run.start(input={"path": ""})
+        found = [subgraph async for subgraph in stream.subgraphs]
+        assert [(subgraph.graph_name, subgraph.status) for subgraph in found] == [("child", "completed")], found
+
+
+@transports
+async def with_protocol_events_are_the_same_on_each_connection(c, transport):
+    async with c.threads.stream(assistant_id="counter", transport=transport) as stream:
+        await stream.run.start(input={"n": 0})
+        await stream.output
+        runs = []
+        for _ in range(2):
+            seen = []
+            async for event in stream.events:
+                if event.get("type") != "event":
+                    continue
+                seen.append((event["event_id"], event["seq"]))
+                if event["method"] == "lifecycle" and event["params"]["data"]["event"] == "completed":
+                    break
+            runs.append(seen)
+        assert runs[0] == runs[1] and len({seq for _, seq in runs[0]}) == len(runs[0]) > 20, runs[0]
+
+
+async def check_a_protocol_command_is_refused(c):
+    async with c.threads.stream(assistant_id="nope") as stream:
+        try:
+            await stream.run.start(input={})
+            raise AssertionError("it was not refused")
+        except RuntimeError as error:
+            assert "invalid_argument" in str(error), error
+
+
 async def main(url):
     c = get_client(url=url)
     checks = [(name, f) for name, f in globals().items() if name.startswith("check_")]
