@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::{
-    assistants, crons, events, find_threads, lifetime, many_runs, meta, protocol, runs, schemas, socket, states, store, threads,
+    assistants, crons, events, find_threads, lifetime, many_runs, meta, protocol, runs, schemas, socket, states, store,
+    threads,
 };
 use crate::error::ApiError;
 use crate::security::cors::cors;

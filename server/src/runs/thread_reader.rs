@@ -96,7 +96,8 @@ impl ThreadRuns {
             self.created.mark_unchanged();
             self.find().await?;
             let late = self.first_delayed().await?;
-            let is_late = late.as_ref().is_some_and(|late| self.found.as_ref().is_none_or(|run| late.ordinal < run.ordinal));
+            let is_late =
+                late.as_ref().is_some_and(|late| self.found.as_ref().is_none_or(|run| late.ordinal < run.ordinal));
             let next = if is_late { late } else { self.found.take() };
             if let Some(run) = next {
                 self.delayed.retain(|delayed| *delayed != run.run);

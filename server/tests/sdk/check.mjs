@@ -332,6 +332,45 @@ if (typeof client.threads.stream === "function") Object.assign(checks, protocol(
 if (typeof client.threads.stream === "function" && typeof WebSocket === "function") Object.assign(checks, protocol("websocket"));
 if (typeof WebSocket !== "function") console.log("skipped: WebSockets, which this node has only with --experimental-websocket");
 
+// What the hooks of front ends are made of.
+if (typeof client.threads.stream === "function") {
+  const { StreamController } = await import(pathToFileURL(join(resolve(folder), "dist/stream/index.js")).href);
+  const said = (controller) => controller.rootStore.getSnapshot().messages.map((message) => message.text);
+  const say = (content) => ({ messages: [{ type: "human", content }] });
+
+  checks["a front end keeps a conversation over turns and a reload"] = async () => {
+    const threadId = await thread();
+    const controller = new StreamController({ client, assistantId: "chat_echo", threadId });
+    await controller.hydrationPromise;
+    await controller.submit(say("one"));
+    await controller.submit(say("two"));
+    const expected = ["one", "echo: one", "two", "echo: two"];
+    await until(() => said(controller).length === 4 && !controller.rootStore.getSnapshot().isLoading);
+    assert.deepEqual(said(controller), expected);
+    const reloaded = new StreamController({ client, assistantId: "chat_echo", threadId });
+    await reloaded.hydrationPromise;
+    assert.deepEqual(said(reloaded), expected);
+    await reloaded.submit(say("three"));
+    await until(() => said(reloaded).length === 6 && !reloaded.rootStore.getSnapshot().isLoading);
+    assert.deepEqual(said(reloaded), [...expected, "three", "echo: three"]);
+    await Promise.all([controller.dispose(), reloaded.dispose()]);
+  };
+
+  checks["a front end answers a question"] = async () => {
+    const controller = new StreamController({ client, assistantId: "approval" });
+    await controller.submit({ request: "x" });
+    const [asked] = await until(() => {
+      const { interrupts } = controller.rootStore.getSnapshot();
+      return interrupts.length && interrupts;
+    });
+    assert.deepEqual(asked.value, { question: "approve?", proposal: "do x" });
+    await controller.respond("yes");
+    await until(() => controller.rootStore.getSnapshot().values.status === "approved");
+    assert.deepEqual(controller.rootStore.getSnapshot().interrupts, []);
+    await controller.dispose();
+  };
+}
+
 let failed = 0;
 const wanted = Object.entries(checks).filter(([name]) => !words.length || words.some((word) => name.includes(word)));
 for (const [name, check] of wanted) {
