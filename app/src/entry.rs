@@ -52,6 +52,7 @@ pub(crate) struct Registration {
     pub one_input: bool,
     pub forms: Vec<QuestionForm>,
     pub context: Option<ContextReader>,
+    pub answered_by_people: bool,
     pub settings: GraphSettings,
 }
 
@@ -71,6 +72,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Default: `--thread first`.
     pub fn example(mut self, arguments: impl Into<String>) -> Self {
         self.registration.examples.push(arguments.into());
+        self
+    }
+
+    /// Keeps the questions of the graph from clients that start its runs by themselves, such as coding agents over MCP: only people
+    /// answer. Default: only questions whose terms name approvers are kept from them.
+    pub fn answered_by_people(mut self) -> Self {
+        self.registration.answered_by_people = true;
         self
     }
 
@@ -274,6 +282,11 @@ pub trait Register: Sized {
     /// As [`Entry::outcome`].
     fn outcome(self, means: fn(&Self::State) -> Exit) -> Entry<Self::State, Self::Node, Self::Context> {
         self.entry().outcome(means)
+    }
+
+    /// As [`Entry::answered_by_people`].
+    fn answered_by_people(self) -> Entry<Self::State, Self::Node, Self::Context> {
+        self.entry().answered_by_people()
     }
 
     /// As [`Entry::question`].

@@ -44,6 +44,8 @@ impl AppGraph {
     pub(crate) fn of(graph: AnyGraph, mut registration: Registration) -> Self {
         let settings = Arc::new(std::mem::take(&mut registration.settings));
         let graph = std::mem::take(&mut registration.forms).into_iter().fold(graph, AnyGraph::with_form);
+        let graph = registration.about.iter().fold(graph, |graph, about| graph.with_about(about.as_str()));
+        let graph = if registration.answered_by_people { graph.answered_by_people() } else { graph };
         let graph = registration.context.into_iter().fold(graph, AnyGraph::with_context_reader);
         Self { graph, registration, settings }
     }

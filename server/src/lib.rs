@@ -23,6 +23,7 @@
 //! | `inputs` | inputs against the schemas of their graphs |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
+//! | `mcp` | the graphs as tools of the Model Context Protocol |
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `expiry` | removal of items of the long-term store that have expired |
@@ -39,6 +40,8 @@ mod error;
 mod expiry;
 mod feed;
 mod inputs;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod observer;
 mod options;
 mod protection;

@@ -135,7 +135,7 @@ impl Options {
         }
     }
 
-    fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
+    pub(crate) fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
         let server = Arc::new(Server::new(graphs, store, self));
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));

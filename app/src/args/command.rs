@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use super::answers::{Approve, DismissArgs, EditArgs, Reject, Resume, Revise, Signal};
 use super::checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Replay, Tag, Update};
 use super::keys::KeysArgs;
+use super::mcp::McpArgs;
 use super::reads::{
     CompletionsArgs, Draw, EventsArgs, Graphs, HistoryArgs, Log, Show, Status, Threads, WatchArgs, WorkersArgs,
 };
@@ -140,6 +141,7 @@ pub(crate) enum RunVerb {
     Runner(Box<Runner>),
     Serve(ServeArgs),
     Keys(KeysArgs),
+    Mcp(McpArgs),
 }
 
 /// Commands that answer a thread.

@@ -2,7 +2,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `runs`, `answers`, `reads`, `checkpoints`, `stores`, `serve`, `keys` | the arguments of the commands |
+//! | `runs`, `answers`, `reads`, `checkpoints`, `stores`, `serve`, `keys`, `mcp` | the arguments of the commands |
 //! | `command` | the whole command line; what was parsed; the commands that a program adds |
 //!
 //! Small because it only lists the folder.
@@ -11,6 +11,7 @@ mod answers;
 mod checkpoints;
 mod command;
 mod keys;
+mod mcp;
 mod reads;
 mod runs;
 mod serve;
@@ -24,6 +25,8 @@ pub(crate) use command::{
 pub(crate) use keys::KeysArgs;
 #[cfg(feature = "server")]
 pub(crate) use keys::{AddKeyArgs, KeysVerb, RevokeKeyArgs};
+#[cfg_attr(not(feature = "server"), allow(unused_imports, reason = "the program has no server"))]
+pub(crate) use mcp::{AgentProgram, McpArgs};
 pub(crate) use reads::{CompletionsArgs, Draw, EventsArgs, HistoryArgs, Log, Show, Status, Threads};
 pub(crate) use runs::{RunArgs, RunModeArgs};
 pub(crate) use serve::ServeArgs;

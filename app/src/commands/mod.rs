@@ -6,14 +6,18 @@
 //! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
 //! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
-//! | `serve`, `keys` | the graphs over HTTP; the keys of their clients |
+//! | `serve`, `keys`, `mcp` | the graphs over HTTP; the keys of their clients; as tools of a coding agent |
+//! | `agent_config` | the configuration of a coding agent |
 //!
 //! Small because it only lists the folder.
 
+#[cfg(feature = "server")]
+mod agent_config;
 mod answers;
 mod edits;
 mod interactive;
 mod keys;
+mod mcp;
 mod migrate;
 mod queue;
 mod reads;

@@ -44,14 +44,19 @@ mod with_server {
             check_reach(&listener, &args)?;
             let local = self.store_or_new().await?;
             let cancel = cancel_on_signal();
-            let observer = ControlObserver { control: self.control.clone(), graphs: Arc::clone(&self.graphs) };
-            let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone()).observed_by(observer);
+            let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone());
+            let options = options.observed_by(self.control_observer());
             let options = with_webhooks(protect(options, &args)?, &args);
             self.announce(&listener)?;
             let graphs = self.graphs.with_store(&local.store);
             let served = options.serve(graphs, local.store, listener).await;
             served.map_err(|error| Failure::new("the server has stopped").because(&error))?;
             CommandOutput::new("", &serde_json::Value::Null)
+        }
+
+        /// Returns the listener that shows the runs of a server to other processes.
+        pub(in crate::commands) fn control_observer(&self) -> impl RunObserver + use<> {
+            ControlObserver { control: self.control.clone(), graphs: Arc::clone(&self.graphs) }
         }
 
         /// Prints the address: with port 0, only now it is known.

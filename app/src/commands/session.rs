@@ -38,7 +38,9 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn perform(&self, invocation: Invocation<'_>) -> Result<CommandOutput, Failure> {
-        if self.store == StoreLocation::Memory && !matches!(invocation, Invocation::Do(Verb::Run(RunVerb::Serve(_)))) {
+        if self.store == StoreLocation::Memory
+            && !matches!(invocation, Invocation::Do(Verb::Run(RunVerb::Serve(_) | RunVerb::Mcp(_))))
+        {
             return Err(Failure::usage("a store in memory ends with its process, so only `serve` has one")
                 .help("name a directory: `--store PATH`"));
         }
@@ -69,6 +71,7 @@ impl Session {
             RunVerb::Runner(args) => self.runner(*args).await,
             RunVerb::Serve(args) => self.serve(args).await,
             RunVerb::Keys(args) => self.keys(&args),
+            RunVerb::Mcp(args) => self.mcp(args).await,
         }
     }
 

@@ -24,7 +24,10 @@ const DETAIL: usize = 64 << 10;
 
 /// Returns all routes.
 pub(crate) fn routes(server: Arc<Server>) -> Router {
-    Router::new()
+    let router = Router::new();
+    #[cfg(feature = "mcp")]
+    let router = router.merge(crate::mcp::routes(&server));
+    router
         .route("/", get(meta::ok))
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))

@@ -216,7 +216,7 @@ impl Server {
     }
 
     /// Waits until a run has ended, wherever it is executed.
-    async fn wait_for_end(self: &Arc<Self>, run: &RunRecord) -> ApiResult<()> {
+    pub(crate) async fn wait_for_end(self: &Arc<Self>, run: &RunRecord) -> ApiResult<()> {
         let mut reader = EventReader::after(self, run, u64::MAX);
         while reader.next().await?.is_some() {}
         Ok(())

@@ -53,6 +53,8 @@ pub struct AnyGraph {
     host: Host,
     /// The forms of its questions.
     forms: Vec<QuestionForm>,
+    about: Option<Arc<str>>,
+    answered_by_people: bool,
 }
 
 impl fmt::Debug for AnyGraph {
@@ -68,7 +70,15 @@ impl AnyGraph {
         context: impl Into<Arc<C>>,
     ) -> Self {
         let (graph, context) = (CompiledGraph::of(graph.core), context.into());
-        Self { graph, context, reader: None, host: Host::default(), forms: vec![] }
+        Self {
+            graph,
+            context,
+            reader: None,
+            host: Host::default(),
+            forms: vec![],
+            about: None,
+            answered_by_people: false,
+        }
     }
 
     /// Lets hosts give the context of a run as JSON: the reader is one of the graph's context.
@@ -89,6 +99,30 @@ impl AnyGraph {
             what: format!("the context is none of the graph `{}`: {error}", self.name()),
         };
         Ok(Self { context: (reader.0)(json).map_err(invalid)?, ..self.clone() })
+    }
+
+    /// Describes the graph in a sentence, for clients that choose one.
+    #[must_use]
+    pub fn with_about(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.about = Some(text.into());
+        self
+    }
+
+    /// Returns the graph in a sentence; `None` if that was not declared.
+    pub fn about(&self) -> Option<&str> {
+        self.about.as_deref()
+    }
+
+    /// Keeps the questions of the graph from programs that start its runs by themselves, such as coding agents: only people answer.
+    #[must_use]
+    pub fn answered_by_people(mut self) -> Self {
+        self.answered_by_people = true;
+        self
+    }
+
+    /// Returns whether only people answer the questions of the graph.
+    pub fn is_answered_by_people(&self) -> bool {
+        self.answered_by_people
     }
 
     /// Declares how people see and answer a question of the graph, whose state is `S`.
