@@ -6,7 +6,7 @@ use rmcp::model::{DetailedTask, InputRequest, InputRequests, JsonObject, Task, T
 use serde_json::Value;
 use superstep_base::time::now;
 
-use super::client::{Access, Client};
+use super::client::Client;
 use super::forms::form;
 use super::position::{Position, PositionStatus};
 use super::results::{of_position, summary};
@@ -15,6 +15,7 @@ use crate::records::thread::ThreadRecord;
 use crate::records::time::time_text;
 use crate::runs::creation::StopAction;
 use crate::runs::execution::user_interrupt;
+use crate::security::Role;
 use crate::server::Server;
 
 /// The pause between two polls, in milliseconds.
@@ -54,7 +55,7 @@ fn result(position: &Position) -> ApiResult<JsonObject> {
 
 /// Cancels what a thread does, or waits for. One that is completed stays so.
 pub(super) async fn cancel(server: &Arc<Server>, client: &Client, thread: &str) -> ApiResult<()> {
-    client.check(Access::Run)?;
+    client.check(Role::Run)?;
     let queue = server.thread_record(thread).await?.record.queue;
     for run in &queue {
         match server.records.run(thread, *run).await {

@@ -43,6 +43,9 @@ const TABLE: &[Row] = &[
     ("/docs", &[("GET", READ)]),
     ("/metrics", &[("GET", READ)]),
     ("/events", &[("GET", READ.stream())]),
+    // Each of its tools checks the role that it needs.
+    ("/mcp", &[("POST", READ.stream()), ("GET", READ), ("DELETE", READ)]),
+    ("/mcp/", &[("POST", READ), ("GET", READ), ("DELETE", READ)]),
     // Assistants: their changes decide what the runs of others do.
     ("/assistants", &[("POST", ADMIN)]),
     ("/assistants/search", &[("POST", READ)]),

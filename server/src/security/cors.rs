@@ -10,7 +10,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, AllowPrivateNetwork, CorsLayer
 use super::guard::{Guard, host_of};
 
 /// Headers of answers that pages of other origins may read.
-const EXPOSED: [&str; 3] = ["x-pagination-total", "x-pagination-next", "content-location"];
+const EXPOSED: [&str; 4] = ["x-pagination-total", "x-pagination-next", "content-location", "mcp-session-id"];
 /// The time for which a browser remembers what it may send.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
