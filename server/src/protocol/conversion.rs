@@ -31,7 +31,6 @@ pub(crate) struct RunConverter {
     /// The newest checkpoint of each graph.
     checkpoints: HashMap<Vec<String>, Value>,
     asked: BTreeSet<String>,
-    is_interrupted: bool,
     /// The time of the newest event.
     at: u64,
     parts: Vec<Part>,
@@ -64,7 +63,6 @@ impl RunConverter {
             messages: HashMap::new(),
             checkpoints: HashMap::new(),
             asked: BTreeSet::new(),
-            is_interrupted: false,
             at: run.created_at,
             parts: vec![],
         }
@@ -109,10 +107,9 @@ impl RunConverter {
         self.release();
         self.at = self.at.max(run.map_or(0, |run| run.updated_at));
         self.ask(&[], asked);
-        self.is_interrupted |= !asked.is_empty();
-        let outcome = match run.map(|run| run.status) {
-            Some(RunStatus::Error) => "failed",
-            Some(RunStatus::Success) if !self.is_interrupted => "completed",
+        let outcome = match run.map(|run| (run.status, run.is_open)) {
+            Some((RunStatus::Error, _)) => "failed",
+            Some((RunStatus::Success, false)) => "completed",
             _ => "interrupted",
         };
         let mut open: Vec<_> =
@@ -203,7 +200,6 @@ impl RunConverter {
     }
 
     fn interrupt(&mut self, namespace: &[String], asked: &Value) {
-        self.is_interrupted |= namespace.is_empty();
         self.ask(namespace, asked.as_array().map_or(&[], Vec::as_slice));
     }
 

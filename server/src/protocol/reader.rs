@@ -94,7 +94,7 @@ impl RunReader {
             Err(error) => return Err(error),
         };
         let asked = match &run {
-            Some(run) if run.status == RunStatus::Success => server.questions_since(run).await?,
+            Some(run) if run.is_open && run.status == RunStatus::Success => server.questions_since(run).await?,
             _ => vec![],
         };
         let mut events = self.start(0);
@@ -104,12 +104,14 @@ impl RunReader {
 }
 
 impl Server {
-    /// Returns the open questions of a thread, if no run was created after one: then they are its own.
+    /// Returns the open questions of a thread, if no run was queued after one: then they are its own.
     async fn questions_since(&self, run: &RunRecord) -> ApiResult<Vec<Value>> {
-        if self.records.run_after(&run.thread, run.run).await?.is_some() {
-            return Ok(vec![]);
+        match self.thread_record(&run.thread).await {
+            Ok(thread) if thread.record.created_runs == run.ordinal => self.open_questions(&run.thread).await,
+            Ok(_) => Ok(vec![]),
+            Err(error) if error.is_not_found() => Ok(vec![]),
+            Err(error) => Err(error),
         }
-        self.open_questions(&run.thread).await
     }
 
     /// Returns the open questions of a thread.

@@ -70,6 +70,9 @@ pub(crate) struct RunRecord {
     /// Set if it was created to start later: then its id is older than its place.
     #[serde(default)]
     pub is_delayed: bool,
+    /// Set at its end if nodes of the thread were left to run: it has stopped at a question or a breakpoint, or failed.
+    #[serde(default)]
+    pub is_open: bool,
 }
 
 impl Record for RunRecord {

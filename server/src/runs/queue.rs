@@ -71,6 +71,7 @@ impl Records {
             error: None,
             starts_at: new.body.delay().map(|delay| time.saturating_add(delay)),
             is_delayed: new.body.delay().is_some(),
+            is_open: false,
         };
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;
@@ -256,7 +257,8 @@ fn end_writes(
     ending: &RunEnding,
 ) -> Vec<ItemWrite> {
     let (run, (status, failure)) = (&stored.record, &ending.end);
-    let ended = RunRecord { status: *status, error: failure.clone(), updated_at: now(), ..run.clone() };
+    let is_open = ending.state.is_some_and(|state| state.is_open);
+    let ended = RunRecord { status: *status, error: failure.clone(), updated_at: now(), is_open, ..run.clone() };
     let mut writes = vec![stored.replace(&ended), delete(&OpenRun::of(run))];
     if let Some(thread) = thread {
         let mut record = thread.record.clone();

@@ -317,7 +317,7 @@ async def check_a_thread_stream_joins_runs(c):
     seen = []
 
     async def read():
-        async for part in c.threads.join_stream(t["thread_id"], stream_mode="run_modes"):
+        async for part in await c.threads.join_stream(t["thread_id"], stream_mode="run_modes"):
             seen.append((part.event, part.data))
             if part.event == "metadata" and part.data.get("status") == "run_done":
                 return
