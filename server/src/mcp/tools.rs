@@ -92,9 +92,9 @@ pub(super) fn tools(graphs: &Graphs) -> Vec<Tool> {
 }
 
 fn run_tool(graph: &AnyGraph) -> Tool {
-    let about = graph.about().unwrap_or("Runs a graph.");
+    let about = graph.about().map(|about| format!("{}. ", about.trim_end_matches('.'))).unwrap_or_default();
     let about = format!(
-        "{about} Starts a run of the graph `{}` and returns its thread at once; the run goes on by itself. \
+        "{about}Starts a run of the graph `{}` and returns its thread at once; the run goes on by itself. \
          Call `wait` with the thread for the result.",
         graph.name()
     );

@@ -1,8 +1,13 @@
 """A loopback model for coding agents: it follows a script, and keeps what it was sent."""
 
+import itertools
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+# Clients take answers with the same id for one.
+NUMBERS = itertools.count(1)
 
 
 class Model:
@@ -58,7 +63,7 @@ class Model:
         asked = json.dumps(latest(request))
         for word, (tool, arguments) in self.calls.items():
             name = next((name for name in tools if name.endswith(tool)), None)
-            if name and word in asked and "tool_result" not in asked:
+            if name and word in asked:
                 return {"tool": name, "arguments": arguments}
         return {"text": "noted"}
 
@@ -82,14 +87,15 @@ def messages(request):
 
 
 def message(parts):
+    number = next(NUMBERS)
     content = [
         {"type": "text", "text": part["text"]}
         if "text" in part
-        else {"type": "tool_use", "id": "call_1", "name": part["tool"], "input": part["arguments"]}
+        else {"type": "tool_use", "id": f"call_{number}", "name": part["tool"], "input": part["arguments"]}
         for part in parts
     ]
     return {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "loopback", "content": content,
+        "id": f"msg_{number}", "type": "message", "role": "assistant", "model": "loopback", "content": content,
         "stop_reason": "tool_use" if content[0]["type"] == "tool_use" else "end_turn", "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
     }
@@ -121,15 +127,16 @@ def messages_stream(part):
 
 def responses_stream(part):
     """Returns an answer as OpenAI's API of responses streams it."""
+    number = next(NUMBERS)
     if "text" in part:
-        item = {"type": "message", "id": "m1", "role": "assistant",
+        item = {"type": "message", "id": f"msg_{number}", "role": "assistant",
                 "content": [{"type": "output_text", "text": part["text"], "annotations": []}]}
     else:
-        item = {"type": "function_call", "id": "f1", "call_id": "call_1", "name": part["tool"],
+        item = {"type": "function_call", "id": f"item_{number}", "call_id": f"call_{number}", "name": part["tool"],
                 "arguments": json.dumps(part["arguments"])}
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     return events([
-        {"type": "response.created", "response": {"id": "r1"}},
+        {"type": "response.created", "response": {"id": f"response_{number}"}},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": {"id": "r1", "output": [item], "usage": usage}},
+        {"type": "response.completed", "response": {"id": f"response_{number}", "output": [item], "usage": usage}},
     ])
