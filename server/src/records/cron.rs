@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::items::Record;
 use super::time::time_text;
 use super::timer::{Timer, TimerKind};
+use crate::security::secrets::visible_request;
 
 /// Record of a cron.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub(crate) struct CronRecord {
     pub end_time: Option<u64>,
     /// The request of each run.
     pub payload: Value,
+    /// The secret channels of its graph: what the request writes to them is not shown.
+    #[serde(default)]
+    pub secret_channels: Vec<String>,
     pub metadata: Map<String, Value>,
     pub is_enabled: bool,
     /// Set if the threads of its runs stay when they have ended.
@@ -54,7 +58,7 @@ impl CronRecord {
             "schedule": self.schedule,
             "timezone": self.timezone,
             "end_time": self.end_time.map(time_text),
-            "payload": self.payload,
+            "payload": visible_request(&self.payload, &self.secret_channels),
             "metadata": self.metadata,
             "enabled": self.is_enabled,
             "on_run_completed": if self.keeps_threads { "keep" } else { "delete" },

@@ -66,6 +66,7 @@ async fn make(server: &Server, thread: Option<String>, body: Value) -> ApiResult
         timezone: None,
         end_time: None,
         payload: Value::Object(Map::new()),
+        secret_channels: vec![],
         metadata: Map::new(),
         is_enabled: true,
         keeps_threads: false,
@@ -109,7 +110,8 @@ async fn finish(server: &Server, cron: &mut CronRecord) -> ApiResult<()> {
         return Err(ApiError::invalid("schedule is missing: five fields are expected, such as `0 9 * * 1-5`"));
     }
     Schedule::parse(&cron.schedule, cron.timezone.as_deref())?;
-    cron.assistant = server.check_run(&cron.payload).await?.assistant.assistant;
+    let assistant = server.check_run(&cron.payload).await?.assistant;
+    (cron.assistant, cron.secret_channels) = (assistant.assistant, server.secret_channels(&assistant));
     cron.updated_at = now();
     cron.next = next_date(cron, cron.updated_at);
     Ok(())

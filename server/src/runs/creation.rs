@@ -140,7 +140,7 @@ impl Server {
     }
 
     /// Returns the names of the secret channels of an assistant's graph.
-    fn secret_channels(&self, assistant: &AssistantRecord) -> Vec<String> {
+    pub(crate) fn secret_channels(&self, assistant: &AssistantRecord) -> Vec<String> {
         let graph = assistant.now().and_then(|version| self.graphs.get(&version.graph).ok());
         graph.map(secret_channels).unwrap_or_default()
     }

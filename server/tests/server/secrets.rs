@@ -102,6 +102,10 @@ async fn a_secret_leaves_by_no_route_of_a_run(#[case] fails: bool) {
     read_all(&api, &path).await;
     let update = json!({ "values": { "token": SECRET }, "as_node": "open" });
     text(&api, Method::POST, &format!("{path}/state"), Some(update)).await;
+    let input = json!({ "token": SECRET });
+    let cron = json!({ "assistant_id": "vault", "schedule": "0 0 1 1 *", "input": input });
+    text(&api, Method::POST, &format!("{path}/runs/crons"), Some(cron)).await;
+    text(&api, Method::POST, "/runs/batch", Some(json!([{ "assistant_id": "vault", "input": input }]))).await;
     let wait = json!({ "assistant_id": "vault", "command": { "update": { "token": SECRET }, "goto": "open" } });
     text(&api, Method::POST, &format!("{path}/runs/wait"), Some(wait)).await;
     read_all(&api, &path).await;
@@ -128,6 +132,8 @@ async fn read_all(api: &Api, path: &str) {
         (format!("{path}/history"), json!({ "limit": 100 })),
         ("/threads/search".to_owned(), json!({})),
         ("/assistants/search".to_owned(), json!({})),
+        ("/runs/crons/search".to_owned(), json!({})),
+        (format!("{path}/copy"), json!({})),
     ] {
         text(api, Method::POST, &path, Some(body)).await;
     }
@@ -174,6 +180,10 @@ async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted() {
         let detail: Value = refused.json().await.unwrap();
         assert!(detail["detail"].as_str().unwrap().contains("is not trusted"), "{detail}");
     }
+    let copy = api.post("/threads/foreign/copy", json!({})).await;
+    let copied = format!("/threads/{}/runs/wait", copy["thread_id"].as_str().unwrap());
+    let failed = api.post(&copied, answer.clone()).await;
+    assert!(failed.to_string().contains("is not trusted"), "{failed}");
     // A client that creates the name here does not make the thread this server's own.
     api.post("/threads", json!({ "thread_id": "foreign" })).await;
     let failed = api.post("/threads/foreign/runs/wait", json!({ "assistant_id": "approval", "input": null })).await;
