@@ -1,16 +1,18 @@
 //! Arguments of `serve`.
-//!
-//! Small because a server has few settings.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+
+use crate::time::span;
 
 /// Serve the graphs over HTTP: LangGraph's API, for its SDKs and front ends
 ///
 /// Clients create threads and runs, wait for them, stream them and answer their questions. A run is stored before it is
 /// acknowledged; if the process is killed, the next start resumes it. Threads that were answered by other commands, or left by
-/// another process, are resumed too, as `runner` does. Webhooks are signed with the secret in SUPERSTEP_WEBHOOK_SECRET. Runs until Ctrl-C: then runs stop after their superstep.
+/// another process, are resumed too, as `runner` does. Webhooks are signed with the secret in SUPERSTEP_WEBHOOK_SECRET. Runs
+/// until Ctrl-C: then runs stop after their superstep.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,6 +28,10 @@ pub(crate) struct ServeArgs {
     /// Maximum number of runs that are executed at once
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub jobs: usize,
+
+    /// The time for which the events of a run that has ended are kept, for readers that come back: 90s, 15m, 8h, 30d
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "1h")]
+    pub keep_events_for: Duration,
 
     /// Send webhooks to addresses that are not public too, such as those of this machine
     #[arg(long)]

@@ -44,7 +44,10 @@ mod with_server {
             check_reach(&listener, &args)?;
             let local = self.store_or_new().await?;
             let cancel = cancel_on_signal();
-            let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone());
+            let options = Options::default()
+                .jobs(args.jobs)
+                .keep_events_for(args.keep_events_for)
+                .stop_with(cancel.token.clone());
             let options = options.observed_by(self.control_observer());
             let options = with_webhooks(protect(options, &args)?, &args);
             self.announce(&listener)?;
