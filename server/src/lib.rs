@@ -57,4 +57,4 @@ mod wire;
 
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
-pub use security::{Caller, KeyEntry, Keys, KeysError, Role, UnknownRole};
+pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};

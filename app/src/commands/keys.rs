@@ -19,7 +19,7 @@ mod with_server {
 
     use serde_json::json;
     use superstep_base::time::rfc3339;
-    use superstep_server::{Keys, KeysError, Role};
+    use superstep_server::{Keys, KeysError, KeyRole};
 
     use super::{CommandOutput, Failure, KeysArgs, Session};
     use crate::args::{AddKeyArgs, KeysVerb, RevokeKeyArgs};
@@ -38,7 +38,7 @@ mod with_server {
     /// Prints the key last, so that a script takes the last line.
     fn add(args: &AddKeyArgs) -> Result<CommandOutput, Failure> {
         let AddKeyArgs { name, role, api_keys } = args;
-        let role: Role = role.parse().map_err(|error| Failure::usage(format!("{error}")))?;
+        let role: KeyRole = role.parse().map_err(|error| Failure::usage(format!("{error}")))?;
         let key = Keys::add(api_keys, name, role)?;
         let file = api_keys.display().to_string();
         let text = format!(

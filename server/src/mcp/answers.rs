@@ -11,7 +11,7 @@ use super::forms;
 use super::position::{OpenQuestion, Position};
 use crate::error::{ApiError, ApiResult};
 use crate::runs::creation::Reader;
-use crate::security::Role;
+use crate::security::KeyRole;
 use crate::server::Server;
 
 /// The answers to open questions of a thread, all of which are taken, or none.
@@ -49,7 +49,7 @@ impl<'a> Answers<'a> {
         if self.by_question.is_empty() {
             return Ok(());
         }
-        client.check(Role::Answer)?;
+        client.check(KeyRole::Answer)?;
         let program = if client.program.is_empty() { "a client" } else { &client.program };
         let by = client.caller.as_ref().map(|caller| &caller.name);
         let command = json!({ "resume": self.by_question, "by": by, "note": format!("by {program}, over MCP") });

@@ -20,7 +20,7 @@ use super::waiting::{LONGEST, WaitCall, settle};
 use crate::error::{ApiError, ApiResult};
 use crate::records::thread::ThreadRecord;
 use crate::runs::creation::Reader;
-use crate::security::Role;
+use crate::security::KeyRole;
 use crate::server::Server;
 use crate::wire::state;
 
@@ -53,7 +53,7 @@ impl CallContext<'_> {
     }
 
     async fn run(&self, graph: &str, input: Value) -> ApiResult<CallToolResponse> {
-        self.client.check(Role::Run)?;
+        self.client.check(KeyRole::Run)?;
         let request = json!({
             "assistant_id": graph,
             "input": input,
@@ -69,7 +69,7 @@ impl CallContext<'_> {
     }
 
     async fn wait(&self, args: WaitArgs) -> ApiResult<CallToolResponse> {
-        self.client.check(Role::Read)?;
+        self.client.check(KeyRole::Read)?;
         let seconds = args.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(LONGEST.as_secs_f64());
         let time = Duration::from_secs_f64(seconds.clamp(0.0, LONGEST.as_secs_f64()));
         let Self { server, client, peer, responses } = self;
@@ -78,7 +78,7 @@ impl CallContext<'_> {
     }
 
     async fn status(&self, args: StatusArgs) -> ApiResult<CallToolResponse> {
-        self.client.check(Role::Read)?;
+        self.client.check(KeyRole::Read)?;
         let mut position = self.position(&args.thread).await?;
         if let Some(channel) = args.channel {
             let value = position.state.get(&channel).cloned();
@@ -105,7 +105,7 @@ impl CallContext<'_> {
     }
 
     async fn history(&self, args: HistoryArgs) -> ApiResult<CallToolResponse> {
-        self.client.check(Role::Read)?;
+        self.client.check(KeyRole::Read)?;
         let unknown = || ApiError::not_found("run of the thread", &args.thread);
         let (graph, thread) = self.server.thread(&args.thread).await?.ok_or_else(unknown)?;
         let (mut past, mut steps) = (thread.history().await?, vec![]);
@@ -125,7 +125,7 @@ impl CallContext<'_> {
     }
 
     async fn list_runs(&self, args: ListArgs) -> ApiResult<CallToolResponse> {
-        self.client.check(Role::Read)?;
+        self.client.check(KeyRole::Read)?;
         let mut threads = self.server.records.all::<ThreadRecord>("").await?;
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.record.updated_at));
         let is_of = |record: &ThreadRecord| match (&record.graph, &args.graph) {

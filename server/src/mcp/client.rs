@@ -8,7 +8,7 @@ use rmcp::service::RequestContext;
 use superstep::graph::{AnyGraph, Question};
 
 use crate::error::{ApiError, ApiResult};
-use crate::security::{Caller, Role};
+use crate::security::{Caller, KeyRole};
 
 /// Returns the key of a request; `None` on a server without keys. The one place that knows how it is passed on.
 fn caller_of(parts: &Parts) -> Option<Caller> {
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Refuses a request for which the key has no right.
-    pub(super) fn check(&self, needed: Role) -> ApiResult<()> {
+    pub(super) fn check(&self, needed: KeyRole) -> ApiResult<()> {
         match &self.caller {
             Some(caller) if caller.role < needed => Err(ApiError::new(
                 axum::http::StatusCode::FORBIDDEN,
@@ -63,18 +63,20 @@ impl Client {
     /// run: `starter` is the key of that one, empty for one without a key, and `None` if it is not known.
     pub(super) fn may_answer(&self, graph: &AnyGraph, question: &Question, starter: Option<&str>) -> bool {
         let is_approval = graph.is_answered_by_people() || !question.approvers().is_empty();
-        !is_approval || self.caller.as_ref().is_some_and(|caller| may_approve(caller, question.approvers(), starter))
+        !is_approval || self.caller.as_ref().is_some_and(|caller| caller.may_approve(question.approvers(), starter))
     }
 }
 
-/// Returns whether the key is one of a person who may decide: an administrator, an approver whom the question names, or, if it names
-/// none, anybody else than the client that started the run.
-fn may_approve(caller: &Caller, approvers: &[String], starter: Option<&str>) -> bool {
-    let is_named = approvers.contains(&caller.name);
-    match starter {
-        _ if caller.role == Role::Admin => true,
-        Some(starter) => starter != caller.name && (is_named || approvers.is_empty()),
-        None => is_named,
+impl Caller {
+    /// Returns whether the key is one of a person who may decide: an administrator, an approver whom the question names, or, if it
+    /// names none, anybody else than the client that started the run.
+    fn may_approve(&self, approvers: &[String], starter: Option<&str>) -> bool {
+        let is_named = approvers.contains(&self.name);
+        match starter {
+            _ if self.role == KeyRole::Admin => true,
+            Some(starter) => starter != self.name && (is_named || approvers.is_empty()),
+            None => is_named,
+        }
     }
 }
 
@@ -83,36 +85,36 @@ mod tests {
     use super::*;
 
     #[rstest::rstest]
-    #[case(Role::Read, Role::Answer, false)]
-    #[case(Role::Answer, Role::Answer, true)]
-    #[case(Role::Admin, Role::Run, true)]
-    fn a_key_has_the_rights_before_its_own(#[case] access: Role, #[case] needed: Role, #[case] may: bool) {
-        let caller = Some(Caller { name: "ada".into(), role: access });
+    #[case(KeyRole::Read, KeyRole::Answer, false)]
+    #[case(KeyRole::Answer, KeyRole::Answer, true)]
+    #[case(KeyRole::Admin, KeyRole::Run, true)]
+    fn a_key_has_the_rights_before_its_own(#[case] role: KeyRole, #[case] needed: KeyRole, #[case] may: bool) {
+        let caller = Some(Caller { name: "ada".into(), role });
         assert_eq!(Client { caller, ..Client::default() }.check(needed).is_ok(), may);
     }
 
     #[rstest::rstest]
-    #[case::administrator("root", Role::Admin, &["ada"], Some("root"), true)]
-    #[case::approver("ada", Role::Answer, &["ada"], Some("agent"), true)]
-    #[case::approver_of_an_unknown_run("ada", Role::Answer, &["ada"], None, true)]
-    #[case::approver_who_started_it("ada", Role::Run, &["ada"], Some("ada"), false)]
-    #[case::no_approver("ben", Role::Run, &["ada"], Some("agent"), false)]
-    #[case::somebody_else("ben", Role::Run, &[], Some("agent"), true)]
-    #[case::the_starter("agent", Role::Run, &[], Some("agent"), false)]
-    #[case::of_an_unknown_run("ben", Role::Run, &[], None, false)]
+    #[case::administrator("root", KeyRole::Admin, &["ada"], Some("root"), true)]
+    #[case::approver("ada", KeyRole::Answer, &["ada"], Some("agent"), true)]
+    #[case::approver_of_an_unknown_run("ada", KeyRole::Answer, &["ada"], None, true)]
+    #[case::approver_who_started_it("ada", KeyRole::Run, &["ada"], Some("ada"), false)]
+    #[case::no_approver("ben", KeyRole::Run, &["ada"], Some("agent"), false)]
+    #[case::somebody_else("ben", KeyRole::Run, &[], Some("agent"), true)]
+    #[case::the_starter("agent", KeyRole::Run, &[], Some("agent"), false)]
+    #[case::of_an_unknown_run("ben", KeyRole::Run, &[], None, false)]
     fn approvals_are_not_of_the_client_that_started_the_run(
         #[case] key: &str,
-        #[case] access: Role,
+        #[case] role: KeyRole,
         #[case] approvers: &[&str],
         #[case] starter: Option<&str>,
         #[case] may: bool,
     ) {
         let approvers: Vec<String> = approvers.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(may_approve(&Caller { name: key.into(), role: access }, &approvers, starter), may);
+        assert_eq!(Caller { name: key.into(), role }.may_approve(&approvers, starter), may);
     }
 
     #[test]
     fn without_keys_everything_is_allowed() {
-        assert!(Client::default().check(Role::Admin).is_ok());
+        assert!(Client::default().check(KeyRole::Admin).is_ok());
     }
 }

@@ -16,7 +16,7 @@ use super::position::Position;
 use super::results::{of_error, protocol_error};
 use super::tasks::{cancel, task};
 use super::tools::{Call, tools};
-use crate::security::Role;
+use crate::security::KeyRole;
 use crate::server::Server;
 
 const INSTRUCTIONS: &str = "Each tool `run_…` starts a durable run and returns its thread at once; the run goes on by itself, also \
@@ -67,7 +67,7 @@ impl ServerHandler for GraphTools {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let client = Client::of(&context);
-        client.check(Role::Read).map_err(protocol_error)?;
+        client.check(KeyRole::Read).map_err(protocol_error)?;
         let position = Position::read(&self.0, &request.task_id, &client).await.map_err(protocol_error)?;
         task(&position).map(GetTaskResult::new).map_err(protocol_error)
     }

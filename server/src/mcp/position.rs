@@ -9,6 +9,7 @@ use super::client::Client;
 use crate::error::{ApiError, ApiResult};
 use crate::records::run::RunRecord;
 use crate::records::thread::{RunFailure, ThreadRecord};
+use crate::security::secrets::Secrets;
 use crate::server::Server;
 
 /// The metadata of a run that names the key of the client which started it.
@@ -73,7 +74,9 @@ impl Position {
         };
         let may_answer = |question: &&Question| client.may_answer(graph, question, starter.as_deref());
         let (offered, others): (Vec<_>, Vec<_>) = open.into_iter().partition(may_answer);
-        let position = Self { state: snapshot.json(graph.schema()), ..position };
+        let mut state = snapshot.json(graph.schema());
+        Secrets::of_state(graph, &snapshot.values).hide(&mut state);
+        let position = Self { state, ..position };
         Ok(match record.error {
             Some(failure) if failure.error == "UserInterrupt" => position.cancelled(failure.message),
             Some(failure) if is_of_graph(&failure, &offered, &others) => position.failed(&failure),
@@ -154,7 +157,8 @@ impl ApiError {
 impl OpenQuestion {
     fn of(graph: &AnyGraph, snapshot: &StateSnapshot<AnyState>, question: &Question) -> Self {
         let described = graph.form(question.name()).and_then(|form| form.describe(&snapshot.values, question));
-        let text = described.unwrap_or_else(|| plain(&question.json()));
+        let mut text = described.unwrap_or_else(|| plain(&question.json()));
+        Secrets::of_state(graph, &snapshot.values).hide_in_text(&mut text);
         Self { question: question.clone(), text }
     }
 

@@ -15,7 +15,7 @@ use crate::records::thread::ThreadRecord;
 use crate::records::time::time_text;
 use crate::runs::creation::StopAction;
 use crate::runs::execution::user_interrupt;
-use crate::security::Role;
+use crate::security::KeyRole;
 use crate::server::Server;
 
 /// The pause between two polls, in milliseconds.
@@ -55,7 +55,7 @@ fn result(position: &Position) -> ApiResult<JsonObject> {
 
 /// Cancels what a thread does, or waits for. One that is completed stays so.
 pub(super) async fn cancel(server: &Arc<Server>, client: &Client, thread: &str) -> ApiResult<()> {
-    client.check(Role::Run)?;
+    client.check(KeyRole::Run)?;
     let queue = server.thread_record(thread).await?.record.queue;
     for run in &queue {
         match server.records.run(thread, *run).await {

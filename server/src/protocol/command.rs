@@ -38,6 +38,14 @@ impl ProtocolCommand {
         Ok(Self { id, method: method.to_owned(), params })
     }
 
+    /// Returns the command of a caller: answers are recorded under the caller's name, whatever the command says.
+    pub(crate) fn of_caller(mut self, name: Option<&str>) -> Self {
+        if let Some(name) = name {
+            self.params["by"] = name.into();
+        }
+        self
+    }
+
     /// Returns the answer to the command.
     pub(crate) fn answer(&self, result: Result<CommandResult, CommandError>) -> Value {
         match result {

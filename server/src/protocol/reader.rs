@@ -13,6 +13,7 @@ use crate::records::event::RunEvent;
 use crate::records::run::{RunRecord, RunStatus};
 use crate::runs::reader::EventReader;
 use crate::runs::thread_reader::ThreadRuns;
+use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::wire::interrupts;
 
@@ -116,15 +117,17 @@ impl Server {
 
     /// Returns the open questions of a thread.
     pub(super) async fn open_questions(&self, thread: &str) -> ApiResult<Vec<Value>> {
-        let snapshot = match self.thread(thread).await {
-            Ok(Some((_, thread))) => thread.state().await?,
-            Ok(None) => None,
-            Err(error) if error.is_not_found() => None,
+        let (graph, thread) = match self.thread(thread).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(vec![]),
+            Err(error) if error.is_not_found() => return Ok(vec![]),
             Err(error) => return Err(error),
         };
-        Ok(snapshot.map_or_else(Vec::new, |snapshot| {
-            interrupts(snapshot.questions().filter(|question| !question.is_answered()))
-        }))
+        let Some(snapshot) = thread.state().await? else { return Ok(vec![]) };
+        let mut open = interrupts(snapshot.questions().filter(|question| !question.is_answered()));
+        let secrets = Secrets::of_state(graph, &snapshot.values);
+        open.iter_mut().for_each(|question| secrets.hide(question));
+        Ok(open)
     }
 
     /// Returns the events of a run that are there now.

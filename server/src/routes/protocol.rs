@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -19,10 +19,17 @@ use crate::protocol::commands::execute;
 use crate::protocol::event::ProtocolEvent;
 use crate::protocol::filter::Filter;
 use crate::protocol::reader::ProtocolReader;
+use crate::security::Caller;
 use crate::server::Server;
 
-pub(super) async fn commands(State(server): State<Arc<Server>>, Path(thread): Path<String>, body: Bytes) -> Response {
-    match ProtocolCommand::parse(&body) {
+pub(super) async fn commands(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    caller: Option<Extension<Caller>>,
+    body: Bytes,
+) -> Response {
+    let name = caller.as_ref().map(|caller| caller.name.as_str());
+    match ProtocolCommand::parse(&body).map(|command| command.of_caller(name)) {
         Ok(command) => Json(command.answer(execute(&server, &thread, &command).await)).into_response(),
         Err(refusal) => (StatusCode::BAD_REQUEST, Json(refusal)).into_response(),
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
@@ -22,6 +23,8 @@ use crate::protocol::commands::execute;
 use crate::protocol::event::ProtocolEvent;
 use crate::protocol::filter::Filter;
 use crate::protocol::reader::ProtocolReader;
+use crate::security::Caller;
+use crate::security::guard::LastingRequest;
 use crate::server::Server;
 
 /// The longest command, in bytes.
@@ -34,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SUBSCRIPTIONS: usize = 256;
 /// The code with which a server that stops closes a connection: clients connect again.
 const RESTART: u16 = 1012;
+/// The code for a client that may not go on.
+const REFUSED: u16 = 1008;
 /// The code for an error of the server.
 const ERROR: u16 = 1011;
 
@@ -42,17 +47,34 @@ type Events = ApiResult<Vec<ProtocolEvent>>;
 pub(super) async fn connect(
     State(server): State<Arc<Server>>,
     Path(thread): Path<String>,
+    (caller, lasting): (Option<Extension<Caller>>, Option<Extension<LastingRequest>>),
     upgrade: WebSocketUpgrade,
 ) -> Response {
+    let client = SocketClient { name: caller.map(|caller| caller.0.name), lasting: lasting.map(|lasting| lasting.0) };
     let upgrade = upgrade.max_message_size(COMMAND).max_frame_size(COMMAND);
     upgrade.on_upgrade(|socket| async move {
-        let mut connection = Connection::new(server, thread, socket);
+        let mut connection = Connection::new(server, thread, (client, socket));
         while connection.step().await.is_some() {}
     })
 }
 
+/// The client of a connection.
+struct SocketClient {
+    /// The name of its key.
+    name: Option<String>,
+    lasting: Option<LastingRequest>,
+}
+
+impl SocketClient {
+    /// Returns whether its key was not revoked.
+    fn is_accepted(&self) -> bool {
+        self.lasting.as_ref().is_none_or(LastingRequest::is_accepted)
+    }
+}
+
 /// A connection of a client.
 struct Connection {
+    client: SocketClient,
     server: Arc<Server>,
     thread: String,
     socket: WebSocket,
@@ -67,11 +89,11 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(server: Arc<Server>, thread: String, socket: WebSocket) -> Self {
+    fn new(server: Arc<Server>, thread: String, (client, socket): (SocketClient, WebSocket)) -> Self {
         let mut heartbeat = interval_at(Instant::now() + PING, PING);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (events, subscriptions) = (SelectAll::new(), HashMap::new());
-        Self { server, thread, socket, events, subscriptions, heartbeat, is_silent: false, applied_through: 0 }
+        Self { client, server, thread, socket, events, subscriptions, heartbeat, is_silent: false, applied_through: 0 }
     }
 
     /// Does what comes next; `None` at the end of the connection.
@@ -79,7 +101,10 @@ impl Connection {
         let closing = self.server.closing.clone();
         tokio::select! {
             frame = self.socket.recv() => self.receive(frame?.ok()?).await,
-            Some(events) = self.events.next() => self.send_events(events).await,
+            Some(events) = self.events.next() => match self.client.is_accepted() {
+                true => self.send_events(events).await,
+                false => self.close(REFUSED, "the key was revoked").await,
+            },
             _ = self.heartbeat.tick() => {
                 if std::mem::replace(&mut self.is_silent, true) {
                     return None;
@@ -98,7 +123,11 @@ impl Connection {
             Message::Ping(_) | Message::Pong(_) => return Some(()),
             Message::Close(_) => return None,
         };
-        let answer = match ProtocolCommand::parse(&bytes) {
+        if !self.client.is_accepted() {
+            return self.close(REFUSED, "the key was revoked").await;
+        }
+        let name = self.client.name.as_deref();
+        let answer = match ProtocolCommand::parse(&bytes).map(|command| command.of_caller(name)) {
             Ok(command) => command.answer(self.execute(&command).await),
             Err(refusal) => refusal,
         };

@@ -3,13 +3,13 @@
 
 use axum::http::Method;
 
-use super::roles::Role;
+use super::roles::KeyRole;
 
 /// Access to a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     /// None for a route that needs no key.
-    pub needs: Option<Role>,
+    pub needs: Option<KeyRole>,
     /// Set if the answer lasts as long as a run, or longer.
     pub is_stream: bool,
     /// Set if the role `answer` is enough for a request that only answers a question.
@@ -17,9 +17,9 @@ pub(crate) struct Access {
 }
 
 const OPEN: Access = Access { needs: None, is_stream: false, may_answer: false };
-const READ: Access = Access { needs: Some(Role::Read), ..OPEN };
-const RUN: Access = Access { needs: Some(Role::Run), ..OPEN };
-const ADMIN: Access = Access { needs: Some(Role::Admin), ..OPEN };
+const READ: Access = Access { needs: Some(KeyRole::Read), ..OPEN };
+const RUN: Access = Access { needs: Some(KeyRole::Run), ..OPEN };
+const ADMIN: Access = Access { needs: Some(KeyRole::Admin), ..OPEN };
 
 impl Access {
     const fn stream(self) -> Self {
@@ -97,8 +97,9 @@ const TABLE: &[Row] = &[
     ("/store/items", &[("GET", READ), ("PUT", RUN), ("DELETE", ADMIN)]),
     ("/store/items/search", &[("POST", READ)]),
     ("/store/namespaces", &[("POST", READ)]),
-    // Tools start and answer runs; what each of them needs beyond that is checked where it is called.
-    ("/mcp", &[("POST", RUN.stream()), ("GET", RUN.stream()), ("DELETE", RUN)]),
+    // Each tool of MCP checks the role that it needs.
+    ("/mcp", &[("POST", READ.stream()), ("GET", READ.stream()), ("DELETE", READ)]),
+    ("/mcp/", &[("POST", READ), ("GET", READ), ("PUT", READ), ("PATCH", READ), ("DELETE", READ)]),
 ];
 
 /// Returns the access to a route; `pattern` is that of the router. HEAD is as GET.
@@ -168,7 +169,7 @@ mod tests {
         let calls = sources.iter().flat_map(|source| source.split(call.as_str()).skip(1).map(inside));
         let route = |call: &str| {
             let (path, handlers) = call.trim_start().strip_prefix('"')?.split_once('"')?;
-            let methods = METHODS.into_iter().filter(|method| adds(handlers, method));
+            let methods = METHODS.into_iter().filter(|method| adds(handlers, method) || adds(handlers, "any"));
             Some((path.to_owned(), methods.map(str::to_uppercase).collect()))
         };
         calls.filter_map(route).collect()

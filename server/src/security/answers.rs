@@ -23,7 +23,8 @@ const HARMLESS: [&str; 9] = [
 /// Fields of a command that belong to an answer.
 const ANSWER: [&str; 3] = ["resume", "by", "note"];
 /// Parameters of an answer by the event protocol.
-const RESPONSE: [&str; 6] = ["assistant_id", "interrupt_id", "metadata", "namespace", "response", "responses"];
+const RESPONSE: [&str; 8] =
+    ["assistant_id", "by", "interrupt_id", "metadata", "namespace", "note", "response", "responses"];
 
 /// The body of a request for a run. If the request has a key, its answers are recorded under the name of the key, whatever they say.
 pub(crate) struct CallerJson(pub Value);

@@ -20,7 +20,7 @@ use super::body;
 use super::keys::Keys;
 use super::limits::{Limits, RequestCounts, Sender};
 use super::origins::Origins;
-use super::roles::{Caller, Role};
+use super::roles::{Caller, KeyRole};
 use crate::error::{ApiError, ApiResult};
 
 /// The header with a key, beside `authorization`.
@@ -46,14 +46,14 @@ impl Guard {
 pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Result<Response, Refusal> {
     let (mut parts, body) = request.into_parts();
     let key = take_key(&mut parts.headers);
-    let admission = guard.admit(&mut parts, key.as_deref()).await?;
+    let admission = guard.admit(&mut parts, key).await?;
     let body = body::read(body, &guard.limits).await?;
     if let Some(refusal) = admission.unless_it_answers.filter(|_| !is_answer(&body)) {
         return Err(refusal.into());
     }
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    Ok(match admission.stream {
-        Some(permit) => guard.hold(response, permit, key),
+    Ok(match admission.lasting {
+        Some(lasting) => lasting.hold(response),
         None => response,
     })
 }
@@ -62,37 +62,56 @@ pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
 struct Admission {
     /// The refusal of a request that does more than to answer a question.
     unless_it_answers: Option<ApiError>,
-    /// Held as long as its answer lasts.
-    stream: Option<OwnedSemaphorePermit>,
+    /// Set if its answer lasts as long as a run.
+    lasting: Option<LastingRequest>,
+}
+
+/// A request whose answer lasts, in its extensions: it has one of the server's streams until all copies of this are dropped.
+#[derive(Clone)]
+pub(crate) struct LastingRequest {
+    guard: Arc<Guard>,
+    key: Option<String>,
+    _stream: Arc<OwnedSemaphorePermit>,
+}
+
+impl LastingRequest {
+    /// Returns whether its key is accepted still.
+    pub(crate) fn is_accepted(&self) -> bool {
+        let Some(keys) = &self.guard.keys else { return true };
+        self.key.as_deref().is_some_and(|key| keys.find(key).is_ok_and(|found| found.is_some()))
+    }
+
+    /// Returns an answer that ends when the key is revoked.
+    fn hold(self, response: Response) -> Response {
+        match response.body().size_hint().exact() {
+            Some(_) => response,
+            None => response
+                .map(|body| Body::from_stream(body.into_data_stream().take_while(move |_| ready(self.is_accepted())))),
+        }
+    }
 }
 
 impl Guard {
     /// Checks the head of a request.
-    async fn admit(&self, parts: &mut Parts, key: Option<&str>) -> Result<Admission, Refusal> {
+    async fn admit(self: &Arc<Self>, parts: &mut Parts, key: Option<String>) -> Result<Admission, Refusal> {
         self.origins.check(&parts.method, host_of(&parts.headers, &parts.uri), &parts.headers)?;
         let access = access_of(parts).await;
         let caller = match access.needs {
             None => Ok(None),
-            Some(_) => self.caller(parts, key),
+            Some(_) => self.caller(parts, key.as_deref()),
         };
         self.count(parts, caller.as_ref().ok().and_then(Option::as_ref))?;
         let caller = caller?;
         let unless_it_answers = check_role(access, caller.as_ref(), parts)?;
-        let stream = access.is_stream.then(|| self.counts.stream()).transpose()?;
+        let lasting = if access.is_stream { Some(self.last(key)?) } else { None };
         caller.into_iter().for_each(|caller| _ = parts.extensions.insert(caller));
-        Ok(Admission { unless_it_answers, stream })
+        lasting.iter().for_each(|lasting| _ = parts.extensions.insert(lasting.clone()));
+        Ok(Admission { unless_it_answers, lasting })
     }
 
-    /// Holds a permit until an answer has ended, which is also when the key of its request is revoked.
-    fn hold(self: Arc<Self>, response: Response, permit: OwnedSemaphorePermit, key: Option<String>) -> Response {
-        if response.body().size_hint().exact().is_some() {
-            return response;
-        }
-        let is_open = move |_: &_| {
-            _ = &permit;
-            ready(self.is_accepted(key.as_deref()))
-        };
-        response.map(|body| Body::from_stream(body.into_data_stream().take_while(is_open)))
+    /// Returns one of the server's streams.
+    fn last(self: &Arc<Self>, key: Option<String>) -> ApiResult<LastingRequest> {
+        Ok(LastingRequest { guard: Arc::clone(self), key, _stream: Arc::new(self.counts.stream()?) })
     }
 
     /// Returns the caller of a request; `None` if everyone may do everything.
@@ -105,12 +124,6 @@ impl Guard {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the keys of the server cannot be read")
         });
         found?.map(Some).ok_or_else(|| refused("the key is unknown, or it was revoked"))
-    }
-
-    /// Returns whether a key is accepted still: a stream ends when its key is revoked.
-    fn is_accepted(&self, key: Option<&str>) -> bool {
-        let Some(keys) = &self.keys else { return true };
-        key.is_some_and(|key| keys.find(key).is_ok_and(|found| found.is_some()))
     }
 
     /// Counts a request for its key, or for its address if that is known.
@@ -138,7 +151,7 @@ fn check_role(access: Access, caller: Option<&Caller>, parts: &Parts) -> ApiResu
     let detail =
         format!("{method} {path} needs the role {needed}{what}; the key `{name}` has the role {}", caller.role);
     let refusal = ApiError::new(StatusCode::FORBIDDEN, detail);
-    match access.may_answer && caller.role >= Role::Answer {
+    match access.may_answer && caller.role >= KeyRole::Answer {
         true => Ok(Some(refusal)),
         false => Err(refusal),
     }
@@ -147,7 +160,7 @@ fn check_role(access: Access, caller: Option<&Caller>, parts: &Parts) -> ApiResu
 /// Returns the access to the route of a request, wherever the router is mounted. A path without a route shows nothing but that.
 async fn access_of(parts: &mut Parts) -> Access {
     let Some(pattern) = parts.extensions.get::<MatchedPath>().cloned() else {
-        return Access { needs: Some(Role::Read), is_stream: false, may_answer: false };
+        return Access { needs: Some(KeyRole::Read), is_stream: false, may_answer: false };
     };
     let mounted = NestedPath::from_request_parts(parts, &()).await.ok();
     let mount = mounted.as_ref().map_or("", |mounted| mounted.as_str().trim_end_matches('/'));

@@ -13,7 +13,7 @@ use superstep_base::files;
 use superstep_base::time::now;
 
 use super::key_error::KeysError;
-use super::roles::Role;
+use super::roles::KeyRole;
 
 /// The version of what this program writes.
 const VERSION: u32 = 1;
@@ -34,7 +34,7 @@ pub struct KeyEntry {
     /// The name.
     pub name: String,
     /// The role.
-    pub role: Role,
+    pub role: KeyRole,
     /// When it was added, in milliseconds since 1970.
     pub created_at: u64,
     /// The hash of the key, in hexadecimal digits.
@@ -104,7 +104,7 @@ impl KeyFile {
     }
 
     /// Adds a key; returns it. Only its hash is kept.
-    pub(super) fn add(&mut self, name: &str, role: Role) -> Result<String, KeysError> {
+    pub(super) fn add(&mut self, name: &str, role: KeyRole) -> Result<String, KeysError> {
         let is_name = (1..=LONGEST).contains(&name.chars().count()) && !name.chars().any(char::is_control);
         if !is_name || name.trim() != name {
             return Err(KeysError::InvalidName { name: name.to_owned() });

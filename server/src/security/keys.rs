@@ -5,16 +5,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::key_error::KeysError;
 use super::key_file::{KeyEntry, KeyFile, Stamp, stamp_of};
-use super::roles::{Caller, Role};
+use super::roles::{Caller, KeyRole};
 
 /// Keys of a server, in a file that holds their hashes. A key that is added or revoked, by this or another process, is accepted or
 /// refused from the next request on.
 ///
 /// ```
 /// # fn example() -> Result<(), superstep_server::KeysError> {
-/// use superstep_server::{Keys, Options, Role};
+/// use superstep_server::{Keys, Options, KeyRole};
 ///
-/// let key = Keys::add("keys.json", "ci", Role::Run)?; // the only time that it is seen
+/// let key = Keys::add("keys.json", "ci", KeyRole::Run)?; // the only time that it is seen
 /// let options = Options::default().api_keys(Keys::load("keys.json")?);
 /// # Ok(()) }
 /// ```
@@ -54,7 +54,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`KeysError::Taken`], [`KeysError::InvalidName`]; as [`load`](Self::load).
-    pub fn add(path: impl AsRef<Path>, name: &str, role: Role) -> Result<String, KeysError> {
+    pub fn add(path: impl AsRef<Path>, name: &str, role: KeyRole) -> Result<String, KeysError> {
         KeyFile::change(path.as_ref(), true, |file| file.add(name, role))
     }
 

@@ -32,4 +32,4 @@ pub(crate) mod settings;
 pub use key_error::KeysError;
 pub use key_file::KeyEntry;
 pub use keys::Keys;
-pub use roles::{Caller, Role, UnknownRole};
+pub use roles::{Caller, KeyRole, UnknownRole};

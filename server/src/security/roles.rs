@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Role of a key. Each role may do what the earlier ones may.
+/// KeyRole of a key. Each role may do what the earlier ones may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum KeyRole {
     /// Reads threads, runs, assistants and streams.
     Read,
     /// Answers questions of threads.
@@ -24,7 +24,7 @@ pub enum Role {
 #[error("there is no role `{0}`: the roles are read, answer, run, admin")]
 pub struct UnknownRole(String);
 
-impl Role {
+impl KeyRole {
     /// All roles, the weakest first.
     pub const ALL: [Self; 4] = [Self::Read, Self::Answer, Self::Run, Self::Admin];
 
@@ -39,13 +39,13 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for KeyRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Role {
+impl FromStr for KeyRole {
     type Err = UnknownRole;
 
     fn from_str(text: &str) -> Result<Self, UnknownRole> {
@@ -60,5 +60,5 @@ pub struct Caller {
     /// The name of the key. It is recorded as the person who gave an answer.
     pub name: String,
     /// The role of the key.
-    pub role: Role,
+    pub role: KeyRole,
 }

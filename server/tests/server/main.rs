@@ -10,6 +10,7 @@ mod graphs;
 
 mod answers;
 mod api;
+mod callers;
 mod commands;
 mod crons;
 mod limits;

@@ -9,16 +9,16 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::MemoryCheckpointer;
-use superstep_server::{Caller, Keys, KeysError, Options, Role};
+use superstep_server::{Caller, KeyRole, Keys, KeysError, Options};
 use tempfile::TempDir;
 
 use crate::api::{Api, all_graphs};
 
 /// A server with a key for each role, named like it.
-struct Locked {
-    api: Api,
+pub(crate) struct Locked {
+    pub(crate) api: Api,
     folder: TempDir,
-    keys: Vec<(Role, String)>,
+    keys: Vec<(KeyRole, String)>,
 }
 
 fn file_in(folder: &TempDir) -> PathBuf {
@@ -26,56 +26,60 @@ fn file_in(folder: &TempDir) -> PathBuf {
 }
 
 impl Locked {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = TempDir::new().unwrap();
         let file = file_in(&folder);
-        let keys = Role::ALL.map(|role| (role, Keys::add(&file, role.as_str(), role).unwrap()));
+        let keys = KeyRole::ALL.map(|role| (role, Keys::add(&file, role.as_str(), role).unwrap()));
         let options = Options::default().api_keys(Keys::load(&file).unwrap());
         let api = Api::start_with(options, Arc::new(MemoryCheckpointer::new())).await;
         Self { api, folder, keys: keys.into() }
     }
 
-    fn key(&self, role: Role) -> &str {
+    pub(crate) fn revoke(&self, role: KeyRole) {
+        Keys::revoke(file_in(&self.folder), role.as_str()).unwrap();
+    }
+
+    pub(crate) fn key(&self, role: KeyRole) -> &str {
         &self.keys.iter().find(|(known, _)| *known == role).unwrap().1
     }
 
-    fn request(&self, role: Role, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, role: KeyRole, method: Method, path: &str) -> RequestBuilder {
         let request = self.api.client.request(method, format!("{}{path}", self.api.address));
         request.header("x-api-key", self.key(role))
     }
 
-    async fn post(&self, role: Role, path: &str, body: &Value) -> (StatusCode, Value) {
+    pub(crate) async fn post(&self, role: KeyRole, path: &str, body: &Value) -> (StatusCode, Value) {
         let answer = self.request(role, Method::POST, path).json(body).send().await.unwrap();
         (answer.status(), answer.json().await.unwrap())
     }
 }
 
 #[rstest]
-#[case(Method::GET, "/info", Role::Read)]
-#[case(Method::POST, "/threads/search", Role::Read)]
-#[case(Method::POST, "/assistants/search", Role::Read)]
-#[case(Method::GET, "/threads/t", Role::Read)]
-#[case(Method::GET, "/threads/t/state", Role::Read)]
-#[case(Method::POST, "/threads/t/history", Role::Read)]
-#[case(Method::GET, "/threads/t/runs", Role::Read)]
-#[case(Method::GET, "/threads/t/runs/0197a3c4-0000-7000-8000-000000000000/stream", Role::Read)]
-#[case(Method::POST, "/threads", Role::Run)]
-#[case(Method::PATCH, "/threads/t", Role::Run)]
-#[case(Method::POST, "/threads/t/state", Role::Run)]
-#[case(Method::POST, "/threads/t/runs", Role::Run)]
-#[case(Method::POST, "/threads/t/runs/wait", Role::Run)]
-#[case(Method::POST, "/runs/stream", Role::Run)]
-#[case(Method::POST, "/threads/t/runs/0197a3c4-0000-7000-8000-000000000000/cancel", Role::Run)]
-#[case(Method::DELETE, "/threads/t", Role::Admin)]
-#[case(Method::DELETE, "/threads/t/runs/0197a3c4-0000-7000-8000-000000000000", Role::Admin)]
-#[case(Method::POST, "/assistants", Role::Admin)]
-#[case(Method::PATCH, "/assistants/0197a3c4-0000-7000-8000-000000000000", Role::Admin)]
-#[case(Method::DELETE, "/assistants/0197a3c4-0000-7000-8000-000000000000", Role::Admin)]
-#[case(Method::PUT, "/threads/t", Role::Admin)]
+#[case(Method::GET, "/info", KeyRole::Read)]
+#[case(Method::POST, "/threads/search", KeyRole::Read)]
+#[case(Method::POST, "/assistants/search", KeyRole::Read)]
+#[case(Method::GET, "/threads/t", KeyRole::Read)]
+#[case(Method::GET, "/threads/t/state", KeyRole::Read)]
+#[case(Method::POST, "/threads/t/history", KeyRole::Read)]
+#[case(Method::GET, "/threads/t/runs", KeyRole::Read)]
+#[case(Method::GET, "/threads/t/runs/0197a3c4-0000-7000-8000-000000000000/stream", KeyRole::Read)]
+#[case(Method::POST, "/threads", KeyRole::Run)]
+#[case(Method::PATCH, "/threads/t", KeyRole::Run)]
+#[case(Method::POST, "/threads/t/state", KeyRole::Run)]
+#[case(Method::POST, "/threads/t/runs", KeyRole::Run)]
+#[case(Method::POST, "/threads/t/runs/wait", KeyRole::Run)]
+#[case(Method::POST, "/runs/stream", KeyRole::Run)]
+#[case(Method::POST, "/threads/t/runs/0197a3c4-0000-7000-8000-000000000000/cancel", KeyRole::Run)]
+#[case(Method::DELETE, "/threads/t", KeyRole::Admin)]
+#[case(Method::DELETE, "/threads/t/runs/0197a3c4-0000-7000-8000-000000000000", KeyRole::Admin)]
+#[case(Method::POST, "/assistants", KeyRole::Admin)]
+#[case(Method::PATCH, "/assistants/0197a3c4-0000-7000-8000-000000000000", KeyRole::Admin)]
+#[case(Method::DELETE, "/assistants/0197a3c4-0000-7000-8000-000000000000", KeyRole::Admin)]
+#[case(Method::PUT, "/threads/t", KeyRole::Admin)]
 #[tokio::test]
-async fn a_route_is_closed_to_lower_roles(#[case] method: Method, #[case] path: &str, #[case] needed: Role) {
+async fn a_route_is_closed_to_lower_roles(#[case] method: Method, #[case] path: &str, #[case] needed: KeyRole) {
     let locked = Locked::start().await;
-    for role in Role::ALL {
+    for role in KeyRole::ALL {
         let request = locked.request(role, method.clone(), path).json(&json!({ "input": {} }));
         let answer = request.send().await.unwrap();
         let (status, text) = (answer.status(), answer.text().await.unwrap());
@@ -102,9 +106,9 @@ async fn without_a_known_key_only_health_is_answered() {
             assert!(refused.json::<Value>().await.unwrap()["detail"].is_string());
         }
     }
-    let bearer = format!("Bearer {}", locked.key(Role::Read));
+    let bearer = format!("Bearer {}", locked.key(KeyRole::Read));
     assert_eq!(get("/info", "authorization", &bearer).await.unwrap().status(), StatusCode::OK);
-    let basic = format!("Basic {}", locked.key(Role::Read));
+    let basic = format!("Basic {}", locked.key(KeyRole::Read));
     assert_eq!(get("/info", "authorization", &basic).await.unwrap().status(), StatusCode::UNAUTHORIZED);
     assert_eq!(get("/unknown", "authorization", &bearer).await.unwrap().status(), StatusCode::NOT_FOUND);
 }
@@ -112,24 +116,24 @@ async fn without_a_known_key_only_health_is_answered() {
 #[tokio::test]
 async fn the_role_answer_only_answers_and_under_its_own_name() {
     let locked = Locked::start().await;
-    let (_, thread) = locked.post(Role::Run, "/threads", &json!({})).await;
+    let (_, thread) = locked.post(KeyRole::Run, "/threads", &json!({})).await;
     let path = format!("/threads/{}/runs/wait", thread["thread_id"].as_str().unwrap());
     let start = json!({ "assistant_id": "approval", "input": { "request": "x" } });
-    let (refused, detail) = locked.post(Role::Answer, &path, &start).await;
+    let (refused, detail) = locked.post(KeyRole::Answer, &path, &start).await;
     assert_eq!(refused, StatusCode::FORBIDDEN);
     assert!(detail["detail"].as_str().unwrap().contains("answer"), "{detail}");
-    locked.post(Role::Run, &path, &start).await;
+    locked.post(KeyRole::Run, &path, &start).await;
     for more in [json!({ "goto": "finish" }), json!({ "update": { "status": "approved" } })] {
         let mut command = json!({ "resume": "yes" });
         command.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let body = json!({ "assistant_id": "approval", "command": command });
-        assert_eq!(locked.post(Role::Answer, &path, &body).await.0, StatusCode::FORBIDDEN);
+        assert_eq!(locked.post(KeyRole::Answer, &path, &body).await.0, StatusCode::FORBIDDEN);
     }
     let answer = json!({ "assistant_id": "approval", "input": null, "command": { "resume": "yes", "by": "the boss" } });
-    assert_eq!(locked.post(Role::Read, &path, &answer).await.0, StatusCode::FORBIDDEN);
-    let (answered, values) = locked.post(Role::Answer, &path, &answer).await;
+    assert_eq!(locked.post(KeyRole::Read, &path, &answer).await.0, StatusCode::FORBIDDEN);
+    let (answered, values) = locked.post(KeyRole::Answer, &path, &answer).await;
     assert_eq!((answered, &values["status"]), (StatusCode::OK, &json!("approved")));
-    let runs = locked.request(Role::Read, Method::GET, path.trim_end_matches("/wait")).send().await.unwrap();
+    let runs = locked.request(KeyRole::Read, Method::GET, path.trim_end_matches("/wait")).send().await.unwrap();
     assert_eq!(runs.json::<Value>().await.unwrap()[0]["kwargs"]["command"]["by"], "answer");
 }
 
@@ -138,16 +142,16 @@ async fn a_revoked_key_is_refused_at_once_and_its_streams_end() {
     let locked = Locked::start().await;
     let file = file_in(&locked.folder);
     let body = json!({ "assistant_id": "slow", "input": { "steps": 100_000, "ms": 5 }, "stream_mode": "custom" });
-    let stream = locked.request(Role::Run, Method::POST, "/runs/stream").json(&body).send().await.unwrap();
+    let stream = locked.request(KeyRole::Run, Method::POST, "/runs/stream").json(&body).send().await.unwrap();
     assert_eq!(stream.status(), StatusCode::OK);
-    Keys::revoke(&file, "run").unwrap();
-    assert_eq!(locked.post(Role::Run, "/threads", &json!({})).await.0, StatusCode::UNAUTHORIZED);
+    locked.revoke(KeyRole::Run);
+    assert_eq!(locked.post(KeyRole::Run, "/threads", &json!({})).await.0, StatusCode::UNAUTHORIZED);
     assert!(stream.text().await.unwrap().starts_with("event: "), "the stream ends while its run goes on");
-    let added = Keys::add(&file, "run", Role::Run).unwrap();
+    let added = Keys::add(&file, "run", KeyRole::Run).unwrap();
     let again = locked.api.client.post(format!("{}/threads", locked.api.address)).header("x-api-key", added);
     assert_eq!(again.json(&json!({})).send().await.unwrap().status(), StatusCode::OK);
     fs::write(&file, "{}").unwrap();
-    assert_eq!(locked.post(Role::Admin, "/threads", &json!({})).await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(locked.post(KeyRole::Admin, "/threads", &json!({})).await.0, StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[test]
@@ -157,17 +161,17 @@ fn a_file_holds_no_key_and_is_for_its_owner_only() {
     let file = folder.path().join("new/keys.json");
     assert!(matches!(Keys::load(&file), Err(KeysError::Missing { .. })));
     assert!(matches!(Keys::revoke(&file, "ci"), Err(KeysError::Missing { .. })));
-    let key = Keys::add(&file, "ci", Role::Run).unwrap();
+    let key = Keys::add(&file, "ci", KeyRole::Run).unwrap();
     assert!(key.starts_with("superstep_") && key.len() == 74, "{}", key.len());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!fs::read_to_string(&file).unwrap().contains(&key[10..]));
-    assert!(matches!(Keys::add(&file, "ci", Role::Read), Err(KeysError::Taken { .. })));
+    assert!(matches!(Keys::add(&file, "ci", KeyRole::Read), Err(KeysError::Taken { .. })));
     for name in ["", " ci", "a\nb", &"x".repeat(65)] {
-        assert!(matches!(Keys::add(&file, name, Role::Read), Err(KeysError::InvalidName { .. })), "{name}");
+        assert!(matches!(Keys::add(&file, name, KeyRole::Read), Err(KeysError::InvalidName { .. })), "{name}");
     }
     assert!(matches!(Keys::revoke(&file, "other"), Err(KeysError::Unknown { .. })));
     let names: Vec<_> = Keys::list(&file).unwrap().into_iter().map(|key| (key.name, key.role)).collect();
-    assert_eq!(names, [("ci".to_owned(), Role::Run)]);
+    assert_eq!(names, [("ci".to_owned(), KeyRole::Run)]);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     let refused = Keys::load(&file).unwrap_err();
     assert!(refused.to_string().ends_with("its mode is 0640"), "{refused}");
@@ -178,7 +182,7 @@ fn a_file_holds_no_key_and_is_for_its_owner_only() {
 fn keys_that_are_added_at_once_are_all_kept() {
     let folder = TempDir::new().unwrap();
     let file = file_in(&folder);
-    let add = |number: usize| Keys::add(&file, &format!("key {number}"), Role::Read).map(drop).unwrap();
+    let add = |number: usize| Keys::add(&file, &format!("key {number}"), KeyRole::Read).map(drop).unwrap();
     std::thread::scope(|scope| (0..8).for_each(|number| drop(scope.spawn(move || add(number)))));
     assert_eq!(Keys::list(&file).unwrap().len(), 8);
 }
@@ -189,9 +193,9 @@ async fn a_key_that_was_closed_to_others_too_late_is_not_accepted() {
     let locked = Locked::start().await;
     let file = file_in(&locked.folder);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(locked.post(Role::Admin, "/threads", &json!({})).await.0, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(locked.post(KeyRole::Admin, "/threads", &json!({})).await.0, StatusCode::SERVICE_UNAVAILABLE);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(locked.post(Role::Admin, "/threads", &json!({})).await.0, StatusCode::OK);
+    assert_eq!(locked.post(KeyRole::Admin, "/threads", &json!({})).await.0, StatusCode::OK);
 }
 
 /// Returns the status of a request as a browser sends it for a page.
@@ -282,7 +286,7 @@ async fn mount(options: Options, wrap: impl FnOnce(Router) -> Router) -> Api {
 #[tokio::test]
 async fn roles_hold_in_a_mounted_router(#[case] wrap: fn(Router) -> Router) {
     let folder = TempDir::new().unwrap();
-    let key = Keys::add(file_in(&folder), "reader", Role::Read).unwrap();
+    let key = Keys::add(file_in(&folder), "reader", KeyRole::Read).unwrap();
     let api = mount(Options::default().api_keys(Keys::load(file_in(&folder)).unwrap()), wrap).await;
     let send = |method, path: &str| {
         api.client.request(method, format!("{}{path}", api.address)).header("x-api-key", &key).send()
@@ -296,7 +300,7 @@ async fn roles_hold_in_a_mounted_router(#[case] wrap: fn(Router) -> Router) {
 
 #[tokio::test]
 async fn a_program_brings_an_authentication_of_its_own() {
-    let caller = Caller { name: "ada".into(), role: Role::Read };
+    let caller = Caller { name: "ada".into(), role: KeyRole::Read };
     let wrap = move |router: Router| Router::new().nest("/agents", router.layer(Extension(caller)));
     let api = mount(Options::default(), wrap).await;
     assert_eq!(api.send(Method::GET, "/info", None).await.status(), StatusCode::OK);
