@@ -135,7 +135,18 @@ impl Options {
         }
     }
 
-    pub(crate) fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
+    /// Serves the graphs as tools of the Model Context Protocol on standard input and output, until the input ends or the server
+    /// [stops](Self::stop_with): runs then stop at the end of their superstep, and go on when something serves the store again.
+    ///
+    /// # Errors
+    /// If the client does not speak the protocol.
+    #[cfg(feature = "mcp")]
+    pub async fn serve_stdio(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> io::Result<()> {
+        let (_, server) = self.start(graphs, store);
+        crate::mcp::serve_stdio(&server).await
+    }
+
+    fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
         let server = Arc::new(Server::new(graphs, store, self));
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));

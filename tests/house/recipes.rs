@@ -34,7 +34,8 @@ const STORE: Example = Example {
 const PROGRAM: Example = Example {
     recipe: "an agent program",
     words: &["codex", "Codex", "CODEX"],
-    own: &["agents/src/drivers/cli/codex"],
+    // Its configuration is written for MCP too, which drives no program.
+    own: &["agents/src/drivers/cli/codex", "app/src/args/mcp.rs", "app/src/commands/agent_config.rs"],
     others: &[],
 };
 const RULE: Example = Example {

@@ -14,7 +14,7 @@ use super::client::Client;
 use super::forms::read_value;
 use super::position::{Position, STARTER};
 use super::results::{of_json, of_position, summary};
-use super::tasks::{begun, cancel};
+use super::tasks::{cancel, new_task};
 use super::tools::{AnswerArgs, Call, HistoryArgs, ListArgs, StatusArgs, WaitArgs};
 use super::waiting::{LONGEST, WaitCall, settle};
 use crate::error::{ApiError, ApiResult};
@@ -63,7 +63,7 @@ impl CallContext<'_> {
         let (run, _) = self.server.create_run(None, request, Reader::OfEvents).await?;
         let position = self.position(&run.thread).await?;
         match self.client.takes_tasks {
-            true => Ok(CreateTaskResult::new(begun(&position)).into()),
+            true => Ok(CreateTaskResult::new(new_task(&position)).into()),
             false => Ok(of_position(&position).into()),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, post};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
@@ -31,11 +31,8 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
         let endpoint = endpoint.clone();
         async move { endpoint.call(request).await }
     };
-    let no_session = || async {
-        ApiError::new(StatusCode::NOT_FOUND, "there is no session to end: each request is answered by itself")
-    };
     Router::new()
-        .route("/mcp", post(call).delete(no_session))
+        .route("/mcp", post(call.clone()).delete(call))
         .route("/mcp/", any(|| async { Redirect::temporary("/mcp") }))
 }
 
@@ -68,6 +65,9 @@ impl Endpoint {
     async fn call(&self, request: Request) -> Response {
         if request.headers().contains_key("mcp-session-id") {
             return self.in_sessions.handle(request).await.into_response();
+        }
+        if request.method() == Method::DELETE {
+            return ApiError::new(StatusCode::NOT_FOUND, "the request names no session to end").into_response();
         }
         let (parts, body) = request.into_parts();
         let Ok(body) = to_bytes(body, LARGEST).await else {

@@ -29,3 +29,4 @@ mod tools;
 mod waiting;
 
 pub(crate) use endpoint::routes;
+pub(crate) use stdio::serve_stdio;

@@ -2,7 +2,7 @@
 //! protocol.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
 
 use super::client::Client;
@@ -30,7 +30,7 @@ pub(super) enum PositionStatus {
     Cancelled,
 }
 
-/// Where a thread is.
+/// The position of a thread.
 #[derive(Debug)]
 pub(super) struct Position {
     pub thread: String,
@@ -40,7 +40,7 @@ pub(super) struct Position {
     pub state: Value,
     /// The open questions that the client may answer.
     pub questions: Vec<OpenQuestion>,
-    /// What it waits for, or why it failed.
+    /// A sentence: what it waits for, or why it failed.
     pub note: Option<String>,
     /// In milliseconds since 1970.
     pub created_at: u64,
@@ -52,6 +52,8 @@ pub(super) struct Position {
 pub(super) struct OpenQuestion {
     pub question: Question,
     pub text: String,
+    /// The question as JSON.
+    pub shown: Value,
 }
 
 impl Position {
@@ -78,15 +80,15 @@ impl Position {
         Secrets::of_state(graph, &snapshot.values).hide(&mut state);
         let position = Self { state, ..position };
         Ok(match record.error {
-            Some(failure) if failure.error == "UserInterrupt" => position.cancelled(failure.message),
-            Some(failure) if is_of_graph(&failure, &offered, &others) => position.failed(&failure),
+            Some(failure) if failure.error == "UserInterrupt" => position.into_cancelled(failure.message),
+            Some(failure) if is_of_graph(&failure, &offered, &others) => position.into_failed(&failure),
             failure if !offered.is_empty() => {
                 let open = offered.into_iter().map(|question| OpenQuestion::of(graph, &snapshot, question));
                 position.with_questions(open.collect(), failure)
             }
-            _ if !others.is_empty() => position.noted(waits_for(&others)),
+            _ if !others.is_empty() => position.with_note(waits_for(&others)),
             _ if snapshot.next.is_empty() => Self { status: PositionStatus::Completed, ..position },
-            _ => position.noted(format!("it continues with {}", snapshot.next.join(", "))),
+            _ => position.with_note(format!("it continues with {}", snapshot.next.join(", "))),
         })
     }
 
@@ -106,21 +108,21 @@ impl Position {
     /// Returns the position of a thread whose runs have ended before its first checkpoint.
     fn without_state(self, record: &ThreadRecord) -> Self {
         match &record.error {
-            Some(failure) if failure.error != "UserInterrupt" => self.failed(failure),
-            _ => self.cancelled("it was cancelled before it began".into()),
+            Some(failure) if failure.error != "UserInterrupt" => self.into_failed(failure),
+            _ => self.into_cancelled("it was cancelled before it began".into()),
         }
     }
 
-    fn noted(self, note: String) -> Self {
+    fn with_note(self, note: String) -> Self {
         Self { note: Some(note), ..self }
     }
 
-    fn cancelled(self, note: String) -> Self {
-        Self { status: PositionStatus::Cancelled, ..self.noted(note) }
+    fn into_cancelled(self, note: String) -> Self {
+        Self { status: PositionStatus::Cancelled, ..self.with_note(note) }
     }
 
-    fn failed(self, failure: &RunFailure) -> Self {
-        Self { status: PositionStatus::Failed, ..self.noted(format!("{}: {}", failure.error, failure.message)) }
+    fn into_failed(self, failure: &RunFailure) -> Self {
+        Self { status: PositionStatus::Failed, ..self.with_note(format!("{}: {}", failure.error, failure.message)) }
     }
 
     /// Returns the position with open questions; the failure is that of an answer which was not taken.
@@ -158,8 +160,10 @@ impl OpenQuestion {
     fn of(graph: &AnyGraph, snapshot: &StateSnapshot<AnyState>, question: &Question) -> Self {
         let described = graph.form(question.name()).and_then(|form| form.describe(&snapshot.values, question));
         let mut text = described.unwrap_or_else(|| plain(&question.json()));
-        Secrets::of_state(graph, &snapshot.values).hide_in_text(&mut text);
-        Self { question: question.clone(), text }
+        let (mut shown, secrets) = (json!(question), Secrets::of_state(graph, &snapshot.values));
+        secrets.hide(&mut shown);
+        secrets.hide_in_text(&mut text);
+        Self { question: question.clone(), text, shown }
     }
 
     pub(super) fn id(&self) -> String {

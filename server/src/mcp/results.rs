@@ -53,7 +53,7 @@ pub(super) fn summary(position: &Position) -> String {
     let Position { thread, graph, status, note, .. } = position;
     let next = match status {
         PositionStatus::Working => format!("is working; `wait` with thread `{thread}` returns once it is done or asks"),
-        PositionStatus::InputRequired => format!("asks: {}", asked(&position.questions)),
+        PositionStatus::InputRequired => format!("asks: {}", questions_text(&position.questions)),
         PositionStatus::Completed => "is completed; its state is".into(),
         PositionStatus::Failed => "has failed".into(),
         PositionStatus::Cancelled => "was cancelled".into(),
@@ -62,7 +62,7 @@ pub(super) fn summary(position: &Position) -> String {
     format!("thread `{thread}` of graph `{graph}` {next}{note}")
 }
 
-fn asked(questions: &[OpenQuestion]) -> String {
+fn questions_text(questions: &[OpenQuestion]) -> String {
     let one = |open: &OpenQuestion| {
         format!("\n{}\nanswer question `{}` with {}", open.text, open.id(), open.question.answer_shape())
     };
@@ -70,7 +70,7 @@ fn asked(questions: &[OpenQuestion]) -> String {
 }
 
 fn question(open: &OpenQuestion) -> Value {
-    let mut shown = serde_json::to_value(&open.question).unwrap_or_default();
+    let mut shown = open.shown.clone();
     (shown["text"], shown["schema"]) = (json!(open.text), json!(open.question.answer_schema()));
     shown
 }

@@ -22,7 +22,7 @@ use crate::server::Server;
 const POLL: u64 = 1000;
 
 /// Returns a thread as a task that has just begun.
-pub(super) fn begun(position: &Position) -> Task {
+pub(super) fn new_task(position: &Position) -> Task {
     let (created, updated) = (time_text(position.created_at), time_text(position.updated_at));
     Task::new(&position.thread, TaskStatus::Working, created, updated)
         .with_poll_interval_ms(POLL)
@@ -37,7 +37,7 @@ pub(super) fn task(position: &Position) -> ApiResult<DetailedTask> {
         PositionStatus::Cancelled => TaskPayload::Cancelled,
         PositionStatus::Completed | PositionStatus::Failed => TaskPayload::Completed { result: result(position)? },
     };
-    Ok(DetailedTask::new(begun(position), payload))
+    Ok(DetailedTask::new(new_task(position), payload))
 }
 
 /// Returns the open questions of a thread as forms, by their ids.

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -59,12 +60,16 @@ class Model:
 
     def next_part(self, request):
         """Returns the next part of an answer: a call of a tool, or text."""
-        tools = [tool.get("name", "") for tool in request.get("tools", [])]
+        tools = list(tools_of(request))
         asked = json.dumps(latest(request))
-        for word, (tool, arguments) in self.calls.items():
-            name = next((name for name in tools if name.endswith(tool)), None)
-            if name and word in asked:
-                return {"tool": name, "arguments": arguments}
+        calls = dict(self.calls)
+        thread = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", asked)
+        if thread and re.search(r"status\W+working", asked):
+            calls[thread[0]] = ("wait", {"thread": thread[0]})
+        for word, (tool, arguments) in calls.items():
+            found = next((found for found in tools if found[0].endswith(tool)), None)
+            if found and word in asked:
+                return {"tool": found[0], "namespace": found[1], "arguments": arguments}
         return {"text": "noted"}
 
     def was_sent(self, *words):
@@ -74,10 +79,20 @@ class Model:
         return any(all(word in part for word in words) for part in sent)
 
 
+def tools_of(request):
+    """Returns the names of the tools that an answer may call, each with the group that it is in."""
+    for tool in request.get("tools", []):
+        if "tools" in tool:
+            yield from ((inner.get("name", ""), tool["name"]) for inner in tool["tools"])
+        else:
+            yield tool.get("name", ""), None
+
+
 def latest(request):
     """Returns the messages after the last one of the model."""
     given = messages(request)
-    last = max((at for at, part in enumerate(given) if part.get("role") == "assistant"), default=-1)
+    own = [at for at, part in enumerate(given) if part.get("role") == "assistant" or part.get("type") == "function_call"]
+    last = max(own, default=-1)
     return given[last + 1 :]
 
 
@@ -134,6 +149,8 @@ def responses_stream(part):
     else:
         item = {"type": "function_call", "id": f"item_{number}", "call_id": f"call_{number}", "name": part["tool"],
                 "arguments": json.dumps(part["arguments"])}
+        if part["namespace"]:
+            item["namespace"] = part["namespace"]
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     return events([
         {"type": "response.created", "response": {"id": f"response_{number}"}},

@@ -159,6 +159,14 @@ async fn a_form_is_a_request_in_the_stream_of_the_call(#[case] response: Value, 
 }
 
 #[tokio::test]
+async fn a_session_is_ended_by_its_client() {
+    let api = Api::start().await;
+    let client = McpClient::in_session(&api, forms()).await;
+    client.end().await;
+    assert_eq!(client.send("tools/list", json!({})).await.status(), 404);
+}
+
+#[tokio::test]
 async fn any_server_of_the_store_has_the_session_of_a_client() {
     let store = Arc::new(MemoryCheckpointer::new());
     let first = Api::start_with(Options::default(), Arc::clone(&store) as _).await;

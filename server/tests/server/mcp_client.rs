@@ -76,6 +76,14 @@ impl<'a> McpClient<'a> {
         self.post(&body, method).await
     }
 
+    /// Ends the session.
+    pub(crate) async fn end(&self) {
+        let request = self.api.client.delete(format!("{}/mcp", self.api.address));
+        let request = request.header("mcp-session-id", self.session.as_deref().unwrap());
+        let response = request.header("mcp-protocol-version", self.version).send().await.unwrap();
+        assert!(response.status().is_success(), "{}", response.status());
+    }
+
     /// Sends the answer to a request of the server.
     pub(crate) async fn reply(&self, id: &Value, result: Value) {
         let body = json!({ "jsonrpc": "2.0", "id": id, "result": result });
