@@ -19,7 +19,7 @@ mod with_server {
 
     use serde_json::json;
     use superstep_base::time::rfc3339;
-    use superstep_server::{Keys, KeysError, KeyRole};
+    use superstep_server::{KeyRole, Keys, KeysError};
 
     use super::{CommandOutput, Failure, KeysArgs, Session};
     use crate::args::{AddKeyArgs, KeysVerb, RevokeKeyArgs};
