@@ -485,3 +485,22 @@ fn the_schemas_of_a_state_are_the_same_without_its_type() {
     let untyped: &CompiledGraph<AnyState, superstep::graph::Name, superstep::graph::OwnContext> = &graph;
     assert_eq!(untyped.schemas().input["properties"]["tokens"]["type"], "integer");
 }
+
+/// The example of the guide.
+#[allow(dead_code, reason = "it is shown, and has to compile")]
+mod shown {
+    use superstep::prelude::*;
+
+    #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+    struct Note {
+        text: String,
+    }
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    #[state(schema)]
+    struct Essay {
+        /// The subject, in a few words.
+        topic: String,
+        #[channel(append)]
+        notes: Vec<Note>,
+    }
+}

@@ -3,26 +3,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::checkpoint::ThreadId;
-use superstep::graph::{StatusKind, ThreadFilter, ThreadInfo};
-use superstep_base::time::{now, system_time};
+use superstep::graph::{StatusKind, ThreadInfo};
+use superstep_base::time::now;
 use tokio::sync::watch;
-use tokio::time::sleep;
 
-use crate::error::ApiResult;
 use crate::records::time::time_text;
-use crate::server::Server;
 
 /// The number of events that are kept.
-const KEPT: usize = 10_000;
-/// The interval at which changes by other processes are looked for, while somebody reads.
-const PAUSE: Duration = Duration::from_millis(500);
-/// The time by which the clocks of processes may differ, in milliseconds.
-const SKEW: u64 = 2_000;
-
+pub(crate) const KEPT: usize = 10_000;
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActivityKind {
@@ -137,7 +127,7 @@ impl Activity {
     }
 
     /// Adds what another process has done with a thread, unless it is known.
-    fn note_foreign(&self, info: &ThreadInfo) {
+    pub(crate) fn note_foreign(&self, info: &ThreadInfo) {
         let kind = ActivityKind::of_status(info.status);
         if kind != ActivityKind::Position && self.lock().known.get(info.id.as_str()) == Some(&kind) {
             return;
@@ -148,46 +138,5 @@ impl Activity {
 
     fn lock(&self) -> MutexGuard<'_, Recent> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Looks for changes by other processes while somebody reads, until the server stops.
-pub(crate) async fn watch_others(server: Arc<Server>) {
-    let mut seen = Seen { since: now(), places: HashMap::new() };
-    while !server.stop.is_cancelled() {
-        tokio::select! {
-            () = sleep(PAUSE) => {}
-            () = server.stop.cancelled() => return,
-        }
-        if !server.activity.has_readers() {
-            seen.since = now();
-        } else if let Err(error) = seen.look(&server).await {
-            tracing::warn!(%error, "changes by other processes are not seen");
-        }
-    }
-}
-
-/// The places of threads when they were looked at last.
-struct Seen {
-    since: u64,
-    places: HashMap<ThreadId, (StatusKind, u64)>,
-}
-
-impl Seen {
-    async fn look(&mut self, server: &Server) -> ApiResult<()> {
-        let (own, began) = (server.executing.names(), now());
-        let filter = ThreadFilter::new().updated_since(system_time(self.since.saturating_sub(SKEW)));
-        for info in server.graphs.threads(filter).await?.threads {
-            let place = (info.status, info.updated_at);
-            let is_new = self.places.insert(info.id.clone(), place) != Some(place);
-            if is_new && !own.contains(&info.id) {
-                server.activity.note_foreign(&info);
-            }
-        }
-        if self.places.len() > KEPT {
-            self.places.clear();
-        }
-        self.since = began;
-        Ok(())
     }
 }

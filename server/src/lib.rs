@@ -19,11 +19,13 @@
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
 //! | `protocol` | the event protocol of newer clients: events and commands |
-//! | `feed`, `activity` | the events of a run for its readers; what happens to all threads |
+//! | `feed`, `activity`, `foreign_activity` | the events of a run for its readers; what happens to all threads |
 //! | `inputs` | inputs against the schemas of their graphs |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
+//! | `progress` | the threads that are executed now, and the events that are to be written |
+//! | `message_form` | messages of clients as the engine takes them |
 //! | `wire` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `expiry` | removal of items of the long-term store that have expired |
@@ -39,11 +41,14 @@ mod crons;
 mod error;
 mod expiry;
 mod feed;
+mod foreign_activity;
 mod inputs;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod message_form;
 mod observer;
 mod options;
+mod progress;
 mod protection;
 mod protocol;
 mod records;
@@ -51,6 +56,7 @@ mod routes;
 mod runs;
 mod security;
 mod server;
+mod start;
 mod timers;
 mod webhooks;
 mod wire;

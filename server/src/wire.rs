@@ -1,5 +1,7 @@
 //! JSON for clients: states, tasks and interrupts. Knows no request.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::CheckpointId;
 use superstep::graph::interrupt::AnswerInfo;
@@ -7,9 +9,12 @@ use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
 use superstep_base::time::millis;
 
+use crate::message_form::plain_message;
 use crate::records::time::time_text;
-use crate::runs::input::plain_message;
 use crate::security::secrets::Secrets;
+
+/// An event on the wire: its name and its data.
+pub(crate) type WireEvent = (Cow<'static, str>, Value);
 
 /// The node under which the engine's writes of a task are read when they replace a reduced channel.
 const OVERWRITE: &str = "$overwrite";

@@ -155,12 +155,3 @@ fn log_tells_the_story_of_any_graph_with_the_numbers_of_show() {
     assert!(shown.contains("after superstep 1, ") && shown.contains(" Ask (superstep 2): done"), "{shown}");
     assert!(place.call(&["history", "r1", "--tasks"]).out().contains(" Ask (superstep 2): done"));
 }
-
-#[rstest]
-#[case(&["serve"])]
-#[case(&["keys", "list", "--api-keys", "keys.json"])]
-fn a_command_of_the_server_names_the_missing_feature(#[case] words: &[&str]) {
-    let failed = Place::new().call(words);
-    assert!(failed.code() == 2 && failed.err().contains("built without"), "{}", failed.err());
-    assert!(failed.err().ends_with("help: build it with the feature `server`\n"), "{}", failed.err());
-}

@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{any, post};
+use axum::routing::post;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
@@ -31,9 +31,11 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
         let endpoint = endpoint.clone();
         async move { endpoint.call(request).await }
     };
-    Router::new()
-        .route("/mcp", post(call.clone()).delete(call))
-        .route("/mcp/", any(|| async { Redirect::temporary("/mcp") }))
+    Router::new().route("/mcp", post(call.clone()).delete(call)).route("/mcp/", post(moved).get(moved).delete(moved))
+}
+
+async fn moved() -> Redirect {
+    Redirect::temporary("/mcp")
 }
 
 type Service = StreamableHttpService<GraphTools, LocalSessionManager>;

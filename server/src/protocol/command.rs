@@ -58,7 +58,7 @@ impl ProtocolCommand {
     }
 }
 
-/// What a command has done.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommandResult {
     pub result: Value,

@@ -7,7 +7,7 @@
 //! | `assistants` | assistants and their versions |
 //! | `schemas`, `drawing` | the graph of an assistant: schemas, subgraphs; nodes and edges |
 //! | `threads`, `states` | threads; their states and histories |
-//! | `find_threads`, `extraction`, `lifetime` | lists of threads; copies, and threads and checkpoints that are removed |
+//! | `find_threads`, `extraction`, `lifetime`, `ttl` | lists of threads; copies, and threads and checkpoints that are removed |
 //! | `updates` | writes to a state without a run |
 //! | `runs`, `streams` | runs; answers that are sent while a run is going on |
 //! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
@@ -38,6 +38,7 @@ mod states;
 mod store;
 mod streams;
 mod threads;
+mod ttl;
 mod updates;
 
 pub(crate) use router::routes;

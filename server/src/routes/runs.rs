@@ -23,7 +23,7 @@ use crate::runs::thread_reader::{ThreadPlace, ThreadReader};
 use crate::security::answers::CallerJson;
 use crate::server::Server;
 
-type Shared = State<Arc<Server>>;
+type ServerState = State<Arc<Server>>;
 type Body = CallerJson;
 type Words = Query<HashMap<String, String>>;
 
@@ -65,39 +65,43 @@ async fn stream_run(server: &Arc<Server>, thread: Option<&str>, request: Value) 
 }
 
 pub(super) async fn create(
-    server: Shared,
+    server: ServerState,
     Path(thread): Path<String>,
     CallerJson(request): Body,
 ) -> ApiResult<Response> {
     start_run(&server, Some(&thread), request).await
 }
 
-pub(super) async fn create_alone(server: Shared, CallerJson(request): Body) -> ApiResult<Response> {
+pub(super) async fn create_alone(server: ServerState, CallerJson(request): Body) -> ApiResult<Response> {
     start_run(&server, None, request).await
 }
 
-pub(super) async fn wait(server: Shared, Path(thread): Path<String>, CallerJson(request): Body) -> ApiResult<Response> {
+pub(super) async fn wait(
+    server: ServerState,
+    Path(thread): Path<String>,
+    CallerJson(request): Body,
+) -> ApiResult<Response> {
     wait_for_run(server.0, Some(&thread), request).await
 }
 
-pub(super) async fn wait_alone(server: Shared, CallerJson(request): Body) -> ApiResult<Response> {
+pub(super) async fn wait_alone(server: ServerState, CallerJson(request): Body) -> ApiResult<Response> {
     wait_for_run(server.0, None, request).await
 }
 
 pub(super) async fn stream(
-    server: Shared,
+    server: ServerState,
     Path(thread): Path<String>,
     CallerJson(request): Body,
 ) -> ApiResult<Response> {
     stream_run(&server, Some(&thread), request).await
 }
 
-pub(super) async fn stream_alone(server: Shared, CallerJson(request): Body) -> ApiResult<Response> {
+pub(super) async fn stream_alone(server: ServerState, CallerJson(request): Body) -> ApiResult<Response> {
     stream_run(&server, None, request).await
 }
 
 pub(super) async fn list(
-    State(server): Shared,
+    State(server): ServerState,
     Path(thread): Path<String>,
     Query(words): Words,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
@@ -110,11 +114,17 @@ pub(super) async fn list(
     Ok(page.of(runs.filter(|run| words.get("status").is_none_or(|status| run["status"] == **status)).collect()))
 }
 
-pub(super) async fn get(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Json<Value>> {
+pub(super) async fn get(
+    State(server): ServerState,
+    Path((thread, run)): Path<(String, Uuid)>,
+) -> ApiResult<Json<Value>> {
     Ok(Json(server.records.run(&thread, run).await?.record.json()))
 }
 
-pub(super) async fn delete(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<StatusCode> {
+pub(super) async fn delete(
+    State(server): ServerState,
+    Path((thread, run)): Path<(String, Uuid)>,
+) -> ApiResult<StatusCode> {
     let found = server.records.run(&thread, run).await?;
     if !found.record.status.has_ended() {
         server.stop_run(&found.record, StopAction::Interrupt, true).await?;
@@ -124,14 +134,14 @@ pub(super) async fn delete(State(server): Shared, Path((thread, run)): Path<(Str
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn join(State(server): Shared, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
+pub(super) async fn join(State(server): ServerState, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
     let found = server.records.run(&thread, run).await?.record;
     let follow = Follow { modes: None, is_numbered: false, _on_leave: None };
     Ok(values(EventReader::after(&server, &found, u64::MAX), follow, HeaderMap::new()))
 }
 
 pub(super) async fn join_stream(
-    State(server): Shared,
+    State(server): ServerState,
     Path((thread, run)): Path<(String, Uuid)>,
     headers: HeaderMap,
     Query(words): Query<Vec<(String, String)>>,
@@ -159,7 +169,7 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub(super) async fn thread_stream(
-    State(server): Shared,
+    State(server): ServerState,
     Path(thread): Path<String>,
     headers: HeaderMap,
     Query(words): Query<Vec<(String, String)>>,
@@ -170,7 +180,7 @@ pub(super) async fn thread_stream(
 }
 
 pub(super) async fn cancel(
-    State(server): Shared,
+    State(server): ServerState,
     Path((thread, run)): Path<(String, Uuid)>,
     Query(words): Words,
 ) -> ApiResult<Response> {

@@ -37,8 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SUBSCRIPTIONS: usize = 256;
 /// The code with which a server that stops closes a connection: clients connect again.
 const RESTART: u16 = 1012;
-/// The code for a client that may not go on.
-const REFUSED: u16 = 1008;
+/// The code for a key that is not accepted any more: 4000 and the status of a refused request, so that clients do not connect again.
+const REFUSED: u16 = 4401;
 /// The code for an error of the server.
 const ERROR: u16 = 1011;
 

@@ -57,7 +57,7 @@ pub(super) fn events(reader: EventReader, follow: Follow, mut headers: HeaderMap
     (headers, Body::from_stream(pieces(reader, follow))).into_response()
 }
 
-/// What comes next for a reader of events.
+/// The next piece of a stream of events.
 enum Piece {
     Events(Vec<Arc<RunEvent>>),
     Silence,

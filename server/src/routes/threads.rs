@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use superstep_base::time::now;
 use uuid::Uuid;
 
-use super::lifetime::{includes_ttl, set_ttl, ttl_json};
+use super::ttl::{includes_ttl, set_ttl, ttl_json};
 use super::updates::{Replay, Superstep};
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::default_id;

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 
 use crate::error::{ApiError, ApiResult};
 use crate::inputs::writes;
+use crate::message_form::known_channels;
 use crate::records::thread::ThreadRecord;
-use crate::runs::input::known_channels;
 use crate::server::Server;
 
 /// Updates that are reduced together.

@@ -24,7 +24,7 @@ use crate::server::Server;
 /// Metadata of a run that no client asked for.
 const OWN: (&str, &str) = ("created_by", "system");
 
-/// What becomes of a run that is stopped.
+/// The way in which a run is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopAction {
     /// It ends; its checkpoints stay.
@@ -46,7 +46,7 @@ impl StopAction {
     }
 }
 
-/// What is read of a run while it is executed.
+/// The reader of a run while it is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// Its values at the end.

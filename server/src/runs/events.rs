@@ -6,13 +6,10 @@ use serde_json::{Value, json};
 use superstep::graph::stream::CheckpointView;
 use superstep::graph::{AnyGraph, Event, EventKind};
 
-use super::input::takes_changes;
 use super::messages::Messages;
 use super::request::StreamModes;
-use crate::wire::{Updates, checkpoint, interrupts, with_interrupts};
-
-/// An event on the wire: its name and its data.
-pub(crate) type WireEvent = (Cow<'static, str>, Value);
+use crate::message_form::takes_changes;
+use crate::wire::{Updates, WireEvent, checkpoint, interrupts, with_interrupts};
 
 /// Converts the events of one execution of a run.
 pub(crate) struct Converter<'a> {

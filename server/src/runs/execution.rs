@@ -14,13 +14,13 @@ use superstep_base::time::{millis, now};
 use tokio::time::sleep;
 
 use super::events::Converter;
-use super::log::expiry;
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
 use crate::observer::RunListener;
+use crate::progress::log::expiry;
 use crate::records::items::StoredRecord;
 use crate::records::run::{EVENTS_AHEAD, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
@@ -45,7 +45,7 @@ enum Attempt {
     Stopped,
 }
 
-/// What a run waits for.
+/// The end of a run's wait: a time, or a signal.
 struct Wait {
     /// A time in milliseconds since 1970.
     until: Option<u64>,

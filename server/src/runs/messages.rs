@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use superstep::graph::{Event, EventKind};
 
-use super::events::WireEvent;
-use crate::wire::Updates;
+use crate::wire::{Updates, WireEvent};
 
 /// The messages of one execution so far.
 pub(crate) struct Messages {

@@ -3,15 +3,14 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `request` | the body of a request, and what it asks of the engine |
-//! | `input` | JSON of clients as the engine takes it |
 //! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
 //! | `check` | requests that cannot be executed |
 //! | `queue` | runs that are created, and those that end |
-//! | `log`, `reader`, `thread_reader` | events in the store; their reader, wherever a run is executed; those of all runs of a thread |
+//! | `log_writer`, `reader`, `thread_reader` | events in the store; their reader, wherever a run is executed; those of all runs of a thread |
 //! | `answers` | answers of a request, checked before its run is created |
 //! | `end`, `webhook` | the state of a thread at the end of a run; the webhook of one |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
-//! | `schedule`, `executing` | which threads are executed, and when; those that are executed now |
+//! | `schedule` | which threads are executed, and when; those that are executed now |
 //! | `execution` | one run of a thread, from its start or from where it was left |
 //!
 //! Small because it only lists the folder.
@@ -21,10 +20,8 @@ pub(crate) mod check;
 pub(crate) mod creation;
 pub(crate) mod end;
 pub(crate) mod events;
-pub(crate) mod executing;
 pub(crate) mod execution;
-pub(crate) mod input;
-pub(crate) mod log;
+pub(crate) mod log_writer;
 pub(crate) mod messages;
 pub(crate) mod queue;
 pub(crate) mod reader;

@@ -9,9 +9,9 @@ use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, Command, Durability, InterruptId, Mode, Name, Request, Target,
 };
 
-use super::input::known_channels;
 use crate::error::{ApiError, ApiResult};
 use crate::inputs::{InputChecks, writes};
+use crate::message_form::known_channels;
 use crate::records::assistant::AssistantVersion;
 
 /// The body of a request for a run. Fields that it does not name are accepted and ignored.
@@ -44,7 +44,7 @@ pub(crate) struct RunBody {
 #[serde(default)]
 pub(crate) struct CommandBody {
     pub resume: Option<Value>,
-    /// Who answers, and what they say besides.
+    /// The person who answers; `note` is theirs.
     pub by: Option<String>,
     pub note: Option<String>,
     pub update: Option<Value>,

@@ -1,11 +1,10 @@
 //! Which threads are executed, and when: those for which a run was created here, those whose runs another process left, and those that
 //! became due without a request, such as a thread that was answered by a command. Must not know how a run is executed.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::checkpoint::{CheckpointId, DueQuery, ListedThread, ThreadId};
+use superstep::checkpoint::{DueQuery, ListedThread};
 use superstep::graph::{RunError, Status, StatusKind};
 use tokio::time::{sleep, timeout};
 
@@ -18,8 +17,6 @@ use crate::server::Server;
 const PAUSE: Duration = Duration::from_millis(500);
 /// The smallest interval between two searches: hints come with each change.
 const REST: Duration = Duration::from_millis(100);
-/// The number of times a thread is resumed without a request at one checkpoint.
-const MOST: u32 = 3;
 
 /// Executes open runs until the server stops, and then waits for those that are executed.
 pub(crate) async fn execute_all(server: Arc<Server>) {
@@ -116,21 +113,4 @@ async fn is_ready(server: &Server, listed: &ListedThread) -> ApiResult<bool> {
         Status::Interrupted { .. } => listed.status == StatusKind::Interrupted,
         _ => false,
     })
-}
-
-/// Threads that were resumed without a request, each with its place and how often it was resumed there.
-#[derive(Default)]
-pub(crate) struct Resumes(Mutex<HashMap<ThreadId, (Option<CheckpointId>, u32)>>);
-
-impl Resumes {
-    /// Returns whether a thread may be resumed, and notes that it is: one that makes no progress is not resumed for ever.
-    fn allow(&self, listed: &ListedThread) -> bool {
-        let mut resumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let resumed = resumes.entry(listed.id.clone()).or_default();
-        if resumed.0 != listed.checkpoint {
-            *resumed = (listed.checkpoint, 0);
-        }
-        resumed.1 += 1;
-        resumed.1 <= MOST
-    }
 }

@@ -42,7 +42,7 @@ impl std::fmt::Display for ThreadPlace {
     }
 }
 
-/// What comes next in the events of a thread.
+/// The next part of a thread's events.
 pub(crate) enum ThreadPart {
     Events(Vec<(ThreadPlace, Arc<RunEvent>)>),
     /// A run has ended.

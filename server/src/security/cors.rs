@@ -1,4 +1,6 @@
 //! Answers to browsers: which pages may read what, and which requests they may send at all.
+//!
+//! Small because a layer answers browsers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub enum KeysError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A name that cannot be that of a key.

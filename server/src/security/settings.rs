@@ -1,4 +1,6 @@
 //! Settings of the checks of requests, from which their guard is made. Must not know who sets them.
+//!
+//! Small because the checks themselves have their defaults.
 
 use std::sync::Arc;
 

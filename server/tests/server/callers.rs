@@ -62,7 +62,7 @@ async fn a_socket_has_the_role_and_the_name_of_its_key_until_it_is_revoked() {
     locked.revoke(KeyRole::Run);
     socket.send(Message::text(command)).await.unwrap();
     let Message::Close(Some(frame)) = socket.next().await.unwrap().unwrap() else { panic!("the socket is open") };
-    assert_eq!((u16::from(frame.code), frame.reason.as_str()), (1008, "the key was revoked"));
+    assert_eq!((u16::from(frame.code), frame.reason.as_str()), (4401, "the key was revoked"));
 }
 
 #[rstest]

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 
 /// The threads that are executed now.
 #[derive(Clone, Default)]
-pub(crate) struct ExecutingThreads(Arc<Shared>);
+pub(crate) struct ExecutingThreads(Arc<ThreadTable>);
 
 #[derive(Default)]
-struct Shared {
+struct ThreadTable {
     threads: Mutex<HashMap<String, Execution>>,
     /// Notified when a thread was left.
     left: Notify,

@@ -14,12 +14,9 @@ use uuid::Uuid;
 use crate::feed::Feed;
 use crate::records::event::{EventBatch, EventsExpiry};
 use crate::records::items::{Records, put};
-use crate::server::Server;
 
 /// The time for which events are gathered.
-const GATHER: Duration = Duration::from_millis(40);
-/// The interval at which events of earlier runs are removed.
-const EXPIRY: Duration = Duration::from_secs(60);
+pub(crate) const GATHER: Duration = Duration::from_millis(40);
 /// The number of times a write is tried.
 const TRIES: u32 = 5;
 
@@ -27,7 +24,7 @@ const TRIES: u32 = 5;
 #[derive(Default)]
 pub(crate) struct EventLog {
     waiting: Mutex<HashMap<Uuid, Arc<Feed>>>,
-    has_events: Notify,
+    pub(crate) has_events: Notify,
     /// Held while events are written.
     writing: tokio::sync::Mutex<()>,
 }
@@ -49,7 +46,7 @@ impl EventLog {
     }
 
     /// Writes the events of all runs that wait.
-    async fn write(&self, records: &Records) {
+    pub(crate) async fn write_gathered(&self, records: &Records) {
         let _written = self.writing.lock().await;
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut writes, mut excesses) = (vec![], vec![]);
@@ -82,23 +79,4 @@ impl EventLog {
 /// Returns the write that has the events of a run removed after a time.
 pub(crate) fn expiry(run: Uuid, keep: Duration) -> ItemWrite {
     put(&EventsExpiry { run, at: now().saturating_add(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX)) })
-}
-
-/// Writes events as they come, and removes those that have expired, until no run is executed any more.
-pub(crate) async fn write_all(server: Arc<Server>) {
-    let mut expiry = tokio::time::interval(EXPIRY);
-    loop {
-        tokio::select! {
-            () = server.log.has_events.notified() => {
-                sleep(GATHER).await;
-                server.log.write(&server.records).await;
-            }
-            _ = expiry.tick() => {
-                if let Err(error) = server.records.remove_expired_events(now()).await {
-                    tracing::warn!(%error, "events of earlier runs are not removed");
-                }
-            }
-            () = server.closing.cancelled() => return,
-        }
-    }
 }

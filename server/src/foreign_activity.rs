@@ -1,0 +1,60 @@
+//! What other processes do with the threads of a store, found by looking while somebody reads. Must not know routes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep::checkpoint::ThreadId;
+use superstep::graph::{StatusKind, ThreadFilter};
+use superstep_base::time::{now, system_time};
+use tokio::time::sleep;
+
+use crate::activity::KEPT;
+use crate::error::ApiResult;
+use crate::server::Server;
+
+/// The interval at which changes by other processes are looked for, while somebody reads.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The time by which the clocks of processes may differ, in milliseconds.
+const SKEW: u64 = 2_000;
+
+/// Looks for changes by other processes while somebody reads, until the server stops.
+pub(crate) async fn watch_others(server: Arc<Server>) {
+    let mut seen = ForeignThreads { since: now(), places: HashMap::new() };
+    while !server.stop.is_cancelled() {
+        tokio::select! {
+            () = sleep(PAUSE) => {}
+            () = server.stop.cancelled() => return,
+        }
+        if !server.activity.has_readers() {
+            seen.since = now();
+        } else if let Err(error) = seen.look(&server).await {
+            tracing::warn!(%error, "changes by other processes are not seen");
+        }
+    }
+}
+
+/// The places of threads when they were looked at last.
+struct ForeignThreads {
+    since: u64,
+    places: HashMap<ThreadId, (StatusKind, u64)>,
+}
+
+impl ForeignThreads {
+    async fn look(&mut self, server: &Server) -> ApiResult<()> {
+        let (own, began) = (server.executing.names(), now());
+        let filter = ThreadFilter::new().updated_since(system_time(self.since.saturating_sub(SKEW)));
+        for info in server.graphs.threads(filter).await?.threads {
+            let place = (info.status, info.updated_at);
+            let is_new = self.places.insert(info.id.clone(), place) != Some(place);
+            if is_new && !own.contains(&info.id) {
+                server.activity.note_foreign(&info);
+            }
+        }
+        if self.places.len() > KEPT {
+            self.places.clear();
+        }
+        self.since = began;
+        Ok(())
+    }
+}

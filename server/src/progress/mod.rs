@@ -1,0 +1,12 @@
+//! Progress of runs in this process: the threads that are executed now, and the events that are to be written. Must not know the server.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `executing`, `resumes` | the threads that are executed now; how often threads were resumed that nobody has asked for |
+//! | `log` | events that are to be in the store soon |
+//!
+//! Small because it only lists the folder.
+
+pub(crate) mod executing;
+pub(crate) mod log;
+pub(crate) mod resumes;
