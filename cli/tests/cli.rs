@@ -359,6 +359,9 @@ fn the_whole_help() {
       retry        Restart the unfinished superstep of a thread
       cancel       Cancel the run of a thread in another process
       runner       Resume all threads of the store as soon as they are ready, in one process
+      serve        Serve the graphs over HTTP: LangGraph's API, for its SDKs and front ends
+      keys         Add, list and revoke the keys of a server
+      mcp          Serve the graphs to one coding agent, as tools over standard input and output
 
     Answer:
       approve      Answer yes to a pending question and resume the thread
