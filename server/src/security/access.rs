@@ -43,9 +43,6 @@ const TABLE: &[Row] = &[
     ("/docs", &[("GET", READ)]),
     ("/metrics", &[("GET", READ)]),
     ("/events", &[("GET", READ.stream())]),
-    // Each of its tools checks the role that it needs.
-    ("/mcp", &[("POST", READ.stream()), ("GET", READ), ("DELETE", READ)]),
-    ("/mcp/", &[("POST", READ), ("GET", READ), ("DELETE", READ)]),
     // Assistants: their changes decide what the runs of others do.
     ("/assistants", &[("POST", ADMIN)]),
     ("/assistants/search", &[("POST", READ)]),
@@ -190,6 +187,13 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn no_route_is_twice_in_the_table() {
+        let same = |at: usize| TABLE[at + 1..].iter().find(|(path, _)| is_same(path, TABLE[at].0));
+        let twice: Vec<_> = (0..TABLE.len()).filter_map(same).map(|(path, _)| path).collect();
+        assert!(twice.is_empty(), "only the first row of {twice:?} counts");
     }
 
     #[rstest]
