@@ -11,6 +11,7 @@
 //! | `updates` | writes to a state without a run |
 //! | `runs`, `streams` | runs; answers that are sent while a run is going on |
 //! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
+//! | `sse` | streams of events as clients read them |
 //! | `events` | what happens to all threads |
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
@@ -34,6 +35,7 @@ mod router;
 mod runs;
 mod schemas;
 mod socket;
+mod sse;
 mod states;
 mod store;
 mod streams;

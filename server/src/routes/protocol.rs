@@ -1,18 +1,15 @@
 //! The event protocol over HTTP: commands, and the events of a thread as a stream that stays open over runs.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use futures::stream;
-use serde_json::{Value, json};
-use tokio::time::timeout;
+use serde_json::Value;
 
-use super::streams::{HEARTBEAT, event, stream_headers};
+use super::sse::{LineSource, event, event_stream};
 use crate::error::{ApiError, ApiResult};
 use crate::protocol::command::{CommandError, ProtocolCommand};
 use crate::protocol::commands::execute;
@@ -41,28 +38,18 @@ pub(super) async fn events(
     Json(params): Json<Value>,
 ) -> ApiResult<Response> {
     let invalid = |detail| ApiError::new(StatusCode::BAD_REQUEST, detail);
-    let reader = ProtocolReader::new(&server, &thread, Filter::parse(&params).map_err(invalid)?);
-    let pieces = stream::unfold(Some(reader), async |reader| {
-        let mut reader = reader?;
-        let closing = reader.server().closing.clone();
-        let next = tokio::select! {
-            biased;
-            next = timeout(HEARTBEAT, reader.next()) => next,
-            () = closing.cancelled() => {
-                return Some((Ok::<_, Infallible>(event("metadata", &json!({ "status": "shutdown" }).to_string(), None)), None));
-            }
-        };
-        match next {
-            Err(_) => Some((Ok(Bytes::from_static(b": heartbeat\r\n\r\n")), Some(reader))),
-            Ok(Ok(None)) => None,
-            Ok(Ok(Some(events))) => Some((Ok(lines(&events)), Some(reader))),
-            Ok(Err(error)) => {
-                let data = CommandError::from(error).answer(None).to_string();
-                Some((Ok(event("error", &data, None)), None))
-            }
-        }
-    });
-    Ok((stream_headers(), Body::from_stream(pieces)).into_response())
+    Ok(event_stream(ProtocolReader::new(&server, &thread, Filter::parse(&params).map_err(invalid)?)))
+}
+
+impl LineSource for ProtocolReader {
+    fn server(&self) -> &Server {
+        self.server()
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Bytes> {
+        let refusal = |error| event("error", &CommandError::from(error).answer(None).to_string(), None);
+        Ok(self.next().await.map_err(refusal)?.map(|events| lines(&events)))
+    }
 }
 
 fn lines(events: &[ProtocolEvent]) -> Bytes {

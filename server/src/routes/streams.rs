@@ -3,16 +3,15 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use futures::stream::{self, Stream};
+use futures::stream;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
+use super::sse::{LineSource, Piece, event, event_stream, next_piece, server_error};
 use crate::error::{ApiError, ApiResult};
 use crate::records::event::RunEvent;
 use crate::records::items::key_part;
@@ -21,9 +20,7 @@ use crate::records::thread::RunFailure;
 use crate::runs::reader::EventReader;
 use crate::runs::request::StreamModes;
 use crate::runs::thread_reader::{ThreadPart, ThreadReader, after_run};
-
-/// The silence after which a reader gets a sign of life. Clients derive from it when to connect again.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
+use crate::server::Server;
 
 /// Reader of a run.
 pub(super) struct Follow {
@@ -52,48 +49,24 @@ pub(super) fn run_headers(run: &RunRecord, again: Option<&str>, is_alone: bool) 
 }
 
 /// Returns the events of a run as they come.
-pub(super) fn events(reader: EventReader, follow: Follow, mut headers: HeaderMap) -> Response {
-    headers.extend(stream_headers());
-    (headers, Body::from_stream(pieces(reader, follow))).into_response()
+pub(super) fn events(reader: EventReader, follow: Follow, headers: HeaderMap) -> Response {
+    (headers, event_stream(RunLines { reader, follow })).into_response()
 }
 
-/// The next piece of a stream of events.
-enum Piece {
-    Events(Vec<Arc<RunEvent>>),
-    Silence,
-    /// The server stops; the run goes on at its next start, or on another one.
-    Shutdown,
-    End,
+struct RunLines {
+    reader: EventReader,
+    follow: Follow,
 }
 
-async fn next_piece(reader: &mut EventReader) -> ApiResult<Piece> {
-    let closing = reader.server().closing.clone();
-    tokio::select! {
-        biased;
-        next = timeout(HEARTBEAT, reader.next()) => Ok(match next {
-            Err(_) => Piece::Silence,
-            Ok(next) => next?.map_or(Piece::End, Piece::Events),
-        }),
-        () = closing.cancelled() => Ok(Piece::Shutdown),
+impl LineSource for RunLines {
+    fn server(&self) -> &Server {
+        self.reader.server()
     }
-}
 
-fn pieces(reader: EventReader, follow: Follow) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold(Some((reader, follow)), async |state| {
-        let (mut reader, follow) = state?;
-        let last = |name: &str, data: Value| event(name, &data.to_string(), None);
-        let piece = match next_piece(&mut reader).await {
-            Ok(Piece::Events(events)) => lines(&events, &follow),
-            Ok(Piece::Silence) => Bytes::from_static(b": heartbeat\r\n\r\n"),
-            Ok(Piece::End) => return None,
-            Ok(Piece::Shutdown) => return Some((Ok(last("metadata", json!({ "status": "shutdown" }))), None)),
-            Err(error) => {
-                let data = json!({ "error": "ServerError", "message": error.detail });
-                return Some((Ok(last("error", data)), None));
-            }
-        };
-        Some((Ok(piece), Some((reader, follow))))
-    })
+    async fn next(&mut self) -> Result<Option<Bytes>, Bytes> {
+        let events = self.reader.next().await.map_err(|error| server_error(&error))?;
+        Ok(events.map(|events| lines(&events, &self.follow)))
+    }
 }
 
 fn lines(events: &[Arc<RunEvent>], follow: &Follow) -> Bytes {
@@ -136,28 +109,23 @@ impl ThreadModes {
 
 /// Returns the events of all runs of a thread as they come.
 pub(super) fn thread_events(reader: ThreadReader, modes: ThreadModes) -> Response {
-    let pieces = stream::unfold(Some((reader, modes)), async |state| {
-        let (mut reader, modes) = state?;
-        let closing = reader.server().closing.clone();
-        let next = tokio::select! {
-            biased;
-            next = timeout(HEARTBEAT, reader.next()) => next,
-            () = closing.cancelled() => {
-                return Some((Ok::<_, Infallible>(event("metadata", &json!({ "status": "shutdown" }).to_string(), None)), None));
-            }
-        };
-        let piece = match next {
-            Err(_) => Bytes::from_static(b": heartbeat\r\n\r\n"),
-            Ok(Ok(None)) => return None,
-            Ok(Ok(Some(part))) => thread_lines(part, &modes),
-            Ok(Err(error)) => {
-                let data = json!({ "error": "ServerError", "message": error.detail });
-                return Some((Ok(event("error", &data.to_string(), None)), None));
-            }
-        };
-        Some((Ok(piece), Some((reader, modes))))
-    });
-    (stream_headers(), Body::from_stream(pieces)).into_response()
+    event_stream(ThreadLines { reader, modes })
+}
+
+struct ThreadLines {
+    reader: ThreadReader,
+    modes: ThreadModes,
+}
+
+impl LineSource for ThreadLines {
+    fn server(&self) -> &Server {
+        self.reader.server()
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Bytes> {
+        let part = self.reader.next().await.map_err(|error| server_error(&error))?;
+        Ok(part.map(|part| thread_lines(part, &self.modes)))
+    }
 }
 
 fn thread_lines(part: ThreadPart, modes: &ThreadModes) -> Bytes {
@@ -174,33 +142,17 @@ fn thread_lines(part: ThreadPart, modes: &ThreadModes) -> Bytes {
     }
 }
 
-/// Returns the lines of an event.
-pub(super) fn event(name: &str, data: &str, id: Option<&str>) -> Bytes {
-    let id = id.map(|id| format!("id: {id}\r\n")).unwrap_or_default();
-    Bytes::from(format!("event: {name}\r\ndata: {data}\r\n{id}\r\n"))
-}
-
-/// Returns the headers of all streams of events.
-pub(super) fn stream_headers() -> HeaderMap {
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-store"),
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    headers.map(|(name, value)| (name, HeaderValue::from_static(value))).into_iter().collect()
-}
-
 /// Returns the values of a run at its end, and blanks until then.
 pub(super) fn values(reader: EventReader, follow: Follow, headers: HeaderMap) -> Response {
     let waiting = stream::unfold(Some((reader, follow)), async |waiting| {
         let (mut reader, follow) = waiting?;
-        match next_piece(&mut reader).await {
-            Ok(Piece::Silence | Piece::Events(_)) => {
-                Some((Ok::<_, Infallible>(Bytes::from_static(b"\n")), Some((reader, follow))))
-            }
-            Ok(Piece::Shutdown) => Some((Ok(Bytes::from(shutdown().to_string())), None)),
-            Ok(Piece::End) | Err(_) => Some((Ok(Bytes::from(end(&reader).await.to_string())), None)),
-        }
+        let closing = reader.server().closing.clone();
+        let (piece, rest) = match next_piece(&closing, reader.next()).await {
+            Piece::Silence | Piece::Next(Ok(Some(_))) => (Bytes::from_static(b"\n"), Some((reader, follow))),
+            Piece::Shutdown => (Bytes::from(shutdown().to_string()), None),
+            Piece::Next(Ok(None) | Err(_)) => (Bytes::from(end(&reader).await.to_string()), None),
+        };
+        Some((Ok::<_, Infallible>(piece), rest))
     });
     let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (headers, json, Body::from_stream(waiting)).into_response()
