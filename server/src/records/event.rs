@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use superstep::checkpoint::{CheckpointError, ItemScan, Order};
+use superstep::checkpoint::CheckpointError;
 use uuid::Uuid;
 
 use super::items::{Record, Records};
@@ -97,10 +97,8 @@ impl Records {
 
     /// Returns the number of the last stored event of a run; 0 if there is none.
     pub(crate) async fn last_event(&self, run: Uuid) -> Result<u64, CheckpointError> {
-        let scan = ItemScan::of(EventBatch::NAMESPACE).prefix(EventBatch::prefix_of(run));
-        let scan = ItemScan { order: Order::Descending, limit: 1, ..scan };
-        let last = self.0.scan_items(&scan).await?.pop();
-        Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()).unwrap_or_default())
+        let last = self.last_part::<EventBatch, u64>(EventBatch::prefix_of(run)).await?;
+        Ok(last.unwrap_or_default())
     }
 
     /// Removes the oldest batches of a run, or all of them.

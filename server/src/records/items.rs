@@ -1,6 +1,7 @@
 //! Records of the server as items of the store: JSON with a version, read and written with what was there before. Knows no kind of
 //! record. `order` has the writes of records, since those of threads change the order of their list too.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -68,9 +69,14 @@ impl Records {
         after: Option<String>,
         limit: usize,
     ) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
-        let after = after.map(|key| ItemKey::new(R::NAMESPACE, key));
-        let scan = ItemScan { after, order: Order::Ascending, limit, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
-        self.0.scan_items(&scan).await?.into_iter().map(|(_, bytes)| decode(bytes)).collect()
+        self.scan(prefix, after.as_deref(), (Order::Ascending, limit)).await
+    }
+
+    /// Returns the last part of the last key with `prefix`, behind a `/`; `None` if there is no such key, or it is no `T`.
+    pub(crate) async fn last_part<R: Record, T: FromStr>(&self, prefix: String) -> Result<Option<T>, CheckpointError> {
+        let scan = ItemScan { order: Order::Descending, limit: 1, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
+        let last = self.0.scan_items(&scan).await?.pop();
+        Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()))
     }
 
     /// Returns up to `limit` records after a key, in an order of their keys.

@@ -2,7 +2,7 @@
 //! not know how a run is executed.
 
 use serde_json::{Map, Value};
-use superstep::checkpoint::{CheckpointError, ItemScan, ItemWrite, Order};
+use superstep::checkpoint::{CheckpointError, ItemWrite};
 use superstep_base::time::now;
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::webhook::delivery;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::delivery::DeliveryRecord;
-use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
+use crate::records::items::{Records, StoredRecord, create, delete, put};
 use crate::records::run::{EVENTS_AHEAD, OpenRun, RunPlace, RunRecord, RunStatus};
 use crate::records::thread::{PendingAnswer, RunFailure, StateMark, ThreadRecord};
 use crate::records::timer::Timer;
@@ -123,9 +123,7 @@ impl Records {
 
     /// Returns the run of a thread that was created last.
     pub(crate) async fn last_run(&self, thread: &str) -> ApiResult<Option<Uuid>> {
-        let scan = ItemScan::of(RunRecord::NAMESPACE).prefix(RunRecord::prefix_of(thread));
-        let last = self.0.scan_items(&ItemScan { order: Order::Descending, limit: 1, ..scan }).await?.pop();
-        Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()))
+        Ok(self.last_part::<RunRecord, Uuid>(RunRecord::prefix_of(thread)).await?)
     }
 
     /// Puts a run that was created to start later at the end of its thread's queue, and returns it; `None` if it has ended.
