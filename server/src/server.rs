@@ -194,24 +194,28 @@ impl Server {
         Ok(values)
     }
 
-    /// Asks whoever executes a run of a thread to stop it at once.
-    pub(crate) async fn cancel_running(&self, thread: &str) -> ApiResult<()> {
-        match self.executing.find(thread) {
-            Some(token) => token.cancel(),
-            None => _ = self.records.0.send(&ThreadId::from(thread), OwnerRequest::Cancel).await?,
+    /// Has a run stopped at once, wherever it is executed.
+    pub(crate) async fn cancel_running(&self, run: &RunRecord) -> ApiResult<()> {
+        if !self.executing.stop(&run.thread, run.run) {
+            self.records.0.send(&ThreadId::from(run.thread.as_str()), OwnerRequest::Cancel).await?;
         }
         Ok(())
+    }
+
+    /// Removes the checkpoints of a thread, if it has any.
+    pub(crate) async fn delete_checkpoints(&self, graph: &AnyGraph, thread: &str) -> ApiResult<()> {
+        match graph.thread(thread).delete().await {
+            Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => Ok(()),
+            Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Removes a thread with its checkpoints, its runs and what the server knows of it.
     pub(crate) async fn remove_thread(&self, thread: &str) -> ApiResult<()> {
         let record = self.thread_record(thread).await?;
         if let Some(graph) = self.graph_of(&record.record)? {
-            match graph.thread(thread).delete().await {
-                Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => {}
-                Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.delete_checkpoints(graph, thread).await?;
         }
         let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
         let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();

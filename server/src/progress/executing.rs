@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use superstep::checkpoint::ThreadId;
 use superstep::graph::CancellationToken;
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 /// The threads that are executed now.
 #[derive(Clone, Default)]
@@ -24,8 +25,10 @@ struct ThreadTable {
 struct Execution {
     /// Differs from that of an earlier execution of the thread.
     number: u64,
-    /// Stops the run.
-    cancel: CancellationToken,
+    /// The run that is executed, and the token that stops it.
+    run: Option<(Uuid, CancellationToken)>,
+    /// The run that was stopped last: it may have been before its token was made.
+    stopped: Option<Uuid>,
     /// Set if somebody wanted to execute the thread meanwhile: it may have a run that its executor has not seen.
     is_wanted: bool,
 }
@@ -43,18 +46,26 @@ impl ExecutingThreads {
         Some(ExecutingThread { all: self.clone(), thread: thread.to_owned(), number })
     }
 
-    /// Returns a new token that stops the next run of a thread.
-    pub(crate) fn token(&self, thread: &str) -> CancellationToken {
+    /// Returns a new token that stops a run, which its thread executes from now on.
+    pub(crate) fn token(&self, thread: &str, run: Uuid) -> CancellationToken {
         let cancel = CancellationToken::new();
         if let Some(execution) = self.lock().get_mut(thread) {
-            execution.cancel = cancel.clone();
+            if execution.stopped == Some(run) {
+                cancel.cancel();
+            }
+            execution.run = Some((run, cancel.clone()));
         }
         cancel
     }
 
-    /// Returns the token that stops the run of a thread.
-    pub(crate) fn find(&self, thread: &str) -> Option<CancellationToken> {
-        self.lock().get(thread).map(|execution| execution.cancel.clone())
+    /// Stops a run, and no other of its thread. Returns false if the thread is not executed here.
+    pub(crate) fn stop(&self, thread: &str, run: Uuid) -> bool {
+        let mut threads = self.lock();
+        let Some(execution) = threads.get_mut(thread) else { return false };
+        execution.stopped = Some(run);
+        let own = execution.run.iter().filter(|(executed, _)| *executed == run);
+        own.for_each(|(_, cancel)| cancel.cancel());
+        true
     }
 
     /// Returns the names of the threads.
@@ -110,5 +121,21 @@ impl Drop for ExecutingThread {
         if threads.get(&self.thread).is_some_and(|execution| execution.number == self.number) {
             self.remove(&mut threads);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_stopped_and_no_other_of_its_thread() {
+        let (threads, first, second) = (ExecutingThreads::default(), Uuid::now_v7(), Uuid::now_v7());
+        assert!(!threads.stop("t", first));
+        let _executing = threads.enter("t");
+        let token = threads.token("t", first);
+        assert!(threads.stop("t", second) && !token.is_cancelled());
+        assert!(threads.stop("t", first) && token.is_cancelled());
+        assert!(threads.stop("t", second) && threads.token("t", second).is_cancelled());
     }
 }

@@ -30,13 +30,15 @@ type Words = Query<HashMap<String, String>>;
 fn follow(server: &Arc<Server>, run: &RunRecord, body: &RunBody) -> Follow {
     let leaves = body.on_disconnect.as_deref() == Some("cancel");
     let on_leave = leaves.then(|| {
-        let (token, server, thread) = (CancellationToken::new(), Arc::clone(server), run.thread.clone());
-        let (left, run) = (token.clone(), run.clone());
+        let (token, server, run) = (CancellationToken::new(), Arc::clone(server), run.clone());
+        let left = token.clone();
         tokio::spawn(async move {
             left.cancelled().await;
-            let is_live = server.records.run(&thread, run.run).await.is_ok_and(|run| !run.record.status.has_ended());
-            if is_live && let Err(error) = server.cancel_running(&thread).await {
-                tracing::warn!(thread, %error, "a run whose reader has left was not cancelled");
+            match server.stop_run(&run, StopAction::Interrupt, false).await {
+                Err(error) if !error.is_not_found() => {
+                    tracing::warn!(thread = run.thread, %error, "a run whose reader has left was not cancelled");
+                }
+                _ => {}
             }
         });
         token.drop_guard()

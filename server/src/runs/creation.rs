@@ -208,7 +208,11 @@ impl Server {
             feed.end(Some(failure));
             return Ok(());
         }
-        self.cancel_running(&run.thread).await?;
+        match self.records.run(&run.thread, run.run).await {
+            Ok(found) if !found.record.status.has_ended() => self.cancel_running(run).await?,
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => return Ok(()), // it has ended meanwhile, or is gone
+        }
         match waits {
             true => self.wait_for_end(run).await,
             false => Ok(()),

@@ -13,18 +13,20 @@ use crate::records::thread::{StateMark, ThreadRecord};
 use crate::server::Server;
 
 impl Server {
-    /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is.
-    pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd, writes: Vec<ItemWrite>) -> ApiResult<()> {
+    /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is. Returns false
+    /// for a run that is to be removed instead: nothing is written.
+    pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd, writes: Vec<ItemWrite>) -> ApiResult<bool> {
         let ending = RunEnding { writes, ..self.ending(run, end).await? };
-        self.records.end_run(run, ending, |status| !status.has_ended()).await?;
+        let may_end = |run: &RunRecord| !run.status.has_ended() && !run.is_rolled_back;
+        let has_ended = self.records.end_run(run, ending, may_end).await?;
         self.has_timer.notify_one();
-        Ok(())
+        Ok(has_ended || !self.records.run(&run.thread, run.run).await?.record.is_rolled_back)
     }
 
     /// Ends a run that nobody has begun; returns whether there was one.
     pub(crate) async fn end_pending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<bool> {
         let ending = self.ending(run, end).await?;
-        let has_ended = self.records.end_run(run, ending, |status| status == RunStatus::Pending).await?;
+        let has_ended = self.records.end_run(run, ending, |run| run.status == RunStatus::Pending).await?;
         self.has_timer.notify_one();
         if has_ended && self.thread_record(&run.thread).await?.record.is_temporary {
             self.remove_thread(&run.thread).await?;

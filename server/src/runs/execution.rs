@@ -46,6 +46,7 @@ enum Attempt {
 }
 
 /// The end of a run's wait: a time, or a signal.
+#[derive(Clone, Copy)]
 struct Wait {
     /// A time in milliseconds since 1970.
     until: Option<u64>,
@@ -57,7 +58,7 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
     let key = ThreadRecord::key_of(thread);
     let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
-    let cancel = server.executing.token(thread);
+    let cancel = server.executing.token(thread, run);
     let (run, attempt) = {
         let Ok(_permit) = server.jobs.acquire().await else { return Ok(false) };
         if server.records.0.owner(&ThreadId::from(thread)).await?.is_some() {
@@ -67,24 +68,17 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
         let attempt = attempt(server, &run, &cancel).await;
         (run, attempt)
     };
-    match attempt {
-        Attempt::Ended(end) => {
-            end_run(server, &run.record, end, record.record.is_temporary).await?;
-            Ok(true)
-        }
-        Attempt::Until(wait) => match wait_for(server, wait, &cancel).await {
-            true => Ok(true),
-            false => {
-                let end = (RunStatus::Interrupted, Some(user_interrupt()));
-                end_run(server, &run.record, end, record.record.is_temporary).await?;
-                Ok(true)
-            }
-        },
+    let end = match attempt {
+        Attempt::Ended(end) => end,
+        Attempt::Until(wait) if wait_for(server, wait, &cancel).await => return Ok(true),
+        Attempt::Until(_) => (RunStatus::Interrupted, Some(user_interrupt())),
         Attempt::Later | Attempt::Stopped => {
             leave_feed(server, &run.record).await?;
-            Ok(false)
+            return Ok(false);
         }
-    }
+    };
+    end_run(server, &run.record, end, record.record.is_temporary).await?;
+    Ok(true)
 }
 
 /// Prepares the feed of a run: its events get numbers that no process has used.
@@ -134,15 +128,13 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
     if status != RunStatus::Success {
         leave(server, &run.thread).await;
     }
-    if server.records.run(&run.thread, run.run).await?.record.is_rolled_back {
+    let mut last = server.log.last_events(run.run, &feed).await;
+    if run.stores_events {
+        last.push(expiry(run.run, server.keep_events));
+    }
+    if !server.end_run(run, end, last).await? {
         roll_back(server, run).await?;
         server.mark_state(&run.thread).await?;
-    } else {
-        let mut last = server.log.last_events(run.run, &feed).await;
-        if run.stores_events {
-            last.push(expiry(run.run, server.keep_events));
-        }
-        server.end_run(run, end, last).await?;
     }
     if is_temporary {
         feed.set_result(server.values(&run.thread).await?);
@@ -159,19 +151,17 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
 
 /// Removes a run with the checkpoints that it made: the newest ones of its thread.
 async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()> {
-    let thread = server.graphs.get(&run.graph)?.thread(run.thread.as_str());
+    let graph = server.graphs.get(&run.graph)?;
+    let thread = graph.thread(run.thread.as_str());
     let id = run.run.to_string();
     let is_earlier =
         move |made: &CheckpointInfo| made.metadata.iter().all(|(key, value)| key != RUN_ID || *value != id);
     let base = thread.history().await?.filter(is_earlier).limit(1).metadata_only().await?;
     match base.first() {
         Some(base) => _ = thread.at(base.id).rewind().await?,
-        None => match thread.delete().await {
-            Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => {}
-            Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => {}
-            Err(error) => return Err(error.into()),
-        },
+        None => server.delete_checkpoints(graph, &run.thread).await?,
     }
+    server.records.remove_events(run.run, usize::MAX).await?;
     server.records.remove_run(run).await
 }
 

@@ -152,7 +152,7 @@ impl Records {
         loop {
             let stored = self.run(&run.thread, run.run).await?;
             if stored.record.status.has_ended() {
-                return Ok(true);
+                return Ok(false);
             }
             let is_pending = stored.record.status == RunStatus::Pending;
             let writes = match is_pending {
@@ -196,12 +196,12 @@ impl Records {
         &self,
         run: &RunRecord,
         end: RunEnding,
-        may_end: fn(RunStatus) -> bool,
+        may_end: fn(&RunRecord) -> bool,
     ) -> ApiResult<bool> {
         let key = ThreadRecord::key_of(&run.thread);
         loop {
             let stored = self.run(&run.thread, run.run).await?;
-            if !may_end(stored.record.status) {
+            if !may_end(&stored.record) {
                 return Ok(false);
             }
             let thread = self.get::<ThreadRecord>(&key).await?;

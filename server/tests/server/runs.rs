@@ -146,6 +146,23 @@ async fn a_run_interrupts_those_before_it() {
 }
 
 #[tokio::test]
+async fn a_reader_that_leaves_cancels_its_own_run_alone() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let body = json!({ "assistant_id": "slow", "input": { "steps": 1000, "ms": 10 }, "on_disconnect": "cancel" });
+    let first = api.post(&format!("{path}/runs"), body.clone()).await;
+    let queued = api.send(Method::POST, &format!("{path}/runs/stream"), Some(body)).await;
+    let run = queued.headers()["content-location"].to_str().unwrap().to_owned();
+    drop(queued);
+    while api.get(&run).await["status"] != "interrupted" {}
+    let first = format!("{path}/runs/{}", first["run_id"].as_str().unwrap());
+    let ticks = api.get(&format!("{path}/state")).await["values"]["ticks"].as_u64().unwrap_or_default();
+    while api.get(&format!("{path}/state")).await["values"]["ticks"].as_u64().unwrap_or_default() < ticks + 3 {}
+    assert_eq!(api.get(&first).await["status"], "running");
+    api.send(Method::POST, &format!("{first}/cancel?wait=1"), None).await;
+}
+
+#[tokio::test]
 async fn a_run_without_a_thread_leaves_none_unless_it_is_kept() {
     let api = Api::start().await;
     let body = json!({ "assistant_id": "counter", "input": { "n": 1 } });
