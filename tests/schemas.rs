@@ -486,7 +486,7 @@ fn the_schemas_of_a_state_are_the_same_without_its_type() {
     assert_eq!(untyped.schemas().input["properties"]["tokens"]["type"], "integer");
 }
 
-/// The example of the guide.
+/// The examples of the guide.
 #[allow(dead_code, reason = "it is shown, and has to compile")]
 mod shown {
     use superstep::prelude::*;
@@ -502,5 +502,18 @@ mod shown {
         topic: String,
         #[channel(append)]
         notes: Vec<Note>,
+    }
+
+    #[derive(Interrupt, Serialize, Deserialize, schemars::JsonSchema)]
+    #[interrupt(resume = Review, schema)]
+    struct Approve {
+        text: String,
+    }
+    /// Your verdict.
+    #[derive(Serialize, Deserialize, schemars::JsonSchema)]
+    struct Review {
+        is_good: bool,
+        #[serde(default)]
+        feedback: String,
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What a client does again and again.
+/// The requests that a client repeats.
 #[derive(Clone, Copy, Debug)]
 enum Scenario {
     Wait,

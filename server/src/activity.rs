@@ -1,5 +1,5 @@
-//! What happens to the threads of a store, of whichever process, as one list with numbers: for pages that show many threads at once. It
-//! is in memory; a reader that comes back after too long is told what it missed by numbers alone.
+//! Numbered list of the newest events of all threads of a store, for pages that show many threads at once. It is in memory: a reader that
+//! comes back after too long gets the numbers of the events that it missed, and not the events.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

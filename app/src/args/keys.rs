@@ -39,7 +39,7 @@ pub(crate) struct AddKeyArgs {
     /// The name: who or what the key is for
     pub name: String,
 
-    /// What the key may do: read, answer, run or admin
+    /// The role of the key: read, answer, run or admin
     #[arg(long, value_name = "ROLE", value_parser = ["read", "answer", "run", "admin"], hide_possible_values = true)]
     pub role: String,
 

@@ -1,5 +1,5 @@
-//! `serve`: the graphs over HTTP. While it runs, other commands on the store see and cancel its runs, and store answers that it goes on
-//! with. Without the feature `server` it says which one is missing.
+//! `serve`: the graphs over HTTP. While it runs, other commands on the store see and cancel its runs, and store answers with which it
+//! resumes them. Without the feature `server` it says which one is missing.
 
 use super::session::{CommandOutput, Session};
 use crate::args::ServeArgs;

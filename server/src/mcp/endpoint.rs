@@ -31,10 +31,12 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
         let endpoint = endpoint.clone();
         async move { endpoint.call(request).await }
     };
-    Router::new().route("/mcp", post(call.clone()).delete(call)).route("/mcp/", post(moved).get(moved).delete(moved))
+    Router::new()
+        .route("/mcp", post(call.clone()).delete(call))
+        .route("/mcp/", post(redirect).get(redirect).delete(redirect))
 }
 
-async fn moved() -> Redirect {
+async fn redirect() -> Redirect {
     Redirect::temporary("/mcp")
 }
 

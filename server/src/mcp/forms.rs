@@ -127,17 +127,17 @@ impl Field {
 /// is one of several.
 fn simplify(whole: &Value, part: &Value) -> Value {
     let found = part["$ref"].as_str().and_then(|path| whole.pointer(path.trim_start_matches('#'))).unwrap_or(part);
-    if let [only] = without(&found["anyOf"], |choice| choice["type"] == "null")[..] {
+    if let [only] = filter_out(&found["anyOf"], |choice| choice["type"] == "null")[..] {
         return with_text(simplify(whole, only), part);
     }
     let mut plain = words(found).unwrap_or_else(|| found.clone());
-    if let [kind] = without(&found["type"], |kind| kind == "null")[..] {
+    if let [kind] = filter_out(&found["type"], |kind| kind == "null")[..] {
         plain["type"] = kind.clone();
     }
     with_text(plain, part)
 }
 
-fn without(list: &Value, is_left_out: fn(&Value) -> bool) -> Vec<&Value> {
+fn filter_out(list: &Value, is_left_out: fn(&Value) -> bool) -> Vec<&Value> {
     list.as_array().into_iter().flatten().filter(|item| !is_left_out(item)).collect()
 }
 

@@ -43,7 +43,7 @@ async fn paint(_: Arc<Bill>, ctx: Ctx) -> Result<BillUpdate, NodeError> {
     Ok(Bill::update().color(ctx.interrupt(Color {})?))
 }
 
-async fn asked() -> (Api, String, Value) {
+async fn start_with_questions() -> (Api, String, Value) {
     let graph = StateGraph::new()
         .add_node(Step::Pay, pay.asks::<MayPay>())
         .add_node(Step::Paint, paint.asks::<Color>())
@@ -70,7 +70,7 @@ async fn answer(api: &Api, path: &str, command: Value) -> (StatusCode, Value) {
 
 #[tokio::test]
 async fn questions_have_terms_and_answers_are_checked_against_them() {
-    let (api, path, values) = asked().await;
+    let (api, path, values) = start_with_questions().await;
     let terms = &question(&values, "may_pay")["superstep"];
     assert_eq!((&terms["node"], &terms["approvals"]), (&json!("pay"), &json!(2)));
     assert_eq!((&terms["approvers"], &terms["votes"]), (&json!(["ada", "ben", "cy"]), &json!([])));
@@ -102,7 +102,7 @@ async fn questions_have_terms_and_answers_are_checked_against_them() {
 #[tokio::test]
 async fn one_of_two_answers_at_once_is_refused() {
     for _ in 0..20 {
-        let (api, path, values) = asked().await;
+        let (api, path, values) = start_with_questions().await;
         let color = question(&values, "color")["id"].as_str().unwrap();
         let give = |value: &'static str| answer(&api, &path, json!({ "resume": { color: value } }));
         let (red, blue) = tokio::join!(give("red"), give("blue"));
