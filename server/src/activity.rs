@@ -56,8 +56,25 @@ impl ActivityKind {
 #[derive(Debug)]
 pub(crate) struct ActivityEvent {
     pub seq: u64,
-    /// JSON in one line.
-    pub data: Arc<str>,
+    at: u64,
+    thread: String,
+    graph: String,
+    kind: ActivityKind,
+    /// The fields that only this kind has.
+    fields: Value,
+}
+
+impl ActivityEvent {
+    /// Returns the event as JSON.
+    pub(crate) fn json(&self) -> Value {
+        let (at, kind) = (time_text(self.at), self.kind.name());
+        let mut data =
+            json!({ "seq": self.seq, "at": at, "thread": self.thread, "graph": self.graph, "kind": kind });
+        if let (Value::Object(data), Value::Object(fields)) = (&mut data, self.fields.clone()) {
+            data.extend(fields);
+        }
+        data
+    }
 }
 
 /// The newest events.
@@ -89,22 +106,18 @@ impl Activity {
 
     /// Adds an event of a thread, with fields of its own.
     pub(crate) fn note(&self, thread: &str, graph: &str, kind: ActivityKind, fields: Value) {
+        let (at, thread, graph) = (now(), thread.to_owned(), graph.to_owned());
         let mut recent = self.lock();
         recent.newest += 1;
-        let seq = recent.newest;
-        let mut data =
-            json!({ "seq": seq, "at": time_text(now()), "thread": thread, "graph": graph, "kind": kind.name() });
-        if let (Value::Object(data), Value::Object(fields)) = (&mut data, fields) {
-            data.extend(fields);
-        }
-        recent.events.push_back(Arc::new(ActivityEvent { seq, data: data.to_string().into() }));
+        let event = ActivityEvent { seq: recent.newest, at, thread: thread.clone(), graph, kind, fields };
+        recent.events.push_back(Arc::new(event));
         if recent.events.len() > KEPT {
             recent.events.pop_front();
         }
         if recent.known.len() > KEPT {
             recent.known.clear();
         }
-        recent.known.insert(thread.to_owned(), kind);
+        recent.known.insert(thread, kind);
         drop(recent);
         self.changed.send_replace(());
     }

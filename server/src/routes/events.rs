@@ -77,7 +77,7 @@ impl ActivityReader {
             if sent.seq > self.seq + 1 {
                 lines.push(self.skip_to(sent.seq - 1));
             }
-            lines.push(event("activity", &sent.data, Some(&sent.seq.to_string())));
+            lines.push(event("activity", &sent.json().to_string(), Some(&sent.seq.to_string())));
             self.seq = sent.seq;
         }
         lines.concat().into()

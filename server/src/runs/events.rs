@@ -36,8 +36,12 @@ impl<'a> Converter<'a> {
         if self.modes.has_messages() {
             self.messages.convert(event, &self.updates).into_iter().for_each(&mut send);
         }
+        let is_debugged = self.modes.has("debug");
+        if !(is_debugged || wire_name(&event.kind).is_some_and(|name| self.modes.has(name))) {
+            return; // an event that only somebody beside the run has asked for
+        }
         let Some((name, data)) = self.wire_event(event) else { return };
-        if self.modes.has("debug")
+        if is_debugged
             && let Some(kind) = debug_kind(name, &data)
         {
             send(("debug".into(), json!({ "step": event.step, "type": kind, "payload": data })));
@@ -51,22 +55,35 @@ impl<'a> Converter<'a> {
     fn wire_event(&self, event: &Event) -> Option<(&'static str, Value)> {
         let node = event.node().unwrap_or_default();
         let task = event.task.as_ref().map_or("", |task| &task.id);
-        Some(match &event.kind {
-            EventKind::Values { values, questions } => ("values", with_interrupts(values.json(), questions)),
-            EventKind::Update { writes, .. } => ("updates", json!({ node: self.updates.json(&writes.json()) })),
-            EventKind::Interrupt { questions } => ("updates", json!({ "__interrupt__": interrupts(questions) })),
-            EventKind::Custom { value } => ("custom", value.clone()),
+        let data = match &event.kind {
+            EventKind::Values { values, questions } => with_interrupts(values.json(), questions),
+            EventKind::Update { writes, .. } => json!({ node: self.updates.json(&writes.json()) }),
+            EventKind::Interrupt { questions } => json!({ "__interrupt__": interrupts(questions) }),
+            EventKind::Custom { value } => value.clone(),
             EventKind::TaskStart { input, .. } => {
-                ("tasks", json!({ "id": task, "name": node, "input": input.json(), "triggers": [], "metadata": {} }))
+                json!({ "id": task, "name": node, "input": input.json(), "triggers": [], "metadata": {} })
             }
             EventKind::TaskEnd { error, writes, questions, .. } => {
                 let (result, asked) = (self.updates.json(&writes.json()), interrupts(questions));
-                ("tasks", json!({ "id": task, "name": node, "error": error, "result": result, "interrupts": asked }))
+                json!({ "id": task, "name": node, "error": error, "result": result, "interrupts": asked })
             }
-            EventKind::Checkpoint(made) => ("checkpoints", checkpoint_event(self.thread, made)),
+            EventKind::Checkpoint(made) => checkpoint_event(self.thread, made),
             _ => return None,
-        })
+        };
+        Some((wire_name(&event.kind)?, data))
     }
+}
+
+/// Returns the name of an event on the wire; `None` for one that no client knows.
+fn wire_name(kind: &EventKind) -> Option<&'static str> {
+    Some(match kind {
+        EventKind::Values { .. } => "values",
+        EventKind::Update { .. } | EventKind::Interrupt { .. } => "updates",
+        EventKind::Custom { .. } => "custom",
+        EventKind::TaskStart { .. } | EventKind::TaskEnd { .. } => "tasks",
+        EventKind::Checkpoint(_) => "checkpoints",
+        _ => return None,
+    })
 }
 
 impl Updates {
