@@ -68,8 +68,7 @@ impl ActivityEvent {
     /// Returns the event as JSON.
     pub(crate) fn json(&self) -> Value {
         let (at, kind) = (time_text(self.at), self.kind.name());
-        let mut data =
-            json!({ "seq": self.seq, "at": at, "thread": self.thread, "graph": self.graph, "kind": kind });
+        let mut data = json!({ "seq": self.seq, "at": at, "thread": self.thread, "graph": self.graph, "kind": kind });
         if let (Value::Object(data), Value::Object(fields)) = (&mut data, self.fields.clone()) {
             data.extend(fields);
         }

@@ -41,9 +41,7 @@ impl<'a> Converter<'a> {
             return; // an event that only somebody beside the run has asked for
         }
         let Some((name, data)) = self.wire_event(event) else { return };
-        if is_debugged
-            && let Some(kind) = debug_kind(name, &data)
-        {
+        if is_debugged && let Some(kind) = debug_kind(name, &data) {
             send(("debug".into(), json!({ "step": event.step, "type": kind, "payload": data })));
         }
         if self.modes.has(name) {

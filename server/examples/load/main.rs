@@ -1,6 +1,10 @@
-//! Measures a running server: `load ADDRESS [wait|alone|stream] [CLIENTS] [SECONDS] [PID]`. Each client creates a thread and a run of the
-//! graph `counter`, and waits for it, again and again; with the process's number, the CPU time that it needs for a run is printed too.
+//! Measures a running server: `load ADDRESS [wait|alone|stream|readers] [CLIENTS] [SECONDS] [PID]`. Each client creates a thread and a
+//! run of the graph `counter`, and waits for it, again and again; with the process's number, the CPU time that it needs for a run is
+//! printed too. `readers` has all clients read one run of the graph `slow`, and measures how much later than the first the last one gets
+//! each event.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
+
+mod readers;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -10,6 +14,9 @@ use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::{Value, json};
+
+/// The server, unless another one is named.
+const ADDRESS: &str = "http://127.0.0.1:2024";
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -98,10 +105,15 @@ async fn run(words: &[String]) -> Outcome<()> {
         "wait" => Scenario::Wait,
         "alone" => Scenario::Alone,
         "stream" => Scenario::Stream,
-        other => return Err(format!("there is no scenario `{other}`: there are wait, alone, stream").into()),
+        "readers" => {
+            let run =
+                readers::SharedRun { address: word(0, ADDRESS), readers: word(2, "1000").parse()?, pid: words.get(4) };
+            return run.measure(word(3, "5").parse()?).await;
+        }
+        other => return Err(format!("there is no scenario `{other}`: there are wait, alone, stream, readers").into()),
     };
     let (clients, seconds): (usize, u64) = (word(2, "32").parse()?, word(3, "5").parse()?);
-    let target = Arc::new(Target { client: Client::new(), address: word(0, "http://127.0.0.1:2024"), scenario });
+    let target = Arc::new(Target { client: Client::new(), address: word(0, ADDRESS), scenario });
     measure(Arc::clone(&target), clients, Duration::from_millis(300)).await?;
     let before = words.get(4).and_then(|pid| cpu(pid));
     let begun = Instant::now();
