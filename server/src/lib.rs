@@ -20,6 +20,7 @@
 //! | `runs` | requests for runs, their queue, their execution and their events |
 //! | `protocol` | the event protocol of newer clients: events and commands |
 //! | `feed`, `activity`, `foreign_activity` | the events of a run for its readers; what happens to all threads |
+//! | `page` | the page at `/docs` |
 //! | `inputs` | inputs against the schemas of their graphs |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
@@ -48,6 +49,7 @@ mod mcp;
 mod message_form;
 mod observer;
 mod options;
+mod page;
 mod progress;
 mod protection;
 mod protocol;

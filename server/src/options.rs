@@ -28,6 +28,7 @@ pub struct Options {
     pub(crate) allows_private_webhooks: bool,
     pub(crate) webhook_secret: Option<WebhookSecret>,
     pub(crate) security: Security,
+    pub(crate) has_page: bool,
 }
 
 impl Default for Options {
@@ -41,6 +42,7 @@ impl Default for Options {
             allows_private_webhooks: false,
             webhook_secret: None,
             security: Security::default(),
+            has_page: true,
         }
     }
 }
@@ -93,6 +95,12 @@ impl Options {
     /// in seconds since 1970, and the HMAC-SHA256 of `TIME.BODY`. Without a secret there is no such header.
     pub fn webhook_secret(mut self, secret: impl Into<String>) -> Self {
         self.webhook_secret = Some(WebhookSecret(secret.into()));
+        self
+    }
+
+    /// Sets whether `/docs`, the page that describes the routes, is served. Default: true.
+    pub fn page(mut self, serve: bool) -> Self {
+        self.has_page = serve;
         self
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Server {
     pub guard: Arc<Guard>,
     pub limits: Limits,
     pub open_runs: OpenRunCount,
+    /// Set if `/docs` is served.
+    pub has_page: bool,
     defaults: OnceCell<()>,
     orders: OnceCell<()>,
 }
@@ -86,6 +88,7 @@ impl Server {
             guard: options.security.guard(),
             limits: options.security.limits,
             open_runs: OpenRunCount::default(),
+            has_page: options.has_page,
             has_timer: Notify::new(),
             webhooks: Webhooks::new(options.allows_private_webhooks, options.webhook_secret),
             defaults: OnceCell::new(),

@@ -27,6 +27,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
     let router = Router::new();
     #[cfg(feature = "mcp")]
     let router = router.merge(crate::mcp::routes(&server));
+    let router = if server.has_page { router.merge(crate::page::routes()) } else { router };
     router
         .route("/", get(meta::ok))
         .route("/ok", get(meta::ok))

@@ -40,7 +40,9 @@ const TABLE: &[Row] = &[
     ("/ok", &[("GET", OPEN)]),
     ("/info", &[("GET", READ)]),
     ("/openapi.json", &[("GET", READ)]),
-    ("/docs", &[("GET", READ)]),
+    ("/docs", &[("GET", OPEN)]),
+    ("/docs/docs.css", &[("GET", OPEN)]),
+    ("/docs/docs.js", &[("GET", OPEN)]),
     ("/metrics", &[("GET", READ)]),
     ("/events", &[("GET", READ.stream())]),
     // Assistants: their changes decide what the runs of others do.

@@ -13,6 +13,7 @@ mod api;
 mod callers;
 mod commands;
 mod crons;
+mod docs;
 mod limits;
 mod lists;
 mod many_runs;
