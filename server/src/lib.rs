@@ -27,7 +27,8 @@
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
 //! | `progress` | the threads that are executed now, and the events that are to be written |
 //! | `message_form` | messages of clients as the engine takes them |
-//! | `wire` | states, tasks and interrupts as JSON |
+//! | `choices` | texts that fields are chosen from |
+//! | `wire`, `wire_types` | states, tasks and interrupts as JSON |
 //! | `server` | the state that all requests share |
 //! | `expiry` | removal of items of the long-term store that have expired |
 //! | `records` | assistants, threads and runs as items of the store |
@@ -38,6 +39,7 @@
 //! Small because it only lists the crate.
 
 mod activity;
+mod choices;
 mod crons;
 mod error;
 mod expiry;
@@ -62,6 +64,7 @@ mod start;
 mod timers;
 mod webhooks;
 mod wire;
+mod wire_types;
 
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;

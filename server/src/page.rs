@@ -19,7 +19,10 @@ pub(crate) fn routes() -> Router<Arc<Server>> {
     Router::new()
         .route("/docs", get(async || file("text/html; charset=utf-8", include_str!("../page/docs/index.html"))))
         .route("/docs/docs.css", get(async || file("text/css; charset=utf-8", include_str!("../page/docs/docs.css"))))
-        .route("/docs/docs.js", get(async || file("text/javascript; charset=utf-8", include_str!("../page/docs/docs.js"))))
+        .route(
+            "/docs/docs.js",
+            get(async || file("text/javascript; charset=utf-8", include_str!("../page/docs/docs.js"))),
+        )
 }
 
 fn file(content: &'static str, text: &'static str) -> impl IntoResponse {

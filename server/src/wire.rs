@@ -12,6 +12,7 @@ use superstep_base::time::millis;
 use crate::message_form::plain_message;
 use crate::records::time::time_text;
 use crate::security::secrets::Secrets;
+use crate::wire_types::{CheckpointJson, InterruptJson, StateJson, TaskJson, TermsJson, VoteJson};
 
 /// An event on the wire: its name and its data.
 pub(crate) type WireEvent = (Cow<'static, str>, Value);
@@ -21,22 +22,21 @@ const OVERWRITE: &str = "$overwrite";
 
 /// Returns a question as an interrupt.
 pub(crate) fn interrupt(question: &Question) -> Value {
-    json!({ "id": question.id().to_string(), "value": question.json(), "superstep": terms(question) })
+    json!(InterruptJson { id: question.id().to_string(), value: question.json(), superstep: terms(question) })
 }
 
 /// Returns who may answer a question, until when, and what happens then.
-fn terms(question: &Question) -> Value {
-    let vote =
-        |vote: AnswerInfo| json!({ "by": vote.by, "at": time_text(vote.at), "note": vote.note, "value": vote.value });
-    json!({
-        "name": question.name(),
-        "node": question.node(),
-        "expires": question.expires().map(|time| time_text(millis(time))),
-        "default": question.default_answer(),
-        "approvals": question.approvals(),
-        "approvers": question.approvers(),
-        "votes": question.votes().into_iter().map(vote).collect::<Vec<_>>(),
-    })
+fn terms(question: &Question) -> TermsJson {
+    let vote = |vote: AnswerInfo| VoteJson { by: vote.by, at: time_text(vote.at), note: vote.note, value: vote.value };
+    TermsJson {
+        name: question.name().to_owned(),
+        node: question.node().to_owned(),
+        expires: question.expires().map(|time| time_text(millis(time))),
+        default: question.default_answer(),
+        approvals: question.approvals(),
+        approvers: question.approvers().to_vec(),
+        votes: question.votes().into_iter().map(vote).collect(),
+    }
 }
 
 /// Returns questions as interrupts.
@@ -91,25 +91,25 @@ impl Updates {
 }
 
 /// Returns where a checkpoint is.
-pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> Value {
-    json!({ "thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id.to_string() })
+pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> CheckpointJson {
+    CheckpointJson { thread_id: thread.to_owned(), checkpoint_ns: "", checkpoint_id: id.to_string() }
 }
 
 /// Returns the state at a checkpoint.
 pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
     let (open, updates) = (snapshot.questions().filter(|question| !question.is_answered()), Updates::of(graph));
     let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
-    let mut shown = json!({
-        "values": snapshot.json(graph.schema()),
-        "next": snapshot.next,
-        "tasks": snapshot.tasks.iter().map(|shown| task(shown, &updates)).collect::<Vec<_>>(),
-        "metadata": metadata(graph.name(), thread, snapshot),
-        "created_at": time_text(snapshot.created_at),
-        "checkpoint": here,
-        "parent_checkpoint": parent,
-        "interrupts": interrupts(open),
-        "checkpoint_id": snapshot.id.to_string(),
-        "parent_checkpoint_id": snapshot.parent.map(|id| id.to_string()),
+    let mut shown = json!(StateJson {
+        values: snapshot.json(graph.schema()),
+        next: snapshot.next.clone(),
+        tasks: snapshot.tasks.iter().map(|shown| task(shown, &updates)).collect(),
+        metadata: Some(metadata(graph.name(), thread, snapshot)),
+        created_at: Some(time_text(snapshot.created_at)),
+        checkpoint: Some(here),
+        parent_checkpoint: parent,
+        interrupts: interrupts(open),
+        checkpoint_id: Some(snapshot.id.to_string()),
+        parent_checkpoint_id: snapshot.parent.map(|id| id.to_string()),
     });
     Secrets::of_state(graph, &snapshot.values).hide(&mut shown);
     shown
@@ -117,10 +117,7 @@ pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<Any
 
 /// Returns the state of a thread that has not run.
 pub(crate) fn empty_state() -> Value {
-    json!({
-        "values": {}, "next": [], "tasks": [], "metadata": null, "created_at": null, "checkpoint": null,
-        "parent_checkpoint": null, "interrupts": [], "checkpoint_id": null, "parent_checkpoint_id": null,
-    })
+    json!(StateJson { values: json!({}), ..StateJson::default() })
 }
 
 fn metadata(graph: &str, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
@@ -137,16 +134,16 @@ fn metadata(graph: &str, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Va
     fields.into()
 }
 
-fn task(task: &TaskSnapshot, updates: &Updates) -> Value {
+fn task(task: &TaskSnapshot, updates: &Updates) -> TaskJson {
     let open = task.questions.iter().filter(|question| !question.is_answered());
-    json!({
-        "id": task.id,
-        "name": task.name,
-        "path": ["__pregel_pull", task.name],
-        "error": task.error,
-        "interrupts": interrupts(open),
-        "checkpoint": null,
-        "state": null,
-        "result": task.result.as_ref().map(|writes| updates.json(&writes.json())),
-    })
+    TaskJson {
+        id: task.id.clone(),
+        name: task.name.clone(),
+        path: vec!["__pregel_pull".to_owned(), task.name.clone()],
+        error: task.error.clone(),
+        interrupts: interrupts(open),
+        checkpoint: (),
+        state: (),
+        result: task.result.as_ref().map(|writes| updates.json(&writes.json())),
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::items::Record;
@@ -32,6 +33,25 @@ pub(crate) struct AssistantVersion {
     pub context: Map<String, Value>,
     pub metadata: Map<String, Value>,
     pub created_at: u64,
+}
+
+/// An assistant: a graph with a configuration.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Assistant)]
+pub(crate) struct AssistantJson<'a> {
+    assistant_id: Uuid,
+    graph_id: &'a str,
+    name: &'a str,
+    #[schema(required)]
+    description: Option<&'a str>,
+    config: &'a Map<String, Value>,
+    context: &'a Map<String, Value>,
+    metadata: &'a Map<String, Value>,
+    version: u64,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
 }
 
 impl Record for AssistantRecord {
@@ -76,17 +96,17 @@ impl AssistantRecord {
 
     /// Returns one of its versions on the wire.
     pub(crate) fn version_json(&self, version: &AssistantVersion) -> Value {
-        json!({
-            "assistant_id": self.assistant,
-            "graph_id": version.graph,
-            "name": version.name,
-            "description": version.description,
-            "config": version.config,
-            "context": version.context,
-            "metadata": version.metadata,
-            "version": version.version,
-            "created_at": time_text(self.created_at),
-            "updated_at": time_text(version.created_at),
+        json!(AssistantJson {
+            assistant_id: self.assistant,
+            graph_id: &version.graph,
+            name: &version.name,
+            description: version.description.as_deref(),
+            config: &version.config,
+            context: &version.context,
+            metadata: &version.metadata,
+            version: version.version,
+            created_at: time_text(self.created_at),
+            updated_at: time_text(version.created_at),
         })
     }
 }

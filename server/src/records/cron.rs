@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::items::Record;
@@ -35,6 +36,38 @@ pub(crate) struct CronRecord {
     pub updated_at: u64,
 }
 
+/// A cron: a request for runs by a schedule.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Cron)]
+pub(crate) struct CronJson<'a> {
+    cron_id: Uuid,
+    assistant_id: Uuid,
+    /// The thread of its runs; null if each has one of its own.
+    #[schema(required)]
+    thread_id: Option<&'a str>,
+    schedule: &'a str,
+    /// The name of a time zone; UTC if it is null.
+    #[schema(required)]
+    timezone: Option<&'a str>,
+    #[schema(required, format = DateTime)]
+    end_time: Option<String>,
+    /// The request of each run.
+    payload: Value,
+    metadata: &'a Map<String, Value>,
+    enabled: bool,
+    /// What becomes of the threads of its runs: `delete` or `keep`.
+    on_run_completed: &'static str,
+    #[schema(required, format = DateTime)]
+    next_run_date: Option<String>,
+    /// Null; clients of LangGraph expect it.
+    #[schema(required, value_type = Option<String>)]
+    user_id: (),
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+}
+
 impl Record for CronRecord {
     const NAMESPACE: &'static str = "superstep.server.crons";
 
@@ -51,21 +84,21 @@ impl CronRecord {
 
     /// Returns the cron on the wire.
     pub(crate) fn json(&self) -> Value {
-        json!({
-            "cron_id": self.cron,
-            "assistant_id": self.assistant,
-            "thread_id": self.thread,
-            "schedule": self.schedule,
-            "timezone": self.timezone,
-            "end_time": self.end_time.map(time_text),
-            "payload": visible_request(&self.payload, &self.secret_channels),
-            "metadata": self.metadata,
-            "enabled": self.is_enabled,
-            "on_run_completed": if self.keeps_threads { "keep" } else { "delete" },
-            "next_run_date": self.next.map(time_text),
-            "user_id": null,
-            "created_at": time_text(self.created_at),
-            "updated_at": time_text(self.updated_at),
+        json!(CronJson {
+            cron_id: self.cron,
+            assistant_id: self.assistant,
+            thread_id: self.thread.as_deref(),
+            schedule: &self.schedule,
+            timezone: self.timezone.as_deref(),
+            end_time: self.end_time.map(time_text),
+            payload: visible_request(&self.payload, &self.secret_channels),
+            metadata: &self.metadata,
+            enabled: self.is_enabled,
+            on_run_completed: if self.keeps_threads { "keep" } else { "delete" },
+            next_run_date: self.next.map(time_text),
+            user_id: (),
+            created_at: time_text(self.created_at),
+            updated_at: time_text(self.updated_at),
         })
     }
 }

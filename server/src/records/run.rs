@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::items::{Record, key_part};
@@ -11,7 +12,7 @@ use super::timer::{Timer, TimerKind};
 use crate::security::secrets::visible_request;
 
 /// Status of a run on the wire. A run that ends with a question is a success; one that was cancelled is interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RunStatus {
     Pending,
@@ -75,6 +76,27 @@ pub(crate) struct RunRecord {
     pub is_open: bool,
 }
 
+/// A run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Run)]
+pub(crate) struct RunJson<'a> {
+    run_id: Uuid,
+    thread_id: &'a str,
+    assistant_id: Uuid,
+    metadata: &'a Map<String, Value>,
+    status: RunStatus,
+    /// The request, with `[secret]` in the place of what it writes to secret channels.
+    kwargs: Value,
+    multitask_strategy: &'a str,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+    /// Null; clients of LangGraph expect it.
+    #[schema(required, value_type = Option<String>)]
+    langsmith_session_name: (),
+}
+
 impl Record for RunRecord {
     const NAMESPACE: &'static str = "superstep.server.runs";
 
@@ -103,17 +125,17 @@ impl RunRecord {
 
     /// Returns the run on the wire.
     pub(crate) fn json(&self) -> Value {
-        json!({
-            "run_id": self.run,
-            "thread_id": self.thread,
-            "assistant_id": self.assistant,
-            "metadata": self.metadata,
-            "status": self.status,
-            "kwargs": visible_request(&self.request, &self.secret_channels),
-            "multitask_strategy": self.multitask_strategy,
-            "created_at": time_text(self.created_at),
-            "updated_at": time_text(self.updated_at),
-            "langsmith_session_name": null,
+        json!(RunJson {
+            run_id: self.run,
+            thread_id: &self.thread,
+            assistant_id: self.assistant,
+            metadata: &self.metadata,
+            status: self.status,
+            kwargs: visible_request(&self.request, &self.secret_channels),
+            multitask_strategy: &self.multitask_strategy,
+            created_at: time_text(self.created_at),
+            updated_at: time_text(self.updated_at),
+            langsmith_session_name: (),
         })
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use superstep::graph::ThreadInfo;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::items::{Record, key_part};
@@ -95,7 +96,7 @@ impl PendingAnswer {
 }
 
 /// The failure of a run: the kind of error, and what it says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct RunFailure {
     pub error: String,
     pub message: String,

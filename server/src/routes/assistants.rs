@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use superstep_base::time::now;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::query::{Page, contains};
@@ -19,38 +20,45 @@ use crate::server::Server;
 /// The name of an assistant that was given none.
 const UNTITLED: &str = "Untitled";
 
-/// Body of a request about an assistant.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// An assistant that is made or changed. `graph_id` is needed to make one.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = AssistantRequest)]
 pub(super) struct AssistantBody {
     graph_id: Option<String>,
+    /// A UUID; a new one without it.
     assistant_id: Option<String>,
     config: Option<Map<String, Value>>,
     context: Option<Map<String, Value>>,
     metadata: Option<Map<String, Value>>,
+    #[schema(schema_with = crate::choices::if_exists)]
     if_exists: Option<String>,
     name: Option<String>,
     description: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = AssistantSearch)]
 pub(super) struct SearchBody {
+    /// What the metadata contain.
     metadata: Option<Map<String, Value>>,
     graph_id: Option<String>,
+    /// A part of the name.
     name: Option<String>,
     #[serde(flatten)]
     page: Page,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = AssistantVersion)]
 pub(super) struct VersionBody {
     version: u64,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub(super) struct DeleteQuery {
+    /// Deletes the threads of the assistant too.
     delete_threads: bool,
 }
 

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use superstep_base::time::now;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::query::{Page, contains};
@@ -21,20 +22,27 @@ use crate::server::Server;
 /// Fields of a body that are not part of the request for its runs.
 const OWN_FIELDS: [&str; 6] = ["schedule", "timezone", "end_time", "enabled", "on_run_completed", "thread_id"];
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CronBody {
+/// The schedule of a cron; all other fields are those of its runs.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CronSchedule)]
+pub(super) struct CronBody {
+    /// Five fields, such as `0 9 * * 1-5`. Needed to make a cron.
     schedule: Option<String>,
+    /// The name of a time zone; UTC without it.
     timezone: Option<String>,
+    /// The time after which there are no runs, such as `2026-12-31T00:00:00Z`.
     end_time: Option<String>,
     enabled: Option<bool>,
+    /// What becomes of the threads of its runs.
+    #[schema(schema_with = crate::choices::on_completion)]
     on_run_completed: Option<String>,
     metadata: Option<Map<String, Value>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CronSearch)]
 pub(super) struct SearchBody {
+    /// The id of an assistant, or the name of a graph.
     assistant_id: Option<String>,
     thread_id: Option<String>,
     enabled: Option<bool>,

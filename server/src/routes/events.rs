@@ -9,14 +9,16 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
+use utoipa::IntoParams;
 
 use super::runs::last_event_id;
 use super::sse::{LineSource, event, event_stream};
 use crate::activity::ActivityEvent;
 use crate::server::Server;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub(super) struct EventsQuery {
     /// The number of the last event that the reader has; only new events without it.
     since: Option<u64>,

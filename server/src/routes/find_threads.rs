@@ -11,6 +11,7 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use superstep::checkpoint::Order;
+use utoipa::ToSchema;
 
 use super::extraction::extract_fields;
 use super::query::{Page, contains, page_headers};
@@ -24,13 +25,17 @@ use crate::server::{Server, select_fields};
 /// The number of places that are read at once: first, and at most.
 const PAGES: (usize, usize) = (32, 512);
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = ThreadSearch)]
 pub(super) struct SearchBody {
     ids: Option<Vec<String>>,
+    /// What the metadata contain.
     metadata: Option<Map<String, Value>>,
+    /// What the state contains.
     values: Option<Map<String, Value>>,
+    #[schema(schema_with = crate::choices::thread_status)]
     status: Option<String>,
+    /// Names, and the paths of the parts of each thread that are returned under them as `extracted`: `values.messages[-1].content`.
     extract: Option<Map<String, Value>>,
     #[serde(flatten)]
     page: Page,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, ThreadId, copy_thread};
 use superstep_base::time::now;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::ttl::parse_strategy;
@@ -17,10 +18,13 @@ use crate::records::thread::{StateMark, ThreadRecord, TtlStrategy};
 use crate::server::Server;
 use crate::timers::expiry::keep_latest;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = PruneRequest)]
 pub(super) struct PruneBody {
     thread_ids: Vec<String>,
+    /// Deletes the threads, or their checkpoints before the newest.
     #[serde(default)]
+    #[schema(schema_with = crate::choices::ttl_strategy)]
     strategy: Option<String>,
 }
 

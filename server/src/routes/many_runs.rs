@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::runs;
@@ -22,11 +23,13 @@ use crate::server::Server;
 /// The largest number of runs that are created at once.
 const LARGEST: usize = 1000;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// Runs to cancel: those of a thread by their ids, or those of a status.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CancelRequest)]
 pub(super) struct CancelBody {
     thread_id: Option<String>,
     run_ids: Option<Vec<Uuid>>,
+    #[schema(schema_with = crate::choices::cancel_status)]
     status: Option<String>,
 }
 

@@ -8,13 +8,16 @@ use axum::Json;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use utoipa::IntoParams;
 
 use crate::error::ApiResult;
 use crate::server::Server;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub(super) struct OkQuery {
+    /// Reads from the store too, unless it is `0`.
     check_db: Option<String>,
 }
 

@@ -16,6 +16,7 @@
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
 //! | `store` | long-term memory |
+//! | `openapi` | the description of the routes |
 //! | `query` | parts of bodies that several routes have |
 //!
 //! Small because it only lists the folder.
@@ -29,6 +30,7 @@ mod find_threads;
 mod lifetime;
 mod many_runs;
 mod meta;
+mod openapi;
 mod protocol;
 mod query;
 mod router;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::server::select_fields;
 
@@ -13,13 +14,17 @@ const LIMIT: usize = 10;
 const LARGEST: usize = 1000;
 
 /// A page of a list.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub(super) struct Page {
+    /// The number of entries, 1 to 1000; 10 unless set.
     pub limit: Option<usize>,
+    /// The number of entries that are left out at the start.
     pub offset: Option<usize>,
+    /// The fields of the entries; all without it.
     pub select: Option<Vec<String>>,
+    /// The field by which entries are sorted; `created_at` unless set.
     pub sort_by: Option<String>,
+    #[schema(schema_with = crate::choices::sort_order)]
     pub sort_order: Option<String>,
 }
 

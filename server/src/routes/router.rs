@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::{
-    assistants, crons, events, find_threads, lifetime, many_runs, meta, protocol, runs, schemas, socket, states, store,
-    threads,
+    assistants, crons, events, find_threads, lifetime, many_runs, meta, openapi, protocol, runs, schemas, socket,
+    states, store, threads,
 };
 use crate::error::ApiError;
 use crate::security::cors::cors;
@@ -33,6 +33,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))
         .route("/events", get(events::events))
+        .merge(openapi::routes())
         .merge(of_assistants())
         .merge(of_threads())
         .merge(of_runs())

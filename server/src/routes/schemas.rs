@@ -7,20 +7,25 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::graph::{AnyGraph, Schemas, Topology};
+use utoipa::IntoParams;
 
 use super::drawing;
 use crate::error::{ApiError, ApiResult};
 use crate::server::Server;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub(super) struct GraphQuery {
+    /// `true`, `false`, or the number of levels of subgraphs that are expanded.
     xray: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub(super) struct SubgraphsQuery {
+    /// Includes the subgraphs of subgraphs.
     recurse: bool,
 }
 

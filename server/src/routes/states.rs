@@ -8,43 +8,55 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::CheckpointId;
 use superstep::graph::RunError;
+use utoipa::{IntoParams, ToSchema};
 
 use super::updates::state_update;
 use crate::error::{ApiError, ApiResult};
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
 use crate::server::Server;
 use crate::wire::{checkpoint, empty_state, state};
+use crate::wire_types::UpdateJson;
 
 /// The number of states in a history, unless it is asked for.
 const LIMIT: usize = 10;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// An update of a state, as if a node had returned it.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = StateUpdate)]
 pub(super) struct UpdateBody {
+    /// Values of channels; null copies the state.
     values: Option<Value>,
+    /// The node; `__start__` for an input, `__end__` to clear what is left to run.
     as_node: Option<String>,
+    /// The checkpoint that is updated; the newest without it.
     checkpoint: Option<CheckpointBody>,
     checkpoint_id: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 pub(super) struct CheckpointRequest {
+    #[serde(default)]
     checkpoint: CheckpointBody,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = HistoryRequest)]
 pub(super) struct HistoryBody {
+    /// The number of states; 10 unless set.
     limit: Option<usize>,
+    /// The id of a checkpoint, a checkpoint, or a configuration with one: only older ones are returned.
     before: Option<Value>,
+    /// Values that the metadata of the states have.
     metadata: Option<Map<String, Value>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
+#[into_params(parameter_in = Query)]
 pub(super) struct HistoryQuery {
+    /// The number of states; 10 unless set.
     limit: Option<usize>,
+    /// The id of a checkpoint: only older ones are returned.
     before: Option<String>,
 }
 
@@ -96,8 +108,8 @@ pub(super) async fn update(
     let update = state_update(&server, graph, (body.values.as_ref(), body.as_node.as_deref()))?;
     let made = checkpoint(&thread, found.update(update).await?.checkpoint);
     server.mark_state(&thread).await?;
-    let id = made["checkpoint_id"].clone();
-    Ok(Json(json!({ "checkpoint": made.clone(), "configurable": made, "checkpoint_id": id })))
+    let id = made.checkpoint_id.clone();
+    Ok(Json(json!(UpdateJson { checkpoint: made.clone(), configurable: made, checkpoint_id: id })))
 }
 
 pub(super) async fn history(

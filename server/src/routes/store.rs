@@ -8,12 +8,14 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::routing::{post, put};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use superstep::memory::{
     IndexFields, ItemName, Namespace, NamespaceQuery, StoreError, StoreFilter, StoreItem, StoreRead, StoreSearch,
     StoreWrite,
 };
+
+use utoipa::{IntoParams, ToSchema};
 
 use crate::error::{ApiError, ApiResult};
 use crate::records::time::time_text;
@@ -30,10 +32,12 @@ pub(super) fn of_store() -> Router<Arc<Server>> {
         .route("/store/namespaces", post(namespaces))
 }
 
-#[derive(Debug, Deserialize)]
-struct WriteBody {
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ItemWrite)]
+pub(super) struct WriteBody {
     namespace: Vec<String>,
     key: String,
+    #[schema(value_type = Object)]
     value: Value,
     /// `false`, or the paths of fields.
     index: Option<Value>,
@@ -41,39 +45,74 @@ struct WriteBody {
     ttl: Option<f64>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ReadQuery {
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ReadQuery {
     /// Labels, joined by dots.
     #[serde(default)]
     namespace: String,
     key: String,
+    /// Lets the time of the item begin again.
     refresh_ttl: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
-struct NameBody {
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ItemName)]
+pub(super) struct NameBody {
     #[serde(default)]
     namespace: Vec<String>,
     key: String,
 }
 
-#[derive(Debug, Deserialize)]
-struct SearchBody {
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ItemSearch)]
+pub(super) struct SearchBody {
     namespace_prefix: Option<Vec<String>>,
+    /// Values that fields have, or `{"$gt": 1}`: there are `$eq`, `$ne`, `$gt`, `$gte`, `$lt` and `$lte`.
+    #[schema(value_type = Option<Object>)]
     filter: Option<Value>,
+    /// The number of items, 1000 at most; 10 unless set.
     limit: Option<usize>,
     offset: Option<usize>,
+    /// A text that items are about, where the store embeds them; else a text that they contain.
     query: Option<String>,
     refresh_ttl: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
-struct NamespacesBody {
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = NamespaceSearch)]
+pub(super) struct NamespacesBody {
     prefix: Option<Vec<String>>,
     suffix: Option<Vec<String>>,
     max_depth: Option<usize>,
     limit: Option<usize>,
     offset: Option<usize>,
+}
+
+/// An item of the store.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Item)]
+pub(super) struct ItemJson {
+    #[schema(value_type = Vec<String>)]
+    namespace: Namespace,
+    key: String,
+    #[schema(value_type = Object)]
+    value: Value,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+}
+
+/// An item of a search.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FoundItem)]
+pub(super) struct FoundItemJson {
+    #[serde(flatten)]
+    item: ItemJson,
+    /// The similarity to the query; null without one.
+    #[schema(required)]
+    score: Option<f64>,
 }
 
 type Body<T> = Result<Json<T>, JsonRejection>;
@@ -93,7 +132,7 @@ async fn read(
     let namespace = query.namespace.split('.').filter(|_| !query.namespace.is_empty());
     let namespace = labels(namespace.map(str::to_owned).collect())?;
     let read = StoreRead::new(namespace, query.key).refresh_ttl(query.refresh_ttl.unwrap_or(true));
-    Ok(Json(server.memory.get(read).await?.map_or(Value::Null, item_json)))
+    Ok(Json(json!(server.memory.get(read).await?.map(item_json))))
 }
 
 async fn remove(State(server): State<Arc<Server>>, body: Body<NameBody>) -> ApiResult<StatusCode> {
@@ -112,11 +151,9 @@ async fn search(State(server): State<Arc<Server>>, body: Body<SearchBody>) -> Ap
     let found = server.memory.search(StoreSearch { query: body.query, ..search }).await?;
     let found = found.into_iter().map(|item| {
         let score = item.score;
-        let mut json = item_json(item);
-        json["score"] = json!(score);
-        json
+        FoundItemJson { item: item_json(item), score }
     });
-    Ok(Json(json!({ "items": found.collect::<Vec<Value>>() })))
+    Ok(Json(json!({ "items": found.collect::<Vec<_>>() })))
 }
 
 async fn namespaces(State(server): State<Arc<Server>>, body: Body<NamespacesBody>) -> ApiResult<Json<Value>> {
@@ -156,14 +193,14 @@ fn index_fields(index: Option<Value>) -> ApiResult<IndexFields> {
 }
 
 /// Returns an item on the wire.
-fn item_json(item: StoreItem) -> Value {
-    json!({
-        "namespace": item.namespace,
-        "key": item.key,
-        "value": item.value,
-        "created_at": time_text(item.created_at),
-        "updated_at": time_text(item.updated_at),
-    })
+fn item_json(item: StoreItem) -> ItemJson {
+    ItemJson {
+        namespace: item.namespace,
+        key: item.key,
+        value: item.value,
+        created_at: time_text(item.created_at),
+        updated_at: time_text(item.updated_at),
+    }
 }
 
 impl From<StoreError> for ApiError {

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep_base::time::now;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::ttl::{includes_ttl, set_ttl, ttl_json};
@@ -21,14 +22,21 @@ use crate::records::timer::Timer;
 use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::wire::interrupts;
+use crate::wire_types::ThreadJson;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// A thread that is made or changed.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = ThreadRequest)]
 pub(super) struct ThreadBody {
+    /// Its name, any text; a new UUID without it.
+    #[schema(min_length = 1)]
     thread_id: Option<String>,
     metadata: Option<Map<String, Value>>,
+    #[schema(schema_with = crate::choices::if_exists)]
     if_exists: Option<String>,
+    /// The minutes for which it is kept after its last change, or `{ttl, strategy}`; the strategy is `delete` or `keep_latest`.
     ttl: Option<Value>,
+    /// The history of a thread that is imported; `metadata.graph_id` names its graph.
     supersteps: Option<Vec<Superstep>>,
 }
 
@@ -56,17 +64,17 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
         (true, _) if is_open || record.error.is_some() => "interrupted",
         (true, _) => "idle",
     };
-    let mut shown = json!({
-        "thread_id": record.thread,
-        "created_at": time_text(record.created_at),
-        "updated_at": time_text(record.updated_at.max(state_updated)),
-        "state_updated_at": time_text(state_updated),
-        "metadata": record.metadata,
-        "status": status,
-        "config": {},
-        "values": values,
-        "interrupts": asked,
-        "error": record.error,
+    let mut shown = json!(ThreadJson {
+        thread_id: &record.thread,
+        created_at: time_text(record.created_at),
+        updated_at: time_text(record.updated_at.max(state_updated)),
+        state_updated_at: time_text(state_updated),
+        metadata: &record.metadata,
+        status,
+        config: json!({}),
+        values,
+        interrupts: asked,
+        error: record.error.as_ref(),
     });
     secrets.hide(&mut shown);
     Ok(shown)

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use superstep::graph::{AnyGraph, AnyState, Name, StateUpdate};
+use utoipa::ToSchema;
 
 use axum::http::StatusCode;
 
@@ -13,15 +14,17 @@ use crate::records::thread::ThreadRecord;
 use crate::server::Server;
 
 /// Updates that are reduced together.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct Superstep {
     updates: Vec<UpdateOfStep>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = SuperstepUpdate)]
 struct UpdateOfStep {
+    /// Values of channels.
     values: Option<Value>,
+    /// `{update}`, in the place of values.
     command: Option<Value>,
     as_node: Option<String>,
 }

@@ -8,6 +8,7 @@ use superstep::checkpoint::CheckpointId;
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, Command, Durability, InterruptId, Mode, Name, Request, Target,
 };
+use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult};
 use crate::inputs::{InputChecks, writes};
@@ -15,71 +16,97 @@ use crate::message_form::known_channels;
 use crate::records::assistant::AssistantVersion;
 
 /// The body of a request for a run. Fields that it does not name are accepted and ignored.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = RunRequest)]
 pub(crate) struct RunBody {
+    /// The id of an assistant, or the name of a graph.
+    #[serde(default)]
+    #[schema(required)]
     pub assistant_id: String,
+    /// Null continues from the newest checkpoint.
     pub input: Option<Value>,
     pub command: Option<CommandBody>,
     pub config: Option<ConfigBody>,
+    /// The metadata of the run and of its checkpoints.
     pub metadata: Option<Map<String, Value>>,
+    /// The checkpoint from which the run starts; the newest without it.
     pub checkpoint: Option<CheckpointBody>,
     pub checkpoint_id: Option<String>,
     pub interrupt_before: Option<Nodes>,
     pub interrupt_after: Option<Nodes>,
+    /// `values` (unless set), `updates`, `messages`, `messages-tuple`, `custom`, `tasks`, `checkpoints`, `debug` or `events`.
     pub stream_mode: Option<OneOrMany>,
+    /// Numbers the events, so that a reader can come back with `last-event-id`.
+    #[serde(default)]
     pub stream_resumable: bool,
+    #[serde(default)]
     pub stream_subgraphs: bool,
+    /// What happens while the thread has another run.
+    #[schema(schema_with = crate::choices::multitask_strategy)]
     pub multitask_strategy: Option<String>,
+    /// What happens if the thread is unknown.
+    #[schema(schema_with = crate::choices::if_not_exists)]
     pub if_not_exists: Option<String>,
+    #[schema(schema_with = crate::choices::durability)]
     pub durability: Option<String>,
+    /// The context of the nodes, over that of the assistant.
     pub context: Option<Map<String, Value>>,
+    /// An address to which the run is sent when it has ended.
     pub webhook: Option<String>,
+    /// The seconds before the run starts.
     pub after_seconds: Option<f64>,
+    #[schema(schema_with = crate::choices::on_disconnect)]
     pub on_disconnect: Option<String>,
+    /// What becomes of the thread of a run without one.
+    #[schema(schema_with = crate::choices::on_completion)]
     pub on_completion: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+/// Answers to questions, an update, or the nodes that run next. It is in the place of an input.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = Command)]
 pub(crate) struct CommandBody {
+    /// The answer to the one open question, or answers by the ids of questions.
     pub resume: Option<Value>,
     /// The person who answers; `note` is theirs.
     pub by: Option<String>,
     pub note: Option<String>,
+    /// Values of channels.
     pub update: Option<Value>,
+    /// The name of a node, `{node}`, or a list of them.
     pub goto: Option<Value>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = RunConfig)]
 pub(crate) struct ConfigBody {
     pub recursion_limit: Option<u64>,
     /// The context of clients that know no other way to give one.
     pub configurable: Option<Map<String, Value>>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CheckpointName)]
 pub(crate) struct CheckpointBody {
     pub checkpoint_id: Option<String>,
 }
 
 /// Names of nodes, or `*` for all.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Nodes {
     All(AllNodes),
     Some(Vec<String>),
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 pub(crate) enum AllNodes {
     #[serde(rename = "*")]
     All,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// One name, or several.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum OneOrMany {
     One(String),

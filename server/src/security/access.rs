@@ -35,7 +35,7 @@ impl Access {
 type Row = (&'static str, &'static [(&'static str, Access)]);
 
 /// All routes. Names of parameters do not matter.
-const TABLE: &[Row] = &[
+pub(crate) const TABLE: &[Row] = &[
     ("/", &[("GET", OPEN)]),
     ("/ok", &[("GET", OPEN)]),
     ("/info", &[("GET", READ)]),
@@ -110,7 +110,7 @@ pub(crate) fn access(method: &Method, pattern: &str) -> Access {
 }
 
 /// Returns whether two patterns are the same but for the names of their parameters.
-fn is_same(a: &str, b: &str) -> bool {
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
     let (mut a, mut b) = (a.split('/'), b.split('/'));
     loop {
         match (a.next(), b.next()) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reqwest::Method;
+use serde_json::{Value, json};
 use superstep::checkpoint::MemoryCheckpointer;
 use superstep_server::Options;
 
@@ -26,4 +27,125 @@ async fn the_page_is_left_out_where_it_is_not_wanted() {
     for path in ["/docs", "/docs/docs.js"] {
         assert_eq!(api.status(Method::GET, path, None).await, 404, "{path}");
     }
+}
+
+/// Returns the operations of a document: method, path, description.
+fn operations(document: &Value) -> Vec<(Method, String, &Value)> {
+    let of_path = |(path, item): (&String, &'_ Value)| -> Vec<(Method, String)> {
+        let methods = item.as_object().unwrap().keys().map(|name| name.to_uppercase().parse().unwrap());
+        methods.map(|method| (method, path.clone())).collect()
+    };
+    let all = document["paths"].as_object().unwrap().iter().flat_map(of_path);
+    let described = |(method, path): (Method, String)| {
+        let operation = &document["paths"][&path][method.as_str().to_lowercase()];
+        (method, path, operation)
+    };
+    all.map(described).collect()
+}
+
+/// Returns the path of an operation with a value for each of its parameters.
+fn filled(path: &str) -> String {
+    let part = |part: &str| match part {
+        "{run_id}" | "{cron_id}" | "{assistant_id}" => "00000000-0000-4000-8000-000000000000".to_owned(),
+        part => part.replace(['{', '}'], ""),
+    };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+#[tokio::test]
+async fn each_operation_of_the_document_has_a_route() {
+    let api = Api::start().await;
+    let document = api.get("/openapi.json").await;
+    let all = operations(&document);
+    assert!(all.len() > 50);
+    for (method, path, operation) in all {
+        let body = operation.get("requestBody").map(|_| json!({ "assistant_id": "nobody" }));
+        let answer = api.send(method.clone(), &filled(&path), body).await;
+        let status = answer.status().as_u16();
+        let is_described = operation["responses"].get(status.to_string()).is_some();
+        assert!(is_described, "{method} {path} is answered with {status}, which is not described");
+        if status == 404 {
+            let detail = answer.json::<Value>().await.unwrap()["detail"].to_string();
+            assert!(!detail.contains("there is no route"), "{method} {path} has no route: {detail}");
+        }
+    }
+}
+
+/// Checks answers against the document.
+struct Checks<'a> {
+    api: &'a Api,
+    document: Value,
+}
+
+impl Checks<'_> {
+    /// Sends a request to an operation, and checks its answer.
+    async fn send(&self, (method, template): (Method, &str), path: &str, body: Value) -> Value {
+        let body = if body.is_null() { None } else { Some(body) };
+        let answer = self.api.send(method.clone(), path, body).await;
+        let status = answer.status().as_u16().to_string();
+        let operation = &self.document["paths"][template][method.as_str().to_lowercase()];
+        let described = &operation["responses"][&status];
+        let described =
+            described["$ref"].as_str().map_or(described, |place| self.document.pointer(&place[1..]).unwrap());
+        let mut schema = described["content"]["application/json"]["schema"].clone();
+        assert!(schema.is_object(), "{method} {template}: {status} has no schema");
+        if let Some(entry) = schema.pointer("/items/anyOf/0").cloned() {
+            schema["items"] = entry; // all fields: no request here selects
+        }
+        schema["components"] = self.document["components"].clone();
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        let shown = answer.json().await.unwrap();
+        let wrong: Vec<_> =
+            validator.iter_errors(&shown).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(wrong.is_empty(), "{method} {template}: {wrong:?} in {shown}");
+        shown
+    }
+}
+
+#[tokio::test]
+async fn answers_are_as_the_document_says() {
+    let api = Api::start().await;
+    let checks = Checks { document: api.get("/openapi.json").await, api: &api };
+    let (get, post) = (|template| (Method::GET, template), |template| (Method::POST, template));
+
+    let made = checks.send(post("/assistants"), "/assistants", json!({ "graph_id": "approval", "name": "a" })).await;
+    let of = format!("/assistants/{}", made["assistant_id"].as_str().unwrap());
+    checks.send(get("/assistants/{assistant_id}"), &of, Value::Null).await;
+    checks.send(get("/assistants/{assistant_id}"), "/assistants/none", Value::Null).await;
+    checks.send(post("/assistants/search"), "/assistants/search", json!({})).await;
+    checks.send(post("/assistants/count"), "/assistants/count", json!({})).await;
+    checks.send(post("/assistants/{assistant_id}/versions"), &format!("{of}/versions"), json!({})).await;
+    checks.send(get("/assistants/{assistant_id}/graph"), &format!("{of}/graph"), Value::Null).await;
+
+    checks.send(post("/threads"), "/threads", json!({ "thread_id": "t" })).await;
+    checks.send(post("/threads"), "/threads", json!({ "thread_id": "t" })).await;
+    checks.send(get("/threads/{thread_id}/state"), "/threads/t/state", Value::Null).await;
+    let request = json!({ "assistant_id": "approval", "input": { "request": "ship" } });
+    checks.send(post("/threads/{thread_id}/runs/wait"), "/threads/t/runs/wait", request.clone()).await;
+    let state = checks.send(get("/threads/{thread_id}/state"), "/threads/t/state", Value::Null).await;
+    assert_eq!(state["interrupts"][0]["superstep"]["name"], "approve", "the question is checked too");
+    let thread = checks.send(get("/threads/{thread_id}"), "/threads/t", Value::Null).await;
+    assert!(!thread["interrupts"].as_object().unwrap().is_empty());
+    checks.send(post("/threads/search"), "/threads/search", json!({})).await;
+    checks.send(get("/threads/{thread_id}/history"), "/threads/t/history", Value::Null).await;
+    let update = json!({ "values": { "status": "x" }, "as_node": "finish" });
+    checks.send(post("/threads/{thread_id}/state"), "/threads/t/state", update).await;
+
+    let run = checks.send(post("/threads/{thread_id}/runs"), "/threads/t/runs", request.clone()).await;
+    let of = format!("/threads/t/runs/{}", run["run_id"].as_str().unwrap());
+    checks.send(get("/threads/{thread_id}/runs/{run_id}/join"), &format!("{of}/join"), Value::Null).await;
+    checks.send(get("/threads/{thread_id}/runs/{run_id}"), &of, Value::Null).await;
+    checks.send(get("/threads/{thread_id}/runs"), "/threads/t/runs", Value::Null).await;
+    checks.send(post("/runs/batch"), "/runs/batch", json!([request])).await;
+
+    let cron = json!({ "assistant_id": "counter", "input": {}, "schedule": "0 9 * * *" });
+    checks.send(post("/runs/crons"), "/runs/crons", cron).await;
+    checks.send(post("/runs/crons/search"), "/runs/crons/search", json!({})).await;
+
+    let item = json!({ "namespace": ["a"], "key": "k", "value": { "n": 1 } });
+    assert_eq!(api.status(Method::PUT, "/store/items", Some(item)).await, 204);
+    checks.send(get("/store/items"), "/store/items?namespace=a&key=k", Value::Null).await;
+    checks.send(get("/store/items"), "/store/items?namespace=a&key=none", Value::Null).await;
+    checks.send(post("/store/items/search"), "/store/items/search", json!({ "query": "n" })).await;
+    checks.send(post("/store/namespaces"), "/store/namespaces", json!({})).await;
 }
