@@ -58,17 +58,19 @@ async fn each_operation_of_the_document_has_a_route() {
     let document = api.get("/openapi.json").await;
     let all = operations(&document);
     assert!(all.len() > 50);
-    for (method, path, operation) in all {
+    let mut problems = vec![];
+    for (method, path, operation) in all.into_iter().filter(|(_, path, _)| path != "/metrics") {
         let body = operation.get("requestBody").map(|_| json!({ "assistant_id": "nobody" }));
         let answer = api.send(method.clone(), &filled(&path), body).await;
         let status = answer.status().as_u16();
-        let is_described = operation["responses"].get(status.to_string()).is_some();
-        assert!(is_described, "{method} {path} is answered with {status}, which is not described");
-        if status == 404 {
-            let detail = answer.json::<Value>().await.unwrap()["detail"].to_string();
-            assert!(!detail.contains("there is no route"), "{method} {path} has no route: {detail}");
+        if operation["responses"].get(status.to_string()).is_none() {
+            problems.push(format!("{method} {path} is answered with {status}, which is not described"));
+        }
+        if status == 404 && answer.text().await.unwrap().contains("there is no route") {
+            problems.push(format!("{method} {path} has no route"));
         }
     }
+    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 /// Checks answers against the document.

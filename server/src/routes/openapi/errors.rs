@@ -20,17 +20,18 @@ pub(super) struct ErrorJson {
 }
 
 /// The statuses of errors with their names in the document, and what they mean.
-const ERRORS: [(u16, &str, &str); 12] = [
+const ERRORS: [(u16, &str, &str); 13] = [
     (400, "BadRequest", "The request cannot be read, or names what a graph does not have."),
     (401, "Unauthorized", "A key is needed, or it is not accepted."),
     (403, "Forbidden", "The role of the key, the origin of the page, or the terms of a question do not allow it."),
     (404, "NotFound", "There is no such thing."),
-    (405, "MethodNotAllowed", "The route does not have the method."),
+    (406, "NotAcceptable", "The header `accept` does not name the kinds of the answer."),
     (408, "RequestTimeout", "The body came too slowly."),
     (409, "Conflict", "It does not fit what is there already."),
     (413, "PayloadTooLarge", "The body is too large."),
     (415, "UnsupportedMediaType", "The body is not sent as `application/json`."),
     (422, "UnprocessableEntity", "A field is missing, or its value does not fit."),
+    (426, "UpgradeRequired", "The connection cannot become a WebSocket."),
     (429, "TooManyRequests", "There are too many requests or runs: try again later."),
     (
         503,

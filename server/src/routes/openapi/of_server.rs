@@ -45,6 +45,6 @@ pub(super) fn mcp() -> Vec<Route> {
         delete("/mcp", "end_mcp_session", "Ends a session of the Model Context Protocol")
             .header("mcp-session-id", "The session.")
             .empty(202, "It is ended.")
-            .errors([404, 405]),
+            .errors([404]),
     ]
 }
