@@ -5,11 +5,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, ItemKey, ItemScan, ItemWrite, Order};
 
-/// The version of what this program writes.
+/// The version of what this program writes. It is raised with a change that older programs cannot read; a field that may be absent is no
+/// such change, so that servers of two releases share a store while one is replaced by the other.
 const VERSION: u32 = 1;
 /// The number of records that are read at once.
 const PAGE: usize = 256;
@@ -34,8 +35,13 @@ pub(crate) struct StoredRecord<R> {
 
 #[derive(Serialize, Deserialize)]
 struct VersionedRecord<R> {
+    #[serde(default = "first_version")]
     version: u32,
     record: R,
+}
+
+fn first_version() -> u32 {
+    1
 }
 
 /// The records of a store.
@@ -167,12 +173,25 @@ pub(crate) fn read<R: Record>(bytes: &[u8]) -> Option<R> {
 fn decode<R: Record>(bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError> {
     let unreadable =
         |reason: String| CheckpointError::Codec { what: format!("a record of `{}`", R::NAMESPACE), reason };
-    let VersionedRecord { version, record } =
-        serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
-    match version > VERSION {
-        true => Err(unreadable(format!("a later release wrote it, as version {version}"))),
-        false => Ok(StoredRecord { record, bytes: Some(bytes) }),
+    match serde_json::from_slice::<VersionedRecord<R>>(&bytes) {
+        Ok(VersionedRecord { version, record }) if version <= VERSION => {
+            Ok(StoredRecord { record, bytes: Some(bytes) })
+        }
+        Ok(VersionedRecord { version, .. }) => Err(unreadable(later_release(version))),
+        Err(error) => Err(unreadable(match version_of(&bytes) {
+            Some(version) if version > VERSION => later_release(version),
+            _ => error.to_string(),
+        })),
     }
+}
+
+/// Returns the version of a record whose form is not known.
+fn version_of(bytes: &[u8]) -> Option<u32> {
+    serde_json::from_slice::<VersionedRecord<IgnoredAny>>(bytes).ok().map(|found| found.version)
+}
+
+fn later_release(version: u32) -> String {
+    format!("a later release wrote it, as version {version}, and this one knows version {VERSION}: update the server")
 }
 
 /// Returns a name as a part of a key: it contains no `/`.

@@ -1,16 +1,17 @@
-//! Health, and information about the server.
-//!
-//! Small because a client asks for little.
+//! Health, and information about the server. Must not know what is stored.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Query, State};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
+use superstep::checkpoint::Order;
 
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult};
+use crate::records::assistant::AssistantRecord;
 use crate::server::Server;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -23,9 +24,16 @@ pub(super) struct OkQuery {
 
 pub(super) async fn ok(State(server): State<Arc<Server>>, Query(query): Query<OkQuery>) -> ApiResult<Json<Value>> {
     if query.check_db.as_deref().is_some_and(|checked| checked != "0") {
-        server.assistants().await?;
+        check_store(&server).await?;
     }
     Ok(Json(json!({ "ok": true })))
+}
+
+/// Reads from the store.
+async fn check_store(server: &Server) -> ApiResult<()> {
+    let read = server.records.scan::<AssistantRecord>("", None, (Order::Ascending, 1)).await;
+    let detail = |error| format!("the store cannot be read: {error}");
+    read.map(drop).map_err(|error| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, detail(error)))
 }
 
 pub(super) async fn info() -> Json<Value> {

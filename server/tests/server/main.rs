@@ -20,6 +20,7 @@ mod many_runs;
 mod mcp;
 mod mcp_client;
 mod mcp_tasks;
+mod operations;
 mod protocol;
 mod runs;
 mod schemas;
