@@ -302,7 +302,7 @@ fn panic_failure(panic: &(dyn Any + Send)) -> Failure {
 }
 
 fn perform(session: &Session, invocation: Invocation<'_>, globals: &Globals) -> Result<u8, Failure> {
-    globals.log.into_iter().for_each(terminal::start_log);
+    globals.start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
     let output = runtime.block_on(session.perform(invocation))?;

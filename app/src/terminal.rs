@@ -147,14 +147,53 @@ pub(crate) enum Level {
     Info,
 }
 
+impl Level {
+    fn loudness(self) -> Loudness {
+        match self {
+            Self::Error => Loudness::ERROR,
+            Self::Warn => Loudness::WARN,
+            Self::Info => Loudness::INFO,
+        }
+    }
+}
+
+/// Form of a log.
+#[cfg(feature = "server")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    Text,
+    /// An object in each line
+    Json,
+}
+
+/// Starts to log as JSON: each line is an event with the spans around it, unless the program has a `tracing` subscriber of its own.
+#[cfg(feature = "server")]
+pub(crate) fn start_json_log(level: Level) {
+    let subscriber = tracing_subscriber::fmt().with_max_level(level.loudness()).json().flatten_event(true);
+    let subscriber = subscriber.with_current_span(false).with_writer(|| JsonLines).finish();
+    _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Writer of JSON that a terminal can show.
+#[cfg(feature = "server")]
+struct JsonLines;
+
+#[cfg(feature = "server")]
+impl Write for JsonLines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        note(&safe_json(&String::from_utf8_lossy(line)));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Starts logging, unless the program has a `tracing` subscriber of its own.
 pub(crate) fn start_log(level: Level) {
-    let loudness = match level {
-        Level::Error => Loudness::ERROR,
-        Level::Warn => Loudness::WARN,
-        Level::Info => Loudness::INFO,
-    };
-    let subscriber = tracing_subscriber::fmt().with_max_level(loudness).with_target(false).with_ansi(false);
+    let subscriber = tracing_subscriber::fmt().with_max_level(level.loudness()).with_target(false).with_ansi(false);
     let subscriber = subscriber.with_span_events(FmtSpan::NEW | FmtSpan::CLOSE).with_writer(|| Lines).finish();
     _ = tracing::subscriber::set_global_default(subscriber);
 }

@@ -1,5 +1,7 @@
 //! Errors of requests: a status and a sentence. Knows no route.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -39,9 +41,17 @@ impl ApiError {
     }
 }
 
+/// The text of an error of the server, in the extensions of its answer: for the log.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorDetail(pub Arc<str>);
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.status, Json(json!({ "detail": self.detail }))).into_response()
+        let mut response = (self.status, Json(json!({ "detail": self.detail }))).into_response();
+        if self.status.is_server_error() {
+            response.extensions_mut().insert(ErrorDetail(self.detail.into()));
+        }
+        response
     }
 }
 

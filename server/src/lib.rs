@@ -34,6 +34,7 @@
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options`, `protection`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `security` | keys and roles, Host and Origin, limits |
+//! | `telemetry` | the ids and the log of requests |
 //! | `error` | answers to requests that cannot be served |
 //!
 //! Small because it only lists the crate.
@@ -61,6 +62,7 @@ mod runs;
 mod security;
 mod server;
 mod start;
+mod telemetry;
 mod timers;
 mod webhooks;
 mod wire;

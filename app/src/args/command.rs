@@ -18,7 +18,9 @@ use crate::custom::{Additions, CustomCommand, first};
 use crate::dispatch::DispatchAddress;
 use crate::graphs::AppGraph;
 use crate::store::StoreLocation;
-use crate::terminal::Level;
+use crate::terminal::{Level, start_log};
+#[cfg(feature = "server")]
+use crate::terminal::{LogFormat, start_json_log};
 
 const AFTER: &str = "\
 A first run, from two processes:
@@ -229,6 +231,23 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "LEVEL", env = "SUPERSTEP_LOG", hide_env_values = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "info")]
     pub log: Option<Level>,
+
+    /// Form of the log; json: an object in each line, with the ids of requests
+    #[cfg(feature = "server")]
+    #[arg(long, global = true, value_name = "FORMAT", requires = "log", default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+impl Globals {
+    /// Starts the log, if there is to be one.
+    pub(crate) fn start_log(&self) {
+        let Some(level) = self.log else { return };
+        #[cfg(feature = "server")]
+        if self.log_format == LogFormat::Json {
+            return start_json_log(level);
+        }
+        start_log(level);
+    }
 }
 
 /// Returns a command that a program adds: one of its own, a shorthand of a graph, or a group of commands.

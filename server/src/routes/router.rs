@@ -18,6 +18,7 @@ use crate::error::ApiError;
 use crate::security::cors::cors;
 use crate::security::guard::{check, with_headers};
 use crate::server::Server;
+use crate::telemetry::{log_requests, with_request_ids};
 
 /// The longest text of an error that no route has made, in bytes.
 const DETAIL: usize = 64 << 10;
@@ -28,7 +29,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
     #[cfg(feature = "mcp")]
     let router = router.merge(crate::mcp::routes(&server));
     let router = if server.has_page { router.merge(crate::page::routes()) } else { router };
-    router
+    let router = router
         .route("/", get(meta::ok))
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))
@@ -45,7 +46,8 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .layer(map_response(with_detail))
         .layer(map_response(with_headers))
         .layer(cors(&server.guard))
-        .with_state(server)
+        .with_state(server);
+    with_request_ids(log_requests(router))
 }
 
 async fn unknown_path(method: Method, uri: Uri) -> ApiError {

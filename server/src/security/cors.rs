@@ -12,7 +12,8 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, AllowPrivateNetwork, CorsLayer
 use super::guard::{Guard, host_of};
 
 /// Headers of answers that pages of other origins may read.
-const EXPOSED: [&str; 4] = ["x-pagination-total", "x-pagination-next", "content-location", "mcp-session-id"];
+const EXPOSED: [&str; 5] =
+    ["x-pagination-total", "x-pagination-next", "content-location", "mcp-session-id", "x-request-id"];
 /// The time for which a browser remembers what it may send.
 const REMEMBERED: Duration = Duration::from_secs(600);
 

@@ -13,6 +13,7 @@ use axum::response::Response;
 use futures::StreamExt;
 use futures::future::ready;
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::Span;
 
 use super::access::{Access, access};
 use super::answers::is_answer;
@@ -102,6 +103,7 @@ impl Guard {
         };
         self.count(parts, caller.as_ref().ok().and_then(Option::as_ref))?;
         let caller = caller?;
+        caller.iter().for_each(|caller| _ = Span::current().record("key", &*caller.name));
         let unless_it_answers = check_role(access, caller.as_ref(), parts)?;
         let lasting = if access.is_stream { Some(self.last(key)?) } else { None };
         caller.into_iter().for_each(|caller| _ = parts.extensions.insert(caller));

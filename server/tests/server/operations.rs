@@ -12,7 +12,7 @@ use superstep::checkpoint::{
 };
 use superstep_server::Options;
 
-use crate::api::Api;
+use crate::api::{Api, Process, program};
 
 type Reading<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
 
@@ -146,4 +146,67 @@ async fn what_a_later_release_wrote_is_refused_with_the_way_out(#[case] queue: V
     let detail = detail["detail"].as_str().unwrap();
     let expected = "a later release wrote it, as version 2, and this one knows version 1: update the server";
     assert!(detail.contains("`superstep.server.threads`") && detail.contains(expected), "{detail}");
+}
+
+#[rstest]
+#[case::own("call-1.a:b", Some("call-1.a:b"))]
+#[case::odd("a\tb", None)]
+#[case::long(&"a".repeat(200), None)]
+#[tokio::test]
+async fn an_answer_has_the_id_of_its_request_or_a_new_one(#[case] sent: &str, #[case] expected: Option<&str>) {
+    let api = Api::start().await;
+    let answers = ["/ok", "/threads/none", "/no/route"]
+        .map(|path| api.client.get(format!("{}{path}", api.address)).header("x-request-id", sent).send());
+    for answer in answers {
+        let answer = answer.await.unwrap();
+        let id = answer.headers()["x-request-id"].to_str().unwrap();
+        match expected {
+            Some(expected) => assert_eq!(id, expected),
+            None => assert_eq!(uuid::Uuid::parse_str(id).unwrap().get_version_num(), 7),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_has_requests_by_their_ids_and_nothing_that_they_carry() {
+    let (place, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let keys = place.path().join("keys.json");
+    let added = program().args(["keys", "add", "phone", "--role", "admin", "--api-keys"]).arg(&keys).output().unwrap();
+    let key = String::from_utf8(added.stdout).unwrap().lines().last().unwrap().trim().to_owned();
+    let mut command = program();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--log", "--log-format", "json"]);
+    command.arg("--api-keys").arg(&keys).stderr(log.reopen().unwrap());
+    let (_server, api) = Process::of(&mut command);
+    let send = |path: &str, id: &str, body: Value| {
+        let request = api.client.post(format!("{}{path}", api.address)).header("x-api-key", &key);
+        request.header("x-request-id", id).json(&body).send()
+    };
+    let body = json!({ "assistant_id": "fails", "input": { "reason": "payload-1" }, "if_not_exists": "create" });
+    send("/threads/t/runs/wait?secret=payload-2", "call-1", body).await.unwrap().text().await.unwrap();
+    send("/threads/t/runs/none", "call-2", json!({})).await.unwrap();
+    let lines = || {
+        let text = std::fs::read_to_string(log.path()).unwrap();
+        (text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>(), text)
+    };
+    let of = |lines: &[Value], id: &str| {
+        let is_answer = |line: &&Value| line["message"] == "a request was answered" && line["spans"][0]["id"] == id;
+        lines.iter().find(is_answer).map(|line| line["spans"][0].clone())
+    };
+    let (lines, text) = loop {
+        let (lines, text) = lines();
+        if of(&lines, "call-2").is_some() {
+            break (lines, text);
+        }
+        tokio::task::yield_now().await;
+    };
+    let answered = of(&lines, "call-1").unwrap();
+    assert_eq!(
+        (&answered["name"], &answered["method"], &answered["route"], &answered["key"], &answered["status"]),
+        (&json!("request"), &json!("POST"), &json!("/threads/{thread}/runs/wait"), &json!("phone"), &json!(200))
+    );
+    assert!(answered["milliseconds"].is_f64(), "{answered}");
+    assert_eq!(of(&lines, "call-2").unwrap()["status"], 405);
+    for secret in [key.as_str(), "payload-2", "none"] {
+        assert!(!text.contains(secret), "{secret} is in {text}");
+    }
 }
