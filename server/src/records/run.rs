@@ -61,6 +61,9 @@ pub(crate) struct RunRecord {
     /// Set if the run is to be removed with its checkpoints once it has stopped.
     #[serde(default)]
     pub is_rolled_back: bool,
+    /// Set if somebody has asked to stop the run.
+    #[serde(default)]
+    pub is_cancelled: bool,
     pub multitask_strategy: String,
     pub created_at: u64,
     pub updated_at: u64,

@@ -209,7 +209,12 @@ impl Server {
             return Ok(());
         }
         match self.records.run(&run.thread, run.run).await {
-            Ok(found) if !found.record.status.has_ended() => self.cancel_running(run).await?,
+            Ok(found) if !found.record.status.has_ended() => {
+                if action == StopAction::Interrupt {
+                    self.records.cancel(run).await?;
+                }
+                self.cancel_running(run).await?;
+            }
             Err(error) if !error.is_not_found() => return Err(error),
             _ => return Ok(()), // it has ended meanwhile, or is gone
         }
@@ -230,10 +235,13 @@ impl Server {
     async fn stop_earlier(self: &Arc<Self>, run: &RunRecord, action: StopAction) -> ApiResult<()> {
         let queue = self.thread_record(&run.thread).await?.record.queue;
         for earlier in queue.into_iter().take_while(|queued| *queued != run.run) {
-            match self.records.run(&run.thread, earlier).await {
-                Ok(earlier) => self.stop_run(&earlier.record, action, false).await?,
-                Err(error) if error.is_not_found() => {} // it was removed meanwhile
-                Err(error) => return Err(error),
+            let stopped = async {
+                let earlier = self.records.run(&run.thread, earlier).await?;
+                self.stop_run(&earlier.record, action, false).await
+            };
+            match stopped.await {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {} // it is stopped, or was removed meanwhile
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use super::events::Converter;
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
+use super::stop::cancel_on_request;
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
@@ -59,12 +60,20 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
     let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
     let cancel = server.executing.token(thread, run);
+    let _requests = cancel_on_request(server, thread, run, &cancel);
     let (run, attempt) = {
         let Ok(_permit) = server.jobs.acquire().await else { return Ok(false) };
         if server.records.0.owner(&ThreadId::from(thread)).await?.is_some() {
             return Ok(false); // another process runs it
         }
-        let run = start_feed(server, server.records.run(thread, run).await?).await?;
+        let found = match server.records.run(thread, run).await {
+            Err(error) if error.is_not_found() => return Ok(false), // it was removed meanwhile
+            found => found?,
+        };
+        let run = start_feed(server, found).await?;
+        if run.record.status.has_ended() {
+            return Ok(true); // somebody has ended it since the queue was read
+        }
         let attempt = attempt(server, &run, &cancel).await;
         (run, attempt)
     };
@@ -179,7 +188,7 @@ pub(super) async fn leave(server: &Server, thread: &str) {
 }
 
 async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &CancellationToken) -> Attempt {
-    if run.record.is_rolled_back {
+    if run.record.is_to_stop() {
         return Attempt::Ended((RunStatus::Interrupted, Some(user_interrupt())));
     }
     let plan = match Plan::of(server, &run.record) {

@@ -11,6 +11,7 @@
 //! | `end`, `webhook` | the state of a thread at the end of a run; the webhook of one |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule` | which threads are executed, and when; those that are executed now |
+//! | `stop` | requests to stop a run |
 //! | `execution` | one run of a thread, from its start or from where it was left |
 //!
 //! Small because it only lists the folder.
@@ -27,5 +28,6 @@ pub(crate) mod queue;
 pub(crate) mod reader;
 pub(crate) mod request;
 pub(crate) mod schedule;
+mod stop;
 pub(crate) mod thread_reader;
 mod webhook;

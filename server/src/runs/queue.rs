@@ -65,6 +65,7 @@ impl Records {
             events_to: 0,
             attempts: 0,
             is_rolled_back: false,
+            is_cancelled: false,
             multitask_strategy: strategy.to_owned(),
             created_at: time,
             updated_at: time,

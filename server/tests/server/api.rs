@@ -51,6 +51,11 @@ impl Api {
         Self { client: Client::new(), address }
     }
 
+    /// Returns another client of the server.
+    pub(crate) fn again(&self) -> Self {
+        Self { client: Client::new(), address: self.address.clone() }
+    }
+
     pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
         let request = self.client.request(method, format!("{}{path}", self.address));
         let request = if let Some(body) = body { request.json(&body) } else { request };

@@ -7,6 +7,11 @@
 mod chat;
 #[path = "../../examples/agent_server/graphs.rs"]
 mod graphs;
+#[path = "../../../tests/support/postgres.rs"]
+mod postgres;
+#[path = "../../../tests/crash/rng.rs"]
+#[allow(dead_code, reason = "the crash tests draw in more ways")]
+mod rng;
 
 mod answers;
 mod api;
@@ -14,6 +19,7 @@ mod callers;
 mod commands;
 mod crons;
 mod docs;
+mod durability;
 mod limits;
 mod lists;
 mod many_runs;
