@@ -50,6 +50,9 @@ pub(crate) struct Registration {
     pub about: Option<String>,
     pub examples: Vec<String>,
     pub one_input: bool,
+    /// Set if clients of a server give the arguments of `run GRAPH`.
+    #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "the program has no server"))]
+    pub args_from_clients: bool,
     pub forms: Vec<QuestionForm>,
     pub context: Option<ContextReader>,
     pub answered_by_people: bool,
@@ -153,6 +156,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
             input(args, thread).map(|input| input.into().erase()).map_err(Into::into)
         };
         self.registration.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
+        self
+    }
+
+    /// Lets clients of a server give the [arguments](Self::args) of `run GRAPH` as fields of the input, named as the options with `_`
+    /// for `-`. An input that names a channel which is no argument is one of channels. Default: inputs are of channels.
+    pub fn args_from_clients(mut self) -> Self {
+        self.registration.args_from_clients = true;
         self
     }
 

@@ -103,6 +103,12 @@ impl AppGraph {
         self.registration.one_input
     }
 
+    /// Returns true if clients of a server give the graph's own arguments.
+    #[cfg(feature = "server")]
+    pub(crate) fn takes_client_args(&self) -> bool {
+        self.registration.args_from_clients && self.registration.own.is_some()
+    }
+
     /// Converts JSON to input.
     pub(crate) fn input(&self, json: &Value) -> Result<AnyInput, Failure> {
         Ok(self.graph.input(json)?)

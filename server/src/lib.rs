@@ -21,7 +21,7 @@
 //! | `protocol` | the event protocol of newer clients: events and commands |
 //! | `feed`, `activity`, `foreign_activity` | the events of a run for its readers; what happens to all threads |
 //! | `page` | the page at `/docs` |
-//! | `inputs` | inputs against the schemas of their graphs |
+//! | `inputs`, `client_input` | inputs against the schemas of their graphs; inputs in a form of the program's own |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
@@ -41,6 +41,7 @@
 
 mod activity;
 mod choices;
+mod client_input;
 mod crons;
 mod error;
 mod expiry;
@@ -68,6 +69,7 @@ mod webhooks;
 mod wire;
 mod wire_types;
 
+pub use client_input::InputReader;
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
 pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};

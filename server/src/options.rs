@@ -7,6 +7,7 @@ use std::time::Duration;
 use superstep::graph::CancellationToken;
 use superstep::memory::Store;
 
+use crate::client_input::{InputReader, InputReaders};
 use crate::observer::RunObserver;
 use crate::security::settings::Security;
 use crate::webhooks::signature::WebhookSecret;
@@ -29,6 +30,7 @@ pub struct Options {
     pub(crate) webhook_secret: Option<WebhookSecret>,
     pub(crate) security: Security,
     pub(crate) has_page: bool,
+    pub(crate) readers: InputReaders,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             webhook_secret: None,
             security: Security::default(),
             has_page: true,
+            readers: InputReaders::default(),
         }
     }
 }
@@ -82,6 +85,18 @@ impl Options {
     /// the store of their threads, unless set. One that [embeds](superstep::memory::CheckpointerStore::with_embed) searches by meaning.
     pub fn memory(mut self, store: Arc<dyn Store>) -> Self {
         self.memory = Some(store);
+        self
+    }
+
+    /// Sets whether the pages for people are served: `/docs`. Default: true.
+    pub fn page(mut self, page: bool) -> Self {
+        self.page = page;
+        self
+    }
+
+    /// Sets the reader of the inputs that clients give to a graph, in the place of its channels.
+    pub fn read_inputs(mut self, graph: impl Into<String>, reader: impl InputReader) -> Self {
+        self.readers.insert(graph.into(), Arc::new(reader));
         self
     }
 

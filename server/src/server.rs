@@ -12,6 +12,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore, watch};
 use uuid::Uuid;
 
 use crate::activity::{Activity, ActivityKind};
+use crate::client_input::InputReaders;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
 use crate::inputs::InputChecks;
@@ -44,6 +45,7 @@ pub(crate) struct Server {
     /// Changes when a run was created here.
     pub created: watch::Sender<()>,
     pub inputs: InputChecks,
+    pub readers: InputReaders,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
     /// As many permits as runs are executed at a time.
@@ -79,6 +81,7 @@ impl Server {
             keep_events: options.keep_events,
             created: watch::Sender::new(()),
             inputs: InputChecks::default(),
+            readers: options.readers,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
             jobs: Semaphore::new(options.jobs),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Holds what the compiler says to users who name an item whose feature is off: for each file in `expected`, a program that must
 # not compile, and each line of the file must be part of what is printed. Where it is not, all that was printed follows.
+# Then: a command that needs a feature of the program names it.
 # Then: no feature that superstep turns on changes the clients of a user's program, which `clients` is an example of.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -17,6 +18,16 @@ for file in expected/*.txt; do
         printf '%s: nothing says `%s`, but:\n%s\n' "$mistake" "$line" "$said"
         failed=1
     done <"$file"
+done
+
+for command in "serve" "keys list --api-keys keys.json" "mcp"; do
+    # shellcheck disable=SC2086 # the words of a command line
+    said="$(cargo run --quiet --locked --package superstep-first-program -- $command 2>&1)"
+    code=$?
+    # shellcheck disable=SC2016 # the quotes of the sentence
+    grep --quiet --fixed-strings 'build it with the feature `server`' <<<"$said" && [ "$code" = 2 ] && continue
+    printf '%s: the feature `server` is not named, but with exit code %s:\n%s\n' "$command" "$code" "$said"
+    failed=1
 done
 
 if ! said="$(cargo run --quiet --locked --package superstep-own-clients 2>&1)"; then

@@ -44,6 +44,14 @@ pub(crate) struct ServeArgs {
     /// Let pages of this origin use the server in a browser, beside those of this machine; `*` for all; may be repeated
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub allow_origin: Vec<String>,
+
+    /// Leave out the pages for people: /docs
+    #[arg(long, conflicts_with = "open")]
+    pub no_page: bool,
+
+    /// Open /docs in the browser
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// Reads an origin as browsers send it.

@@ -22,6 +22,7 @@ mod with_server {
     use superstep_server::Options;
 
     use super::{CommandOutput, Failure, McpArgs, Session};
+    use crate::client_input::read_arguments;
     use crate::commands::agent_config::{AgentConfig, ToolServer};
     use crate::store::StoreLocation;
     use crate::terminal::cancel_on_signal;
@@ -35,7 +36,7 @@ mod with_server {
             }
             let (local, cancel) = (self.store_or_new().await?, cancel_on_signal());
             let options = Options::default().jobs(args.jobs).stop_with(cancel.token.clone());
-            let options = options.observed_by(self.control_observer());
+            let options = read_arguments(&self.graphs, options.observed_by(self.control_observer()));
             let served = options.serve_stdio(self.graphs.with_store(&local.store), local.store).await;
             served.map_err(|error| Failure::new("the client does not speak the protocol").because(&error))?;
             CommandOutput::new("", &json!(null))

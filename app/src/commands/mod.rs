@@ -7,13 +7,15 @@
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
 //! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
 //! | `serve`, `keys`, `mcp` | the graphs over HTTP; the keys of their clients; as tools of a coding agent |
-//! | `agent_config` | the configuration of a coding agent |
+//! | `agent_config`, `browser` | the configuration of a coding agent; the browser of this machine |
 //!
 //! Small because it only lists the folder.
 
 #[cfg(feature = "server")]
 mod agent_config;
 mod answers;
+#[cfg(feature = "server")]
+mod browser;
 mod edits;
 mod interactive;
 mod keys;

@@ -16,6 +16,7 @@ impl Session {
 
 #[cfg(feature = "server")]
 mod with_server {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
     use std::sync::Arc;
 
     use serde_json::json;
@@ -25,6 +26,8 @@ mod with_server {
     use tokio::net::TcpListener;
 
     use super::{CommandOutput, Failure, ServeArgs, Session};
+    use crate::client_input::read_arguments;
+    use crate::commands::browser;
     use crate::control::{Control, RunGuard};
     use crate::events::{EventBuffer, timed_event_json};
     use crate::graphs::{AppGraph, AppGraphs};
@@ -47,10 +50,12 @@ mod with_server {
             let options = Options::default()
                 .jobs(args.jobs)
                 .keep_events_for(args.keep_events_for)
+                .page(!args.no_page)
                 .stop_with(cancel.token.clone());
             let options = options.observed_by(self.control_observer());
+            let options = read_arguments(&self.graphs, options);
             let options = with_webhooks(protect(options, &args)?, &args);
-            self.announce(&listener)?;
+            self.announce(&listener, args.open)?;
             let graphs = self.graphs.with_store(&local.store);
             let served = options.serve(graphs, local.store, listener).await;
             served.map_err(|error| Failure::new("the server has stopped").because(&error))?;
@@ -62,14 +67,26 @@ mod with_server {
             ControlObserver { control: self.control.clone(), graphs: Arc::clone(&self.graphs) }
         }
 
-        /// Prints the address: with port 0, only now it is known.
-        fn announce(&self, listener: &TcpListener) -> Result<(), Failure> {
+        /// Prints the address, which with port 0 is only now known, and opens its page if that is wanted.
+        fn announce(&self, listener: &TcpListener, opens: bool) -> Result<(), Failure> {
             let address = listener.local_addr().map_err(|error| Failure::new("no address").because(&error))?;
             match self.view {
                 View::Quiet => print_json(&json!({ "listening": format!("http://{address}") })),
                 _ => print(&format!("listening on http://{address}\n")),
             }
+            if opens {
+                browser::open(format!("http://{}/docs", reachable(address)));
+            }
             Ok(())
+        }
+    }
+
+    /// Returns the address at which this machine reaches the server: one for all addresses is none.
+    fn reachable(address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+            _ => address,
         }
     }
 

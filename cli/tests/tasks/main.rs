@@ -20,6 +20,7 @@ mod printed;
 #[path = "../../../tests/support/program.rs"]
 mod program;
 mod records;
+mod serve;
 mod server;
 mod stored;
 mod stories;

@@ -41,7 +41,7 @@ impl ServerHandler for GraphTools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools(&self.0.graphs)))
+        Ok(ListToolsResult::with_all_items(tools(&self.0)))
     }
 
     async fn call_tool(

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::graph::{AnyGraph, Graphs};
 
+use crate::server::Server;
+
 /// The first part of the names of tools that start graphs.
 const RUN: &str = "run_";
 
@@ -87,23 +89,23 @@ fn tool_name(graph: &AnyGraph) -> String {
 }
 
 /// Returns all tools.
-pub(super) fn tools(graphs: &Graphs) -> Vec<Tool> {
-    graphs.iter().map(run_tool).chain(thread_tools()).collect()
+pub(super) fn tools(server: &Server) -> Vec<Tool> {
+    server.graphs.iter().map(|graph| run_tool(graph, server.input_schema(graph))).chain(thread_tools()).collect()
 }
 
-fn run_tool(graph: &AnyGraph) -> Tool {
+fn run_tool(graph: &AnyGraph, input: Value) -> Tool {
     let about = graph.about().map(|about| format!("{}. ", about.trim_end_matches('.'))).unwrap_or_default();
     let about = format!(
         "{about}Starts a run of the graph `{}` and returns its thread at once; the run goes on by itself. \
          Call `wait` with the thread for the result.",
         graph.name()
     );
-    Tool::new(tool_name(graph), about, input_schema(graph)).with_annotations(hints(false))
+    Tool::new(tool_name(graph), about, input_schema(input)).with_annotations(hints(false))
 }
 
-/// Returns the JSON Schema of a graph's input.
-fn input_schema(graph: &AnyGraph) -> Arc<JsonObject> {
-    match graph.schemas().input {
+/// Returns the JSON Schema of a tool's arguments.
+fn input_schema(input: Value) -> Arc<JsonObject> {
+    match input {
         Value::Object(schema) => Arc::new(schema),
         _ => object(json!({}), &[]),
     }

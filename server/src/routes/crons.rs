@@ -118,7 +118,7 @@ async fn finish(server: &Server, cron: &mut CronRecord) -> ApiResult<()> {
         return Err(ApiError::invalid("schedule is missing: five fields are expected, such as `0 9 * * 1-5`"));
     }
     Schedule::parse(&cron.schedule, cron.timezone.as_deref())?;
-    let assistant = server.check_run(&cron.payload).await?.assistant;
+    let assistant = server.check_run(cron.thread.as_deref(), &cron.payload).await?.assistant;
     (cron.assistant, cron.secret_channels) = (assistant.assistant, server.secret_channels(&assistant));
     cron.updated_at = now();
     cron.next = next_date(cron, cron.updated_at);

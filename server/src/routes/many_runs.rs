@@ -44,7 +44,7 @@ pub(super) async fn create(
         return Err(ApiError::invalid(format!("a batch has {LARGEST} runs at most; this one has {}", requests.len())));
     }
     for (nth, request) in requests.iter().enumerate() {
-        let checked = server.check_run(request).await;
+        let checked = server.check_run(None, request).await;
         checked.map_err(|error| ApiError::new(error.status, format!("run {nth}: {}", error.detail)))?;
     }
     let mut created = vec![];

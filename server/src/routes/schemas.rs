@@ -53,6 +53,7 @@ fn schemas_json(schemas: Schemas) -> Map<String, Value> {
 pub(super) async fn schemas(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Answer {
     let graph = graph_of(&server, &id).await?;
     let mut fields = schemas_json(graph.schemas());
+    fields.insert("input_schema".into(), server.input_schema(graph));
     fields.insert("graph_id".into(), graph.name().into());
     Ok(Json(fields.into()))
 }

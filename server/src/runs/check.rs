@@ -11,19 +11,24 @@ use crate::server::Server;
 
 /// Request for a run that can be executed.
 pub(crate) struct CheckedRun {
+    /// The request, with its input as the channels that it writes.
+    pub request: Value,
     pub body: RunBody,
     pub assistant: AssistantRecord,
     pub context: Map<String, Value>,
 }
 
 impl Server {
-    /// Reads a request for a run.
+    /// Reads a request for a run of a thread, if it has a name already.
     ///
     /// # Errors
     /// For what cannot be executed.
-    pub(crate) async fn check_run(&self, request: &Value) -> ApiResult<CheckedRun> {
+    pub(crate) async fn check_run(&self, thread: Option<&str>, request: &Value) -> ApiResult<CheckedRun> {
         let body = RunBody::parse(request)?;
         let assistant = self.assistant_or_graph(&body.assistant_id).await?;
+        let graph = assistant.now().map(|version| version.graph.as_str()).unwrap_or_default();
+        let request = self.read_input(graph, thread, request.clone()).await?;
+        let body = RunBody::parse(&request)?;
         let context = self.check_request(&assistant, &body)?;
         let strategy = body.multitask_strategy.as_deref().unwrap_or_default();
         if body.delay().is_some() && matches!(strategy, "interrupt" | "rollback") {
@@ -32,6 +37,6 @@ impl Server {
         if let Some(url) = &body.webhook {
             self.webhooks.check(url).await?;
         }
-        Ok(CheckedRun { body, assistant, context })
+        Ok(CheckedRun { request, body, assistant, context })
     }
 }

@@ -74,7 +74,7 @@ impl Server {
         reader: Reader,
         writes: Vec<ItemWrite>,
     ) -> ApiResult<(RunRecord, RunBody)> {
-        let CheckedRun { body, assistant, context } = self.check_run(&request).await?;
+        let CheckedRun { request, body, assistant, context } = self.check_run(thread, &request).await?;
         if let Some(thread) = thread.filter(|_| body.if_not_exists.as_deref() == Some("create")) {
             self.check_trusted(thread).await?; // a thread that has a record is trusted
         }
