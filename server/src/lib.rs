@@ -19,6 +19,7 @@
 //! | `routes` | paths and the bodies of requests |
 //! | `runs` | requests for runs, their queue, their execution and their events |
 //! | `protocol` | the event protocol of newer clients: events and commands |
+//! | `foreign_threads` | threads that other programs made in the same store |
 //! | `feed`, `activity`, `foreign_activity` | the events of a run for its readers; what happens to all threads |
 //! | `page` | the page at `/docs` |
 //! | `inputs`, `client_input` | inputs against the schemas of their graphs; inputs in a form of the program's own |
@@ -47,6 +48,7 @@ mod error;
 mod expiry;
 mod feed;
 mod foreign_activity;
+mod foreign_threads;
 mod inputs;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -88,12 +88,6 @@ impl Options {
         self
     }
 
-    /// Sets whether the pages for people are served: `/docs`. Default: true.
-    pub fn page(mut self, page: bool) -> Self {
-        self.page = page;
-        self
-    }
-
     /// Sets the reader of the inputs that clients give to a graph, in the place of its channels.
     pub fn read_inputs(mut self, graph: impl Into<String>, reader: impl InputReader) -> Self {
         self.readers.insert(graph.into(), Arc::new(reader));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId, foreign};
-use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, ThreadInfo};
+use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, StatusKind, ThreadInfo};
 use superstep::memory::{CheckpointerStore, Store};
 use superstep_base::time::now;
 use tokio::sync::{Notify, OnceCell, Semaphore, watch};
@@ -19,6 +19,7 @@ use crate::inputs::InputChecks;
 use crate::observer::RunObserver;
 use crate::options::Options;
 use crate::progress::executing::ExecutingThreads;
+use crate::progress::foreign::ForeignSearch;
 use crate::progress::log::EventLog;
 use crate::progress::resumes::Resumes;
 use crate::records::assistant::AssistantRecord;
@@ -48,6 +49,7 @@ pub(crate) struct Server {
     pub readers: InputReaders,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
+    pub foreign: ForeignSearch,
     /// As many permits as runs are executed at a time.
     pub jobs: Semaphore,
     /// Listener of the runs that are executed.
@@ -84,6 +86,7 @@ impl Server {
             readers: options.readers,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
+            foreign: ForeignSearch::default(),
             jobs: Semaphore::new(options.jobs),
             observer: options.observer,
             stop: options.stop,
@@ -158,6 +161,15 @@ impl Server {
         let info = ThreadInfo::read(&*self.records.0, &ThreadId::from(thread)).await?;
         let info = info.filter(|info| !info.graph.is_empty()).ok_or_else(|| ApiError::not_found("thread", thread))?;
         Ok(StoredRecord::new(ThreadRecord::of(&info)))
+    }
+
+    /// Returns whether another program, which was running a thread when the server looked last, runs it now.
+    pub(crate) async fn runs_elsewhere(&self, record: &ThreadRecord) -> ApiResult<bool> {
+        if !record.state.is_some_and(|state| state.is_busy) {
+            return Ok(false);
+        }
+        let found = ThreadInfo::read(&*self.records.0, &ThreadId::from(record.thread.as_str())).await?;
+        Ok(found.is_some_and(|found| found.status == StatusKind::Running))
     }
 
     /// Writes the record of a thread that another program made.

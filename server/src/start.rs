@@ -64,8 +64,16 @@ impl Options {
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));
         tokio::spawn(watch_others(Arc::clone(&server)));
+        tokio::spawn(find_first(Arc::clone(&server)));
         tokio::spawn(remove_expired_items(Arc::clone(&server)));
         tokio::spawn(run_timers(Arc::clone(&server)));
         (routes(Arc::clone(&server)), server)
+    }
+}
+
+/// Finds the threads that other programs have left, so that the first list need not.
+async fn find_first(server: Arc<Server>) {
+    if let Err(error) = server.find_foreign().await {
+        tracing::warn!(%error, "threads of other programs are not listed yet");
     }
 }

@@ -3,10 +3,12 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `executing`, `resumes` | the threads that are executed now; how often threads were resumed that nobody has asked for |
+//! | `foreign` | how far the server has looked for threads of other programs |
 //! | `log` | events that are to be in the store soon |
 //!
 //! Small because it only lists the folder.
 
 pub(crate) mod executing;
+pub(crate) mod foreign;
 pub(crate) mod log;
 pub(crate) mod resumes;

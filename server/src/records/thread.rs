@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use superstep::graph::ThreadInfo;
+use superstep::graph::{StatusKind, ThreadInfo};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::assistant::default_id;
 use super::items::{Record, key_part};
 use super::timer::{Timer, TimerKind};
 
@@ -47,15 +48,28 @@ pub(crate) struct StateMark {
     pub updated_at: u64,
     /// Set if nodes are left to run.
     pub is_open: bool,
-    /// The time at which the server saw it.
+    /// The time at which the server saw it; 0 for one that another program left.
     #[serde(default)]
     pub seen_at: u64,
+    /// Set if another program was running the thread.
+    #[serde(default)]
+    pub is_busy: bool,
 }
 
 impl StateMark {
     /// Returns the mark of a thread whose state is being made: it is left alone for a minute, or until it has its mark.
     pub(crate) fn unfinished(now: u64) -> Self {
-        Self { updated_at: now, is_open: true, seen_at: now.saturating_add(60_000) }
+        Self { updated_at: now, is_open: true, seen_at: now.saturating_add(60_000), is_busy: false }
+    }
+
+    /// Returns the mark of a state as the store lists it, with the time at which the server saw it last.
+    pub(crate) fn of(info: &ThreadInfo, seen_at: u64) -> Self {
+        Self {
+            updated_at: info.updated_at,
+            is_open: !matches!(info.status, StatusKind::New | StatusKind::Finished),
+            seen_at,
+            is_busy: info.status == StatusKind::Running,
+        }
     }
 }
 
@@ -102,6 +116,15 @@ pub(crate) struct RunFailure {
     pub message: String,
 }
 
+impl RunFailure {
+    /// Returns the failure of a thread that another program ran; `None` if it has not failed.
+    fn elsewhere(info: &ThreadInfo) -> Option<Self> {
+        let has_failed = matches!(info.status, StatusKind::Failed | StatusKind::Damaged);
+        let message = || "a run of another program has failed: the tasks of the state have its error".into();
+        has_failed.then(|| Self { error: "RunError".into(), message: info.reason.clone().unwrap_or_else(message) })
+    }
+}
+
 impl Record for ThreadRecord {
     const NAMESPACE: &'static str = "superstep.server.threads";
 
@@ -134,13 +157,31 @@ impl ThreadRecord {
 
     /// Returns the record of a thread that another program made.
     pub(crate) fn of(info: &ThreadInfo) -> Self {
-        let metadata = [("graph_id".to_owned(), Value::from(info.graph.as_str()))];
+        let own = [("graph_id", info.graph.clone()), ("assistant_id", default_id(&info.graph).to_string())];
+        let own = own.map(|(key, value)| (key.to_owned(), value));
+        let metadata = info.metadata.iter().cloned().chain(own);
         Self {
             graph: Some(info.graph.clone()),
-            metadata: metadata.into_iter().collect(),
+            metadata: metadata.map(|(key, value)| (key, Value::from(value))).collect(),
             updated_at: info.updated_at,
+            state: Some(StateMark::of(info, 0)),
+            error: RunFailure::elsewhere(info),
             ..Self::new(info.id.as_str(), info.created_at)
         }
+    }
+
+    /// Returns the record with what another program has done with the thread; `None` if that is nothing, if a run of a server is open,
+    /// or if a server has seen the state since a time.
+    pub(crate) fn changed_elsewhere(&self, info: &ThreadInfo, since: u64) -> Option<Self> {
+        let seen_at = self.state.map_or(0, |state| state.seen_at);
+        if self.is_temporary || !self.queue.is_empty() || seen_at >= since {
+            return None;
+        }
+        let mark = StateMark::of(info, seen_at);
+        let is_changed =
+            self.state.is_none_or(|old| mark.updated_at > old.updated_at || mark.is_busy != old.is_busy);
+        let graph = Some(info.graph.clone());
+        is_changed.then(|| Self { graph, state: Some(mark), error: RunFailure::elsewhere(info), ..self.clone() })
     }
 
     /// Returns whether a run that has not ended has an answer which excludes another one.
@@ -166,6 +207,7 @@ impl ThreadRecord {
         let is_open = self.state.is_some_and(|state| state.is_open);
         match (self.queue.is_empty(), &self.error) {
             (false, _) => "busy",
+            _ if self.state.is_some_and(|state| state.is_busy) => "busy",
             (true, Some(failure)) if failure.error != "UserInterrupt" => "error",
             (true, failure) if is_open || failure.is_some() => "interrupted",
             (true, _) => "idle",

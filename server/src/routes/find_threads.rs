@@ -45,6 +45,7 @@ pub(super) async fn search(
     State(server): State<Arc<Server>>,
     Json(body): Json<SearchBody>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
+    server.find_foreign().await?;
     let (offset, limit) = body.page.bounds();
     let mut threads = Threads::new(&server, &body)?;
     let (mut page, mut count) = (vec![], threads.skip(offset).await?);
@@ -62,6 +63,7 @@ pub(super) async fn search(
 }
 
 pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {
+    server.find_foreign().await?;
     let mut threads = Threads::new(&server, &body)?;
     let mut count = threads.skip(usize::MAX).await?;
     while threads.next().await?.is_some() {

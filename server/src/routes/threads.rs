@@ -60,6 +60,7 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
     }
     let status = match (record.queue.is_empty(), &record.error) {
         (false, _) => "busy",
+        _ if server.runs_elsewhere(record).await? => "busy",
         (true, Some(failure)) if failure.error != "UserInterrupt" => "error",
         (true, _) if is_open || record.error.is_some() => "interrupted",
         (true, _) => "idle",

@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 use superstep::checkpoint::{ItemWrite, ListedThread, ThreadId};
-use superstep::graph::{StatusKind, ThreadInfo};
+use superstep::graph::ThreadInfo;
 use superstep_base::time::{millis, now};
 
 use super::queue::{RunEnd, RunEnding};
@@ -44,9 +44,8 @@ impl Server {
     /// Returns the state of a thread without its values; `None` before its first run.
     async fn state_mark(&self, thread: &str) -> ApiResult<Option<StateMark>> {
         let found = ThreadInfo::read(&*self.records.0, &ThreadId::from(thread)).await?;
-        let is_open = |status| !matches!(status, StatusKind::New | StatusKind::Finished);
         let seen_at = self.records.0.time().map_or_else(now, millis);
-        Ok(found.map(|found| StateMark { updated_at: found.updated_at, is_open: is_open(found.status), seen_at }))
+        Ok(found.map(|found| StateMark { is_busy: false, ..StateMark::of(&found, seen_at) }))
     }
 
     /// Returns whether a thread without a run has nodes left to run because the server left it so: its run was cancelled, its state

@@ -20,6 +20,7 @@ mod commands;
 mod crons;
 mod docs;
 mod durability;
+mod foreign;
 mod limits;
 mod lists;
 mod many_runs;
