@@ -7,6 +7,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+# A thread as results name it: the ids of a client's own messages look alike.
+THREAD = re.compile(r"thread\W+([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 # Clients take answers with the same id for one.
 NUMBERS = itertools.count(1)
 
@@ -14,7 +16,7 @@ NUMBERS = itertools.count(1)
 class Model:
     """Calls one tool for the first message of a session, and repeats what it was told from then on.
 
-    `calls` maps a word of the user's message to a tool and its arguments.
+    `calls` maps a word of the user's message to a tool and its arguments; `$thread` is the thread that was named last.
     """
 
     def __init__(self, calls):
@@ -63,12 +65,14 @@ class Model:
         tools = list(tools_of(request))
         asked = json.dumps(latest(request))
         calls = dict(self.calls)
-        thread = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", asked)
+        thread = THREAD.search(asked)
         if thread and re.search(r"status\W+working", asked):
-            calls[thread[0]] = ("wait", {"thread": thread[0]})
+            calls[thread[1]] = ("wait", {"thread": "$thread"})
         for word, (tool, arguments) in calls.items():
             found = next((found for found in tools if found[0].endswith(tool)), None)
             if found and word in asked:
+                known = THREAD.findall(json.dumps(messages(request)))
+                arguments = {name: known[-1] if value == "$thread" else value for name, value in arguments.items()}
                 return {"tool": found[0], "namespace": found[1], "arguments": arguments}
         return {"text": "noted"}
 
