@@ -92,6 +92,7 @@ impl From<ApiError> for CommandError {
     fn from(error: ApiError) -> Self {
         let code = match error.status.as_u16() {
             401 | 403 => "permission_denied",
+            429 => "too_many_requests",
             500.. => "unknown_error",
             _ => "invalid_argument",
         };

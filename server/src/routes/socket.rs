@@ -128,10 +128,18 @@ impl Connection {
         }
         let name = self.client.name.as_deref();
         let answer = match ProtocolCommand::parse(&bytes).map(|command| command.of_caller(name)) {
-            Ok(command) => command.answer(self.execute(&command).await),
+            Ok(command) => command.answer(self.execute_counted(&command).await),
             Err(refusal) => refusal,
         };
         self.send_json(&answer).await
+    }
+
+    /// Executes a command that counts as a request of the client.
+    async fn execute_counted(&mut self, command: &ProtocolCommand) -> Result<CommandResult, CommandError> {
+        if let Some(lasting) = &self.client.lasting {
+            lasting.count()?;
+        }
+        self.execute(command).await
     }
 
     async fn execute(&mut self, command: &ProtocolCommand) -> Result<CommandResult, CommandError> {

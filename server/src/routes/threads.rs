@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep_base::time::now;
@@ -20,6 +20,7 @@ use crate::records::thread::{StateMark, ThreadRecord};
 use crate::records::time::time_text;
 use crate::records::timer::Timer;
 use crate::security::secrets::Secrets;
+use crate::security::{Caller, KeyRole};
 use crate::server::Server;
 use crate::wire::interrupts;
 use crate::wire_types::ThreadJson;
@@ -125,8 +126,10 @@ pub(super) async fn get(
 pub(super) async fn patch(
     State(server): State<Arc<Server>>,
     Path(thread): Path<String>,
+    caller: Option<Extension<Caller>>,
     Json(body): Json<ThreadBody>,
 ) -> ApiResult<Json<Value>> {
+    check_may_expire(caller.as_deref(), body.ttl.as_ref())?;
     let key = server.thread_record(&thread).await?.record.key();
     let metadata = body.metadata.unwrap_or_default();
     set_ttl(&mut ThreadRecord::new(thread.as_str(), 0), body.ttl.as_ref())?; // refused before anything is written
@@ -141,6 +144,15 @@ pub(super) async fn patch(
     });
     let record = changed.await?.ok_or_else(|| ApiError::not_found("thread", &thread))?;
     Ok(Json(thread_json(&server, &record).await?))
+}
+
+/// Refuses to have a thread deleted at a time by a caller who may not delete it now.
+fn check_may_expire(caller: Option<&Caller>, ttl: Option<&Value>) -> ApiResult<()> {
+    let sets_ttl = ttl.is_some_and(|ttl| !ttl.is_null());
+    let Some(caller) = caller.filter(|caller| sets_ttl && caller.role < KeyRole::Admin) else { return Ok(()) };
+    let (name, role) = (caller.name.escape_debug(), caller.role);
+    let detail = format!("to set the ttl of a thread needs the role admin; the key `{name}` has the role {role}");
+    Err(ApiError::new(StatusCode::FORBIDDEN, detail))
 }
 
 pub(super) async fn delete(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<StatusCode> {

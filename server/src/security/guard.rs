@@ -26,6 +26,8 @@ use crate::error::{ApiError, ApiResult};
 
 /// The header with a key, beside `authorization`.
 const KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// The refusal of a sender that sends faster than the server accepts.
+const TOO_MANY: &str = "too many requests: try again later";
 /// The seconds after which a client may try again, where nothing better is known.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
@@ -72,6 +74,8 @@ struct Admission {
 pub(crate) struct LastingRequest {
     guard: Arc<Guard>,
     key: Option<String>,
+    /// Counts what comes later as further requests of it.
+    sender: Option<Sender>,
     _stream: Arc<OwnedSemaphorePermit>,
 }
 
@@ -80,6 +84,15 @@ impl LastingRequest {
     pub(crate) fn is_accepted(&self) -> bool {
         let Some(keys) = &self.guard.keys else { return true };
         self.key.as_deref().is_some_and(|key| keys.find(key).is_ok_and(|found| found.is_some()))
+    }
+
+    /// Counts a message of the client as a request.
+    ///
+    /// # Errors
+    /// 429 if it has sent too many.
+    pub(crate) fn count(&self) -> ApiResult<()> {
+        let counted = self.sender.iter().try_for_each(|sender| self.guard.counts.count(sender));
+        counted.map_err(|_| ApiError::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY))
     }
 
     /// Returns an answer that ends when the key is revoked.
@@ -101,19 +114,20 @@ impl Guard {
             None => Ok(None),
             Some(_) => self.caller(parts, key.as_deref()),
         };
-        self.count(parts, caller.as_ref().ok().and_then(Option::as_ref))?;
+        let sender = sender(parts, caller.as_ref().ok().and_then(Option::as_ref));
+        self.count(sender.as_ref())?;
         let caller = caller?;
         caller.iter().for_each(|caller| _ = Span::current().record("key", &*caller.name));
         let unless_it_answers = check_role(access, caller.as_ref(), parts)?;
-        let lasting = if access.is_stream { Some(self.last(key)?) } else { None };
+        let lasting = if access.is_stream { Some(self.last(key, sender)?) } else { None };
         caller.into_iter().for_each(|caller| _ = parts.extensions.insert(caller));
         lasting.iter().for_each(|lasting| _ = parts.extensions.insert(lasting.clone()));
         Ok(Admission { unless_it_answers, lasting })
     }
 
     /// Returns one of the server's streams.
-    fn last(self: &Arc<Self>, key: Option<String>) -> ApiResult<LastingRequest> {
-        Ok(LastingRequest { guard: Arc::clone(self), key, _stream: Arc::new(self.counts.stream()?) })
+    fn last(self: &Arc<Self>, key: Option<String>, sender: Option<Sender>) -> ApiResult<LastingRequest> {
+        Ok(LastingRequest { guard: Arc::clone(self), key, sender, _stream: Arc::new(self.counts.stream()?) })
     }
 
     /// Returns the caller of a request; `None` if everyone may do everything.
@@ -128,17 +142,18 @@ impl Guard {
         found?.map(Some).ok_or_else(|| refused("the key is unknown, or it was revoked"))
     }
 
-    /// Counts a request for its key, or for its address if that is known.
-    fn count(&self, parts: &Parts, caller: Option<&Caller>) -> Result<(), Refusal> {
-        let address = || parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|address| Sender::at(address.0.ip()));
-        let Some(sender) = caller.map(|caller| Sender::Key(caller.name.clone())).or_else(address) else {
-            return Ok(());
-        };
-        self.counts.count(&sender).map_err(|wait| Refusal {
-            error: ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too many requests: try again later"),
+    fn count(&self, sender: Option<&Sender>) -> Result<(), Refusal> {
+        sender.into_iter().try_for_each(|sender| self.counts.count(sender)).map_err(|wait| Refusal {
+            error: ApiError::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY),
             retry_after: Some(wait.as_secs() + 1),
         })
     }
+}
+
+/// Returns the sender for which a request is counted: its key, or its address if that is known.
+fn sender(parts: &Parts, caller: Option<&Caller>) -> Option<Sender> {
+    let address = || parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|address| Sender::at(address.0.ip()));
+    caller.map(|caller| Sender::Key(caller.name.clone())).or_else(address)
 }
 
 /// Refuses a caller whose role is too low. Returns the refusal for later if the request may be one that only answers.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{SinkExt, StreamExt};
 use reqwest::{Body, Method, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -12,6 +13,8 @@ use superstep::graph::CancellationToken;
 use superstep_server::Options;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::api::{Api, all_graphs};
 
@@ -195,6 +198,24 @@ async fn too_many_requests_of_an_address_are_refused_until_later() {
     .await;
     assert!(refused.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
     until(async || (api.send(Method::GET, "/info", None).await.status() == StatusCode::OK).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_command_over_a_websocket_counts_as_a_request() {
+    let api = serve(Options::default().request_limit(2)).await;
+    let address = format!("{}/threads/t/stream/events", api.address.replace("http", "ws"));
+    let (mut socket, _) = connect_async(address).await.unwrap();
+    let mut send = async || {
+        let command = json!({ "id": 1, "method": "agent.getTree", "params": {} }).to_string();
+        socket.send(Message::text(command)).await.unwrap();
+        loop {
+            if let Message::Text(answer) = socket.next().await.unwrap().unwrap() {
+                return serde_json::from_str::<Value>(&answer).unwrap()["error"].clone();
+            }
+        }
+    };
+    while send().await != "too_many_requests" {}
+    while send().await == "too_many_requests" {}
 }
 
 #[tokio::test]

@@ -308,3 +308,18 @@ async fn a_program_brings_an_authentication_of_its_own() {
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
     assert!(refused.text().await.unwrap().contains("`ada` has the role read"));
 }
+
+#[rstest]
+#[case::minutes(json!({ "ttl": 5 }), KeyRole::Admin)]
+#[case::strategy(json!({ "ttl": { "ttl": 5, "strategy": "delete" } }), KeyRole::Admin)]
+#[case::keep_latest(json!({ "ttl": { "ttl": 0, "strategy": "keep_latest" } }), KeyRole::Admin)]
+#[case::none(json!({ "ttl": null, "metadata": { "a": 1 } }), KeyRole::Run)]
+#[tokio::test]
+async fn to_let_a_thread_expire_needs_the_role_that_deletes_it(#[case] change: Value, #[case] needed: KeyRole) {
+    let locked = Locked::start().await;
+    locked.post(KeyRole::Run, "/threads", &json!({ "thread_id": "t" })).await;
+    for role in KeyRole::ALL {
+        let answer = locked.request(role, Method::PATCH, "/threads/t").json(&change).send().await.unwrap();
+        assert_eq!(answer.status() == StatusCode::OK, role >= needed, "{role}: {}", answer.text().await.unwrap());
+    }
+}
