@@ -12,13 +12,13 @@ use tokio::time::Instant;
 use super::answers::Answers;
 use super::client::Client;
 use super::forms::read_value;
+use super::newest::NewestThreads;
 use super::position::{Position, STARTER};
-use super::results::{of_json, of_position, summary};
+use super::results::{bounded_steps, of_json, of_position, summary};
 use super::tasks::{cancel, new_task};
 use super::tools::{AnswerArgs, Call, HistoryArgs, ListArgs, StatusArgs, WaitArgs};
 use super::waiting::{LONGEST, WaitCall, settle};
 use crate::error::{ApiError, ApiResult};
-use crate::records::thread::ThreadRecord;
 use crate::runs::creation::Reader;
 use crate::security::KeyRole;
 use crate::server::Server;
@@ -119,25 +119,26 @@ impl CallContext<'_> {
                 "state": shown["values"],
             }));
         }
-        let structured = json!({ "thread": args.thread, "graph": graph.name(), "history": steps });
-        let lines: String = steps.iter().map(|step| format!("\n{step}")).collect();
+        let (steps, note) = bounded_steps(steps, &args.thread);
+        let structured = json!({ "thread": args.thread, "graph": graph.name(), "history": steps, "note": note });
+        let lines: String =
+            steps.iter().map(|step| format!("\n{step}")).chain(note.map(|note| format!("\n({note})"))).collect();
         Ok(of_json(format!("thread `{}`, the newest step first:{lines}", args.thread), structured).into())
     }
 
     async fn list_runs(&self, args: ListArgs) -> ApiResult<CallToolResponse> {
         self.client.check(KeyRole::Read)?;
-        let mut threads = self.server.records.all::<ThreadRecord>("").await?;
-        threads.sort_by_key(|thread| std::cmp::Reverse(thread.record.updated_at));
-        let is_of = |record: &ThreadRecord| match (&record.graph, &args.graph) {
-            (Some(graph), Some(wanted)) => graph == wanted,
-            (graph, _) => graph.is_some(),
-        };
+        self.server.find_foreign().await?;
         let (mut runs, mut lines) = (vec![], String::new());
-        for thread in threads.iter().map(|thread| &thread.record).filter(|record| is_of(record)) {
-            if runs.len() == limit(args.limit) {
-                break;
+        let mut threads = NewestThreads::new(self.server);
+        while runs.len() < limit(args.limit)
+            && let Some(thread) = threads.next().await?
+        {
+            let is_wanted = args.graph.as_ref().is_none_or(|wanted| thread.graph.as_ref() == Some(wanted));
+            if thread.graph.is_none() || !is_wanted {
+                continue;
             }
-            let Ok(position) = self.position(&thread.thread).await else { continue }; // of another program, or deleted meanwhile
+            let Ok(position) = self.position(&thread.thread).await else { continue }; // deleted meanwhile
             let (status, updated) = (json!(position.status), json!(position.updated_at));
             if args.status.as_ref().is_none_or(|wanted| status == **wanted) {
                 lines += &format!("\n{}", summary(&position));

@@ -8,6 +8,7 @@
 //! | `waiting` | calls that wait for a thread, and ask meanwhile |
 //! | `tasks` | threads as tasks of the protocol |
 //! | `position` | where a thread is, as the store says it |
+//! | `newest` | the threads of a store, the newest first |
 //! | `answers`, `forms` | answers to questions; questions as forms |
 //! | `client` | who calls: the key, the program, what it can do; which questions it may answer |
 //! | `results` | results of calls |
@@ -20,6 +21,7 @@ mod client;
 mod endpoint;
 mod forms;
 mod handler;
+mod newest;
 mod position;
 mod results;
 mod sessions;

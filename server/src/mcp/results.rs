@@ -1,23 +1,28 @@
 //! Results of calls: structured content, and text of bounded size that names the thread, as clients may show a model only one of them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::position::{OpenQuestion, Position, PositionStatus};
 use crate::error::ApiError;
 
-/// The longest text of a result, in bytes.
+/// The longest text of a result, and the largest state in one, in bytes of JSON.
 const TEXT: usize = 100 << 10;
+/// The characters of a name that a path does not show as they are.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Returns where a thread is as the result of a call. A graph that failed is an error of the tool.
 pub(super) fn of_position(position: &Position) -> CallToolResult {
+    let (state, left_out) = bounded_state(position);
+    let note: Vec<&str> = [position.note.as_deref(), left_out.as_deref()].into_iter().flatten().collect();
     let structured = json!({
         "thread": position.thread,
         "graph": position.graph,
         "status": position.status,
-        "state": position.state,
+        "state": state,
         "questions": position.questions.iter().map(question).collect::<Vec<_>>(),
-        "note": position.note,
+        "note": (!note.is_empty()).then(|| note.join("; ")),
     });
     let mut text = summary(position);
     if !position.state.is_null() {
@@ -26,6 +31,51 @@ pub(super) fn of_position(position: &Position) -> CallToolResult {
     let mut result = of_json(text, structured);
     result.is_error = Some(position.status == PositionStatus::Failed);
     result
+}
+
+/// Returns the state as far as a result has room for it, the smallest channels first, and a note about those that are left out.
+fn bounded_state(position: &Position) -> (Value, Option<String>) {
+    let size = position.state.to_string().len();
+    let Value::Object(fields) = &position.state else { return (position.state.clone(), None) };
+    if size <= TEXT {
+        return (position.state.clone(), None);
+    }
+    let mut sizes: Vec<(usize, &String)> =
+        fields.iter().map(|(name, value)| (name.len() + value.to_string().len() + 4, name)).collect();
+    sizes.sort();
+    let (mut room, mut shown, mut left_out) = (TEXT - 2, Map::new(), vec![]);
+    for (size, name) in sizes {
+        match room.checked_sub(size) {
+            Some(rest) => _ = (room = rest, shown.insert(name.clone(), fields[name].clone())),
+            None => left_out.push(format!("`{name}`")),
+        }
+    }
+    let (left_out, thread) = (left_out.join(", "), utf8_percent_encode(&position.thread, ESCAPED));
+    let note = format!(
+        "the state has {size} bytes and is shown without {left_out}: `status` with `channel` returns one channel, and \
+         GET /threads/{thread}/state over HTTP all of them"
+    );
+    (shown.into(), Some(note))
+}
+
+/// Returns the newest steps of a history as far as a result has room for them, and a note about those that are left out.
+pub(super) fn bounded_steps(mut steps: Vec<Value>, thread: &str) -> (Vec<Value>, Option<String>) {
+    let mut room = TEXT;
+    let fits = |step: &Value| {
+        let rest = room.checked_sub(step.to_string().len() + 1);
+        rest.map(|rest| room = rest).is_some()
+    };
+    let (all, shown) = (steps.len(), steps.iter().map(fits).take_while(|fits| *fits).count());
+    if shown == all {
+        return (steps, None);
+    }
+    steps.truncate(shown);
+    let thread = utf8_percent_encode(thread, ESCAPED);
+    let note = format!(
+        "only {shown} of {all} steps have room here: `status` returns the newest state, and POST /threads/{thread}/history over \
+         HTTP all steps"
+    );
+    (steps, Some(note))
 }
 
 /// Returns a result of structured content with a text.

@@ -192,14 +192,47 @@ async fn there_is_one_way_to_ask(#[case] method: Method, #[case] path: &str, #[c
 }
 
 #[tokio::test]
-async fn a_text_is_short_whatever_the_state() {
+async fn a_result_is_short_whatever_the_state() {
     let api = Api::start().await;
     let client = McpClient::of(&api, OLD, json!({}));
-    let thread = client.start("run_nested", json!({ "path": "é".repeat(200_000) })).await;
-    let done = client.call("wait", json!({ "thread": thread })).await;
-    assert!(text(&done).len() <= 100 << 10 && text(&done).contains(&thread), "{}", text(&done).len());
-    let one = client.call("status", json!({ "thread": thread, "channel": "other" })).await;
-    assert_eq!(one["isError"], true);
+    let input = json!({ "request": "x".repeat(400_000), "status": "short" });
+    let thread = client.start("run_approval", input).await;
+    let asked = client.call("wait", json!({ "thread": thread })).await;
+    assert!(text(&asked).len() <= 100 << 10 && text(&asked).contains(&thread), "{}", text(&asked).len());
+    let content = &asked["structuredContent"];
+    assert_eq!(content["state"], json!({ "decision": null, "status": "short" }));
+    let note = content["note"].as_str().unwrap();
+    assert!(note.contains("is shown without `request`, `proposal`: `status` with `channel`"), "{note}");
+    assert!(note.contains(&format!("GET /threads/{thread}/state over HTTP")), "{note}");
+
+    let one = client.call("status", json!({ "thread": thread, "channel": "status" })).await;
+    assert_eq!(
+        (&one["structuredContent"]["state"], &one["structuredContent"]["note"]),
+        (&json!({ "status": "short" }), &Value::Null)
+    );
+    let history = client.call("history", json!({ "thread": thread })).await;
+    let content = &history["structuredContent"];
+    assert!(content.to_string().len() <= 101 << 10 && content["note"].as_str().unwrap().contains("/history"));
+    let none = client.call("status", json!({ "thread": thread, "channel": "other" })).await;
+    assert_eq!(none["isError"], true);
+}
+
+#[tokio::test]
+async fn runs_are_listed_page_by_page_the_newest_first() {
+    let (api, pages) = (Api::start().await, 150);
+    for name in 0..pages {
+        let request = json!({ "assistant_id": "counter", "if_not_exists": "create", "input": { "n": name } });
+        api.post(&format!("/threads/t{name}/runs/wait"), request).await;
+    }
+    let client = McpClient::of(&api, OLD, json!({}));
+    let listed = client.call("list_runs", json!({ "limit": 100 })).await;
+    let runs = listed["structuredContent"]["runs"].as_array().unwrap();
+    let mut names: Vec<&str> = runs.iter().map(|run| run["thread"].as_str().unwrap()).collect();
+    assert_eq!((names.len(), runs[0]["updated_at"].as_u64() >= runs[99]["updated_at"].as_u64()), (100, true));
+    names.dedup();
+    assert_eq!((names.len(), names.contains(&"t0")), (100, false));
+    let failed = client.call("list_runs", json!({ "status": "failed" })).await;
+    assert_eq!(failed["structuredContent"]["runs"], json!([]));
 }
 
 /// Sends a line to a program, and returns the next line that it prints.
