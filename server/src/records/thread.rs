@@ -178,8 +178,7 @@ impl ThreadRecord {
             return None;
         }
         let mark = StateMark::of(info, seen_at);
-        let is_changed =
-            self.state.is_none_or(|old| mark.updated_at > old.updated_at || mark.is_busy != old.is_busy);
+        let is_changed = self.state.is_none_or(|old| mark.updated_at > old.updated_at || mark.is_busy != old.is_busy);
         let graph = Some(info.graph.clone());
         is_changed.then(|| Self { graph, state: Some(mark), error: RunFailure::elsewhere(info), ..self.clone() })
     }
