@@ -7,8 +7,8 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use utoipa::IntoParams;
 use superstep::checkpoint::Order;
+use utoipa::IntoParams;
 
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
