@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the server with the official SDKs, of Python and of JavaScript: installs them below target/sdk, starts the example on a free port,
-# and runs the checks of this folder. What the machine lacks is skipped, and said.
+# Checks the server with the official SDKs, of Python and of JavaScript, and with a client that is generated from its description: installs
+# them below target/sdk, starts the example on a free port, and runs the checks of this folder. What the machine lacks is skipped, and said.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
@@ -13,6 +13,15 @@ python() {
     [ -x "$sdk/python/bin/python" ] || python3 -m venv "$sdk/python" || return 1
     "$sdk/python/bin/python" -c "import langgraph_sdk" 2>/dev/null \
         || "$sdk/python/bin/python" -m pip install -q langgraph-sdk==0.4.14
+}
+
+# Installs the generator of clients.
+generator() {
+    command -v python3 >/dev/null || return 1
+    [ -x "$sdk/generator/bin/python" ] || python3 -m venv "$sdk/generator" || return 1
+    [ -x "$sdk/generator/bin/openapi-python-client" ] \
+        || "$sdk/generator/bin/python" -m pip install -q openapi-python-client==0.29.1 || return 1
+    echo "post_hooks: []" >"$sdk/generator/settings.yaml"
 }
 
 javascript() {
@@ -38,6 +47,13 @@ if python; then
     "$sdk/python/bin/python" server/tests/sdk/check.py "$address"
 else
     echo "skipped: the SDK for Python cannot be installed"
+fi
+if generator; then
+    "$sdk/generator/bin/openapi-python-client" generate --url "$address/openapi.json" --meta none --overwrite --fail-on-warning \
+        --output-path "$sdk/client/superstep_client" --config "$sdk/generator/settings.yaml"
+    PYTHONPATH="$sdk/client" "$sdk/generator/bin/python" server/tests/sdk/generated.py "$address"
+else
+    echo "skipped: the generator of clients cannot be installed"
 fi
 if javascript 1.15.0 2.0.0; then
     sockets=""

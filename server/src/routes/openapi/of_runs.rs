@@ -1,10 +1,10 @@
 //! The routes of runs and of their events in the description.
 
-use utoipa::openapi::schema::{ArrayBuilder, Object};
+use utoipa::openapi::schema::ArrayBuilder;
 
 use super::super::many_runs::CancelBody;
 use super::route::{Route, any, count, delete, get, object, post, text};
-use crate::choices::stop_action;
+use crate::choices::{one_of, stop_action};
 use crate::records::run::RunJson;
 use crate::runs::request::RunBody;
 
@@ -24,7 +24,7 @@ pub(super) fn runs() -> Vec<Route> {
 }
 
 fn of_threads() -> Vec<Route> {
-    let waits = one_of_flags(["0", "1", "false", "true"]);
+    let waits = one_of(["0", "1", "false", "true"]);
     vec![
         post("/threads/{thread_id}/runs", "create_run", "Creates a run of a thread")
             .body::<RunBody>()
@@ -69,11 +69,6 @@ fn of_threads() -> Vec<Route> {
             .answer_of(object(), "It has stopped.")
             .errors([404, 422]),
     ]
-}
-
-fn one_of_flags(texts: [&str; 4]) -> Object {
-    let schema = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String);
-    schema.enum_values(Some(texts)).build()
 }
 
 fn alone() -> Vec<Route> {
@@ -135,7 +130,8 @@ fn of_events() -> Vec<Route> {
         post("/threads/{thread_id}/commands", "send_thread_command", "Executes a command of the event protocol")
             .note("`{id, method, params}`; the methods are `run.start`, `input.respond` and `agent.getTree`.")
             .body_of(object())
-            .answer_of(object(), "`{type: success, id, result, meta}`, or `{type: error, id, error, message}`."),
+            .answer_of(object(), "`{type: success, id, result, meta}`, or `{type: error, id, error, message}`.")
+            .error_of(400, object(), "It is no command: `{type: error, id, error, message}`."),
         post(
             "/threads/{thread_id}/stream/events",
             "stream_thread_events",

@@ -32,6 +32,19 @@ const PATH_PARAMETERS: [(&str, &str, bool); 6] = [
     ("namespace", "The path of a subgraph, such as `child` or `a|b`.", false),
 ];
 
+/// An event of a stream.
+#[derive(ToSchema)]
+#[schema(as = StreamEvent)]
+#[expect(dead_code, reason = "streams are written as text")]
+pub(super) struct EventJson {
+    /// Its name.
+    event: String,
+    /// JSON, in one line.
+    data: String,
+    /// Its number or place, where a reader can come back with it as `last-event-id`.
+    id: Option<String>,
+}
+
 /// Description of a route.
 pub(super) struct Route {
     pub method: Method,
@@ -171,15 +184,25 @@ impl Route {
         self.answer_of(ArrayBuilder::new().items(RefOr::T(Schema::AnyOf(entry))).build(), description)
     }
 
-    /// Adds an answer that is a stream of events.
-    pub(super) fn stream(self, description: &str) -> Self {
-        self.content("text/event-stream", text(), description)
+    /// Adds an answer that is a stream of events, each of which is described.
+    pub(super) fn stream(mut self, description: &str) -> Self {
+        let event = self.reference::<EventJson>();
+        self.content("text/event-stream", event, description)
     }
 
     /// Adds an answer with a body.
-    pub(super) fn content(mut self, kind: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> Self {
+    pub(super) fn content(self, kind: &str, schema: impl Into<RefOr<Schema>>, description: &str) -> Self {
+        self.with_status(200, (kind, schema.into()), description)
+    }
+
+    /// Adds an error that has a form of its own.
+    pub(super) fn error_of(self, status: u16, schema: impl Into<RefOr<Schema>>, description: &str) -> Self {
+        self.with_status(status, (JSON, schema.into()), description)
+    }
+
+    fn with_status(mut self, status: u16, (kind, schema): (&str, RefOr<Schema>), description: &str) -> Self {
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        self.answers.push((200, ResponseBuilder::new().description(description).content(kind, content)));
+        self.answers.push((status, ResponseBuilder::new().description(description).content(kind, content)));
         self
     }
 
@@ -222,7 +245,9 @@ impl Route {
             has_parameters: !self.parameters.is_empty(),
             has_body: self.body.is_some(),
         };
-        let errors = common_errors(&parts, access).into_iter().chain(self.errors).collect::<BTreeSet<_>>();
+        let described: Vec<_> = self.answers.iter().map(|(status, _)| *status).collect();
+        let errors = common_errors(&parts, access).into_iter().chain(self.errors);
+        let errors: BTreeSet<_> = errors.filter(|status| !described.contains(status)).collect();
         let role = access.needs.map(|role| format!("Needs the role `{role}`."));
         let may_answer = access.may_answer.then(|| "The role `answer` is enough to answer a question.".to_owned());
         let description = self.description.map(str::to_owned).into_iter().chain(role).chain(may_answer);
