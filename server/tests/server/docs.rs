@@ -5,9 +5,10 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::{Value, json};
 use superstep::checkpoint::MemoryCheckpointer;
-use superstep_server::Options;
+use superstep_server::{KeyRole, Options};
 
 use crate::api::Api;
+use crate::security::Locked;
 
 #[tokio::test]
 async fn the_page_loads_nothing_from_elsewhere() {
@@ -27,6 +28,15 @@ async fn the_page_is_left_out_where_it_is_not_wanted() {
     for path in ["/docs", "/docs/docs.js"] {
         assert_eq!(api.status(Method::GET, path, None).await, 404, "{path}");
     }
+}
+
+#[tokio::test]
+async fn the_page_needs_no_key_and_the_description_the_role_read() {
+    let locked = Locked::start().await;
+    assert_eq!(locked.api.status(Method::GET, "/docs", None).await, 200);
+    assert_eq!(locked.api.status(Method::GET, "/openapi.json", None).await, 401);
+    let answer = locked.request(KeyRole::Read, Method::GET, "/openapi.json").send().await.unwrap();
+    assert_eq!(answer.json::<Value>().await.unwrap()["openapi"], "3.1.0");
 }
 
 /// Returns the operations of a document: method, path, description.
