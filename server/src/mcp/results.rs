@@ -1,16 +1,14 @@
 //! Results of calls: structured content, and text of bounded size that names the thread, as clients may show a model only one of them.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
 use serde_json::{Map, Value, json};
 
 use super::position::{OpenQuestion, Position, PositionStatus};
 use crate::error::ApiError;
+use crate::records::items::path_part;
 
 /// The longest text of a result, and the largest state in one, in bytes of JSON.
 const TEXT: usize = 100 << 10;
-/// The characters of a name that a path does not show as they are.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Returns where a thread is as the result of a call. A graph that failed is an error of the tool.
 pub(super) fn of_position(position: &Position) -> CallToolResult {
@@ -50,7 +48,7 @@ fn bounded_state(position: &Position) -> (Value, Option<String>) {
             None => left_out.push(format!("`{name}`")),
         }
     }
-    let (left_out, thread) = (left_out.join(", "), utf8_percent_encode(&position.thread, ESCAPED));
+    let (left_out, thread) = (left_out.join(", "), path_part(&position.thread));
     let note = format!(
         "the state has {size} bytes and is shown without {left_out}: `status` with `channel` returns one channel, and \
          GET /threads/{thread}/state over HTTP all of them"
@@ -70,7 +68,7 @@ pub(super) fn bounded_steps(mut steps: Vec<Value>, thread: &str) -> (Vec<Value>,
         return (steps, None);
     }
     steps.truncate(shown);
-    let thread = utf8_percent_encode(thread, ESCAPED);
+    let thread = path_part(thread);
     let note = format!(
         "only {shown} of {all} steps have room here: `status` returns the newest state, and POST /threads/{thread}/history over \
          HTTP all steps"

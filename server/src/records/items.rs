@@ -4,11 +4,13 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, ItemKey, ItemScan, ItemWrite, Order};
 
+/// The characters of a name that a path on the wire does not have as they are: clients take ids out of paths without decoding them.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// The version of what this program writes. It is raised with a change that older programs cannot read; a field that may be absent is no
 /// such change, so that servers of two releases share a store while one is replaced by the other.
 const VERSION: u32 = 1;
@@ -197,4 +199,9 @@ fn later_release(version: u32) -> String {
 /// Returns a name as a part of a key: it contains no `/`.
 pub(crate) fn key_part(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}
+
+/// Returns a name as a part of a path on the wire.
+pub(crate) fn path_part(name: &str) -> String {
+    utf8_percent_encode(name, ESCAPED).to_string()
 }

@@ -160,10 +160,11 @@ pub(super) async fn join_stream(
     Ok(events(EventReader::after(&server, &found, after), follow, HeaderMap::new()))
 }
 
-/// Returns the names of modes in a query, by either name of the parameter, repeated or separated by commas.
+/// Returns the names of modes in a query, by either name of the parameter: repeated, separated by commas, or a list in JSON.
 fn stream_modes(words: &[(String, String)]) -> Vec<&str> {
     let named = words.iter().filter(|(name, _)| matches!(name.as_str(), "stream_mode" | "stream_modes"));
-    named.flat_map(|(_, value)| value.split(',')).filter(|name| !name.is_empty()).collect()
+    let names = named.flat_map(|(_, value)| value.split(','));
+    names.map(|name| name.trim_matches(['[', ']', '"', ' '])).filter(|name| !name.is_empty()).collect()
 }
 
 pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {

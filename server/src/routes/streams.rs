@@ -14,7 +14,7 @@ use tokio_util::sync::DropGuard;
 use super::sse::{LineSource, Piece, event, event_stream, next_piece, server_error};
 use crate::error::{ApiError, ApiResult};
 use crate::records::event::RunEvent;
-use crate::records::items::key_part;
+use crate::records::items::path_part;
 use crate::records::run::RunRecord;
 use crate::records::thread::RunFailure;
 use crate::runs::reader::EventReader;
@@ -33,7 +33,7 @@ pub(super) struct Follow {
 
 /// Returns the headers that name a run, and where its answer can be had again.
 pub(super) fn run_headers(run: &RunRecord, again: Option<&str>, is_alone: bool) -> HeaderMap {
-    let path = format!("/threads/{}/runs/{}", key_part(&run.thread), run.run);
+    let path = format!("/threads/{}/runs/{}", path_part(&run.thread), run.run);
     let mut headers = HeaderMap::new();
     let mut put = |name, text: &str| {
         if let Ok(value) = HeaderValue::from_str(text) {

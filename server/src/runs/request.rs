@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use superstep::checkpoint::CheckpointId;
@@ -112,6 +113,9 @@ pub(crate) enum OneOrMany {
     One(String),
     Many(Vec<String>),
 }
+
+/// The end of a graph, as a target.
+const END: &str = "__end__";
 
 /// The stream modes: the name, the modes of the engine, and the names of the events.
 const MODES: [(&str, &[Mode], &[&str]); 9] = [
@@ -303,17 +307,19 @@ impl CommandBody {
     }
 
     fn target(&self, graph: &AnyGraph) -> ApiResult<Option<Target<Name>>> {
-        let node = |value: &Value| {
+        let target = |value: &Value| {
             let name = value.as_str().or_else(|| value.get("node").and_then(Value::as_str));
             let name = name.ok_or_else(|| ApiError::invalid(format!("`goto` names no node: {value}")))?;
-            graph
-                .node(name)
-                .ok_or_else(|| ApiError::new(axum::http::StatusCode::BAD_REQUEST, format!("there is no node `{name}`")))
+            let unknown = || ApiError::new(StatusCode::BAD_REQUEST, format!("there is no node `{name}`"));
+            match name {
+                END => Ok(Target::End),
+                name => graph.node(name).map(Target::Node).ok_or_else(unknown),
+            }
         };
         match &self.goto {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::Array(all)) => Ok(Some(Target::from(all.iter().map(node).collect::<ApiResult<Vec<_>>>()?))),
-            Some(one) => Ok(Some(Target::from(node(one)?))),
+            Some(Value::Array(all)) => Ok(Some(Target::Many(all.iter().map(target).collect::<ApiResult<_>>()?))),
+            Some(one) => Ok(Some(target(one)?)),
         }
     }
 }

@@ -59,6 +59,7 @@ if javascript 1.15.0 2.0.0; then
     sockets=""
     node --experimental-websocket -e 0 2>/dev/null && sockets="--experimental-websocket" # without it, node 20 has no WebSocket
     for version in 1.15.0 2.0.0; do
+        node server/tests/sdk/front_ends.mjs "$address" "$PWD/$sdk/$version/node_modules/@langchain/langgraph-sdk"
         node $sockets server/tests/sdk/check.mjs "$address" "$PWD/$sdk/$version/node_modules/@langchain/langgraph-sdk"
     done
 else

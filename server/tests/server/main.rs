@@ -21,6 +21,7 @@ mod crons;
 mod docs;
 mod durability;
 mod foreign;
+mod front_ends;
 mod limits;
 mod lists;
 mod many_runs;
