@@ -136,7 +136,6 @@ impl Service {
         Ok(Json(shown))
     }
 
-    // <wait>
     /// Waits until a thread is finished, failed or interrupted.
     async fn stopped(&self, id: &ThreadId) -> Result<(), RunError> {
         let (mut stops, thread) = (self.stops.subscribe(), self.graph.thread(id.clone()));
@@ -146,7 +145,6 @@ impl Service {
         }
         Ok(())
     }
-    // </wait>
 }
 
 /// Returns the thread of a user's letter. Names contain no slash, so no user can reach another one's.
@@ -189,6 +187,20 @@ async fn begin(
     Ok((StatusCode::ACCEPTED, service.show(id).await?))
 }
 
+/// `POST /users/ada/letters/first/answers {"question": "35b63513-3-0-0", "answer": true}`
+async fn answer(
+    Shared(service): Shared<Service>,
+    Path((user, name)): Path<(String, String)>,
+    Json(new): Json<NewAnswer>,
+) -> Result<(StatusCode, Json<Value>), Refusal> {
+    let id = thread_id(&user, &name)?;
+    let question = new.question.parse().map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error))?;
+    let answer = Answer::json(&new.answer).to(question).by(user);
+    service.store(id.clone(), Request::answers([answer])).await?;
+    Ok((StatusCode::ACCEPTED, service.show(id).await?))
+}
+// </handlers>
+
 /// `GET /users/ada/letters`
 async fn list(Shared(service): Shared<Service>, Path(user): Path<String>) -> Result<Json<Vec<ThreadInfo>>, Refusal> {
     thread_id(&user, "any")?;
@@ -216,20 +228,6 @@ async fn wait(
     }
     service.show(id).await
 }
-
-/// `POST /users/ada/letters/first/answers {"question": "35b63513-3-0-0", "answer": true}`
-async fn answer(
-    Shared(service): Shared<Service>,
-    Path((user, name)): Path<(String, String)>,
-    Json(new): Json<NewAnswer>,
-) -> Result<(StatusCode, Json<Value>), Refusal> {
-    let id = thread_id(&user, &name)?;
-    let question = new.question.parse().map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error))?;
-    let answer = Answer::json(&new.answer).to(question).by(user);
-    service.store(id.clone(), Request::answers([answer])).await?;
-    Ok((StatusCode::ACCEPTED, service.show(id).await?))
-}
-// </handlers>
 
 fn routes(service: Service) -> Router {
     Router::new()

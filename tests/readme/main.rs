@@ -249,11 +249,15 @@ fn the_page_on_agent_workflows_shows_the_compiled_example(#[case] name: &str) {
 #[case::service("service")]
 #[case::store("store")]
 #[case::handlers("handlers")]
-#[case::wait("wait")]
 #[case::refusal("refusal")]
 #[case::process("process")]
 fn the_page_on_services_shows_the_compiled_example(#[case] name: &str) {
     assert_shows("docs/guide/service.md", &cut(include_str!("../../examples/service.rs"), name));
+}
+
+#[test]
+fn the_page_on_embedding_shows_what_is_run() {
+    assert_shows("docs/guide/embedding.md", &cut(include_str!("../../server/tests/server/embedding.rs"), "embedded"));
 }
 
 #[rstest::rstest]

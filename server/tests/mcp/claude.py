@@ -1,8 +1,8 @@
 """Claude Code against the example program: a background task, its question as a form, `/exit` and `--continue`, a killed server.
 
-Not a part of the tests that always run, as it needs the program from npm:
+Not a part of the tests that always run, as it needs the program from npm, 2.1.319 or later for tasks:
 
-    npm install @anthropic-ai/claude-code
+    npm install @anthropic-ai/claude-code@latest
     cargo build -p superstep-server --example agent_server
     python3 server/tests/mcp/claude.py target/debug/examples/agent_server node_modules/.bin/claude
 """

@@ -20,6 +20,7 @@ mod commands;
 mod crons;
 mod docs;
 mod durability;
+mod embedding;
 mod foreign;
 mod front_ends;
 mod limits;
