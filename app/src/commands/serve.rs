@@ -52,7 +52,10 @@ mod with_server {
                 .keep_events_for(args.keep_events_for)
                 .page(!args.no_page)
                 .stop_with(cancel.token.clone());
-            let options = options.observed_by(self.control_observer());
+            let options = match self.control.is_served() {
+                true => options.observed_by(self.control_observer()),
+                false => options, // nobody can follow the runs of a store in memory
+            };
             let options = read_arguments(&self.graphs, options);
             let options = with_webhooks(protect(options, &args)?, &args);
             self.announce(&listener, args.open)?;

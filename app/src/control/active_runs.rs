@@ -33,8 +33,9 @@ struct RunLog {
     anchors: VecDeque<Arc<str>>,
     lines: VecDeque<(Arc<str>, bool)>,
     bytes: usize,
-    /// None once the run has ended.
+    /// None before the first one, as most runs have none, and once the run has ended.
     listeners: Option<broadcast::Sender<Arc<str>>>,
+    has_ended: bool,
 }
 
 /// Guard of an active run; dropping it ends the run's event stream.
@@ -56,8 +57,7 @@ impl ActiveRuns {
     }
 
     pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> RunGuard {
-        let log = RunLog { listeners: Some(broadcast::Sender::new(KEPT)), ..RunLog::default() };
-        let track = Arc::new(ActiveRun { cancel, ended: CancellationToken::new(), log: Mutex::new(log) });
+        let track = Arc::new(ActiveRun { cancel, ended: CancellationToken::new(), log: Mutex::default() });
         lock(&self.0).insert(thread.to_owned(), Arc::clone(&track));
         RunGuard { live: Arc::clone(self), thread: thread.to_owned(), track }
     }
@@ -79,8 +79,11 @@ impl ActiveRuns {
 
     pub(super) fn follow(&self, thread: &str) -> Option<RunSubscription> {
         let track = lock(&self.0).get(thread).cloned()?;
-        let log = lock(&track.log);
-        let rest = log.listeners.as_ref()?.subscribe();
+        let mut log = lock(&track.log);
+        if log.has_ended {
+            return None;
+        }
+        let rest = log.listeners.get_or_insert_with(|| broadcast::Sender::new(KEPT)).subscribe();
         let lines = log.lines.iter().map(|(line, _)| line);
         Some(RunSubscription { before: log.anchors.iter().chain(lines).cloned().collect(), rest })
     }
@@ -110,7 +113,9 @@ impl Drop for RunGuard {
             runs.remove(&self.thread);
         }
         drop(runs);
-        lock(&self.track.log).listeners = None;
+        let mut log = lock(&self.track.log);
+        (log.listeners, log.has_ended) = (None, true);
+        drop(log);
         self.track.ended.cancel();
     }
 }

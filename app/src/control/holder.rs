@@ -32,6 +32,12 @@ impl Control {
         }
     }
 
+    /// Returns whether other processes can reach this one.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_served(&self) -> bool {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Registers a run of this process until the returned guard is dropped.
     pub(crate) fn runs(&self, thread: &str, cancel: CancellationToken) -> RunGuard {
         self.live.begin(thread, cancel)
