@@ -15,7 +15,7 @@ use crate::records::thread::ThreadRecord;
 use crate::server::Server;
 
 /// The number of threads that are read and written at once.
-const PAGE: usize = 128;
+const PAGE: usize = 512;
 /// The time by which the clocks of processes may differ, in milliseconds.
 const SKEW: u64 = 2_000;
 
@@ -57,7 +57,8 @@ impl Look<'_> {
         self.at_all(ThreadFilter::new().status(StatusKind::Running), looked).await?;
         for thread in running {
             let found = ThreadInfo::read(&*self.server.records.0, &thread).await?;
-            self.at_page(found.into_iter().collect(), looked).await?;
+            let made = self.at_page(found.into_iter().collect(), looked).await?;
+            self.remove_deleted(&made).await?;
         }
         Ok(())
     }
@@ -65,14 +66,21 @@ impl Look<'_> {
     async fn at_all(&self, filter: ThreadFilter, looked: &mut Looked) -> ApiResult<()> {
         let mut next = Some(filter.clone().limit(PAGE));
         while let Some(filter_of_page) = next.take() {
-            let page = self.server.graphs.threads(filter_of_page).await?;
+            let page = self.server.graphs.threads(filter_of_page.clone()).await?;
             next = page.next.map(|last| filter.clone().limit(PAGE).after(last));
-            self.at_page(page.threads, looked).await?;
+            let mut made = self.at_page(page.threads, looked).await?;
+            if !made.is_empty() {
+                let listed = self.server.graphs.threads(filter_of_page).await?.threads;
+                let listed: HashSet<ThreadId> = listed.into_iter().map(|info| info.id).collect();
+                made.retain(|thread| !listed.contains(thread));
+            }
+            self.remove_deleted(&made).await?;
         }
         Ok(())
     }
 
-    async fn at_page(&self, page: Vec<ThreadInfo>, looked: &mut Looked) -> ApiResult<()> {
+    /// Writes the records of threads; returns the threads that had none.
+    async fn at_page(&self, page: Vec<ThreadInfo>, looked: &mut Looked) -> ApiResult<Vec<ThreadId>> {
         let page: Vec<ThreadInfo> = page.into_iter().filter(|info| self.is_foreign(info)).collect();
         let records = self.records(&page).await?;
         let mut changes = vec![];
@@ -84,17 +92,20 @@ impl Look<'_> {
             changes.extend(self.change(found, info));
         }
         self.write(changes).await?;
-        for info in page.iter().filter(|info| !records.contains_key(info.id.as_str())) {
-            self.remove_if_deleted(&info.id).await?;
+        Ok(page.into_iter().map(|info| info.id).filter(|id| !records.contains_key(id.as_str())).collect())
+    }
+
+    /// Removes the records of threads that were deleted while they got them.
+    async fn remove_deleted(&self, made: &[ThreadId]) -> ApiResult<()> {
+        for thread in made {
+            if ThreadInfo::read(&*self.server.records.0, thread).await?.is_none() {
+                self.remove(thread).await?;
+            }
         }
         Ok(())
     }
 
-    /// Removes the record of a thread that was deleted while it got one.
-    async fn remove_if_deleted(&self, thread: &ThreadId) -> ApiResult<()> {
-        if ThreadInfo::read(&*self.server.records.0, thread).await?.is_some() {
-            return Ok(());
-        }
+    async fn remove(&self, thread: &ThreadId) -> ApiResult<()> {
         let key = ThreadRecord::key_of(thread.as_str());
         let removed = self.server.records.change::<ThreadRecord, _>(&key, |found| {
             let found = found.filter(|found| found.record.queue.is_empty())?;

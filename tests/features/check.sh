@@ -30,6 +30,11 @@ for command in "serve" "keys list --api-keys keys.json" "mcp"; do
     failed=1
 done
 
+if cargo tree --locked --package superstep-cli --edges normal --prefix none | grep '^superstep-server '; then
+    echo "server: the program \`superstep\` has the server (above) without its feature \`server\`"
+    failed=1
+fi
+
 if ! said="$(cargo run --quiet --locked --package superstep-own-clients 2>&1)"; then
     printf 'clients: a program with clients of its own fails beside superstep:\n%s\n' "$said"
     failed=1

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, MutexGuard};
 #[derive(Default)]
 pub(crate) struct ForeignSearch(Mutex<Looked>);
 
-/// What the last look has found.
+/// Result of the last look.
 #[derive(Default)]
 pub(crate) struct Looked {
     /// The time at which the last look began, by the clock of the store; `None` before the first one.
