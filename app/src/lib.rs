@@ -14,7 +14,7 @@
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
 //! | `store`, `dispatch`, `time` | stores, engines and times as a command line names them |
 //! | `shapes`, `events` | JSON for programs |
-//! | `metrics` | the numbers of a runner, for Prometheus |
+//! | `metrics` | the requests that get the numbers of a runner |
 //! | `text`, `watch`, `terminal` | lines and trees for people; the live one; the only place that prints |
 
 mod advice;

@@ -35,7 +35,7 @@
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options`, `protection`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `security` | keys and roles, Host and Origin, limits |
-//! | `telemetry` | the ids and the log of requests |
+//! | `telemetry` | the ids and the log of requests, and the numbers of the server |
 //! | `error` | answers to requests that cannot be served |
 //!
 //! Small because it only lists the crate.

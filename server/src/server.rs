@@ -29,6 +29,7 @@ use crate::records::thread::ThreadRecord;
 use crate::security::guard::Guard;
 use crate::security::limits::{Limits, OpenRunCount};
 use crate::security::secrets::Secrets;
+use crate::telemetry::Metrics;
 use crate::webhooks::client::Webhooks;
 use crate::wire::with_interrupts;
 
@@ -62,6 +63,7 @@ pub(crate) struct Server {
     pub closing: CancellationToken,
     pub guard: Arc<Guard>,
     pub limits: Limits,
+    pub metrics: Metrics,
     pub open_runs: OpenRunCount,
     /// Set if `/docs` is served.
     pub has_page: bool,
@@ -74,6 +76,7 @@ impl Server {
         let graphs = options.memory.into_iter().fold(graphs, Graphs::with_store);
         let memory = graphs.iter().find_map(|graph| graph.store().cloned());
         Self {
+            metrics: Metrics::new(&graphs),
             graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
             memory: memory.unwrap_or_else(|| Arc::new(CheckpointerStore::new(Arc::clone(&store)))),
             records: Records(store),

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 /// The source folders of all crates.
-pub(crate) const SHIPPED: [&str; 10] = [
+pub(crate) const SHIPPED: [&str; 11] = [
     "src",
     "agents/src",
     "verify/src",
     "base/src",
     "macros/src",
     "workflows/src",
+    "metrics/src",
     "restate/src",
     "server/src",
     "app/src",

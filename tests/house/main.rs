@@ -235,8 +235,9 @@ fn too_short(name: &str, source: &str) -> Option<String> {
     let lines = source.lines().count();
     let mut header = source.lines().take_while(|line| line.starts_with("//!"));
     let is_explained = header.any(|line| line.starts_with("//! Small because "));
-    let is_above =
-        ["workflows/src/", "restate/src/", "server/src/", "app/src/"].iter().any(|root| name.starts_with(root));
+    let is_above = ["workflows/src/", "metrics/src/", "restate/src/", "server/src/", "app/src/"]
+        .iter()
+        .any(|root| name.starts_with(root));
     let is_judged = is_above || inside_a_root(name).is_some_and(|inside| inside.contains('/'));
     (is_judged && lines < MIN_LINES && !is_explained).then(|| {
         format!("{name}:{lines}: fewer than {MIN_LINES} lines; fold it, or say `Small because ..` in its header")

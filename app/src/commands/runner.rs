@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep_base::time::{millis, rfc3339};
+use superstep_metrics::RunMetrics;
 use tokio::task::JoinSet;
 
 use super::restate::RestateArgs;
@@ -18,7 +19,7 @@ use crate::events::{EventBuffer, timed_event_json};
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::local::Local;
-use crate::metrics::{self, RunnerMetrics};
+use crate::metrics;
 use crate::relocation::locate_to_run;
 use crate::shapes::ThreadReport;
 #[cfg(all(feature = "agents", unix))]
@@ -43,7 +44,7 @@ impl Session {
         let local = self.store_of_runner(OwnerSettings { name: args.name, lease: args.lease }).await?;
         let graphs = self.graphs.named_over(&args.graphs, &local.store)?;
         let names: Vec<String> = graphs.iter().map(|graph| graph.name().to_owned()).collect();
-        let metrics = RunnerMetrics::new(&names);
+        let metrics = RunMetrics::new(&names);
         let listener = self.serve_metrics(args.metrics.as_deref(), &metrics).await?;
         let host = Arc::new(TurnHost {
             metrics: Arc::clone(&metrics),
@@ -108,7 +109,7 @@ impl Session {
 
 impl Session {
     /// Serves the numbers of a runner until the returned task is dropped.
-    async fn serve_metrics(&self, address: Option<&str>, metrics: &Arc<RunnerMetrics>) -> Result<JoinSet<()>, Failure> {
+    async fn serve_metrics(&self, address: Option<&str>, metrics: &Arc<RunMetrics>) -> Result<JoinSet<()>, Failure> {
         let Some(address) = address else { return Ok(JoinSet::new()) };
         let (address, task) = metrics::serve(address, Arc::clone(metrics)).await.map_err(|error| {
             let failure = Failure::new(format!("cannot listen at {}", clean(address))).because(&error);
@@ -126,7 +127,7 @@ struct TurnHost {
     graphs: Arc<AppGraphs>,
     local: Local,
     control: Control,
-    metrics: Arc<RunnerMetrics>,
+    metrics: Arc<RunMetrics>,
 }
 
 impl TurnHost {

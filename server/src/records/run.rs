@@ -148,6 +148,8 @@ impl RunRecord {
 pub(crate) struct OpenRun {
     pub run: Uuid,
     pub thread: String,
+    #[serde(default)]
+    pub graph: String,
 }
 
 impl Record for OpenRun {
@@ -160,7 +162,7 @@ impl Record for OpenRun {
 
 impl OpenRun {
     pub(crate) fn of(run: &RunRecord) -> Self {
-        Self { run: run.run, thread: run.thread.clone() }
+        Self { run: run.run, thread: run.thread.clone(), graph: run.graph.clone() }
     }
 }
 

@@ -1,10 +1,12 @@
-//! Health, and information about the server. Must not know what is stored.
+//! Health, numbers, and information about the server. Must not know what is stored.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::checkpoint::Order;
@@ -27,6 +29,12 @@ pub(super) async fn ok(State(server): State<Arc<Server>>, Query(query): Query<Ok
         check_store(&server).await?;
     }
     Ok(Json(json!({ "ok": true })))
+}
+
+/// Returns the numbers of the server for Prometheus.
+pub(super) async fn metrics(State(server): State<Arc<Server>>) -> impl IntoResponse {
+    let page = server.metrics.page(&server.graphs).await;
+    ([(CONTENT_TYPE, superstep_metrics::CONTENT_TYPE)], page.text().to_owned())
 }
 
 /// Reads from the store.

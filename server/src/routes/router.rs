@@ -33,6 +33,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/", get(meta::ok))
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))
+        .route("/metrics", get(meta::metrics))
         .route("/events", get(events::events))
         .merge(openapi::routes())
         .merge(of_assistants())

@@ -16,22 +16,32 @@ impl Server {
     /// Writes the end of a run, and takes it off the queue of its thread. A run that has ended already stays as it is. Returns false
     /// for a run that is to be removed instead: nothing is written.
     pub(crate) async fn end_run(&self, run: &RunRecord, end: RunEnd, writes: Vec<ItemWrite>) -> ApiResult<bool> {
+        let status = end.0;
         let ending = RunEnding { writes, ..self.ending(run, end).await? };
         let may_end = |run: &RunRecord| !run.status.has_ended() && !run.is_rolled_back;
         let has_ended = self.records.end_run(run, ending, may_end).await?;
+        self.count_end(run, status, has_ended);
         self.has_timer.notify_one();
         Ok(has_ended || !self.records.run(&run.thread, run.run).await?.record.is_rolled_back)
     }
 
     /// Ends a run that nobody has begun; returns whether there was one.
     pub(crate) async fn end_pending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<bool> {
+        let status = end.0;
         let ending = self.ending(run, end).await?;
         let has_ended = self.records.end_run(run, ending, |run| run.status == RunStatus::Pending).await?;
+        self.count_end(run, status, has_ended);
         self.has_timer.notify_one();
         if has_ended && self.thread_record(&run.thread).await?.record.is_temporary {
             self.remove_thread(&run.thread).await?;
         }
         Ok(has_ended)
+    }
+
+    fn count_end(&self, run: &RunRecord, status: RunStatus, has_ended: bool) {
+        if has_ended {
+            self.metrics.count_end(&run.graph, status);
+        }
     }
 
     async fn ending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<RunEnding> {

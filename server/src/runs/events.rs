@@ -1,10 +1,11 @@
 //! Events of the engine as events on the wire, for the modes of a run. Knows names and shapes; must not know who reads them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use superstep::graph::stream::CheckpointView;
-use superstep::graph::{AnyGraph, Event, EventKind};
+use superstep::graph::{AnyGraph, Event, EventKind, Mode};
 
 use super::messages::Messages;
 use super::request::StreamModes;
@@ -15,6 +16,8 @@ use crate::wire::{Updates, WireEvent, checkpoint, interrupts, with_interrupts};
 pub(crate) struct Converter<'a> {
     thread: &'a str,
     modes: &'a StreamModes,
+    /// Those of the engine's events that become events on the wire.
+    engine_modes: BTreeSet<Mode>,
     /// Set if the events of subgraphs are sent too, under names with their namespace.
     has_subgraphs: bool,
     updates: Updates,
@@ -24,13 +27,17 @@ pub(crate) struct Converter<'a> {
 impl<'a> Converter<'a> {
     pub(crate) fn new(graph: &AnyGraph, thread: &'a str, modes: &'a StreamModes, has_subgraphs: bool) -> Self {
         let messages = Messages::new(modes.has_tuples());
-        Self { thread, modes, has_subgraphs, updates: Updates::of(graph), messages }
+        let engine_modes = modes.of_engine();
+        Self { thread, modes, engine_modes, has_subgraphs, updates: Updates::of(graph), messages }
     }
 
     /// Sends an event as those of the modes that the run was created with.
     pub(crate) fn convert(&mut self, event: &Event, send: &mut dyn FnMut(Cow<'static, str>, Value)) {
         if !event.namespace.is_empty() && !self.has_subgraphs {
             return;
+        }
+        if !self.engine_modes.iter().any(|mode| event.is(*mode)) {
+            return; // one that somebody else asked for
         }
         let mut send = |(name, data): WireEvent| send(with_namespace(name, &event.namespace), data);
         if self.modes.has_messages() {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Claim, ThreadId};
 use superstep::graph::{
-    AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, EventKind, Mode, Name, Outcome, Request,
-    RunError, RunStream, Status,
+    AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, EventKind, Name, Outcome, Request, RunError,
+    RunStream, Status,
 };
 use superstep_base::time::{millis, now};
+use superstep_metrics::MODES;
 use tokio::time::sleep;
 
 use super::events::Converter;
@@ -20,13 +21,13 @@ use super::stop::cancel_on_request;
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
-use crate::observer::RunListener;
 use crate::progress::log::expiry;
 use crate::records::items::StoredRecord;
 use crate::records::run::{EVENTS_AHEAD, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::security::secrets::{Secrets, secret_channels};
 use crate::server::Server;
+use crate::telemetry::RunListeners;
 
 /// The number of events for which there must be room: an event of the engine is a few on the wire.
 const ROOM: u64 = 100;
@@ -204,9 +205,12 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         Err(done) => return *done,
     };
     plan.note(server, ActivityKind::Started, json!({ "attempt": run.record.attempts + 1 }));
-    let listener = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
+    let observer = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
+    let listeners = RunListeners::new(server.metrics.begin(&run.record), observer);
     let stream = plan.stream(server, &thread, request);
-    let attempt = match follow(server, stream, (&plan, &thread), listener).await {
+    let result = follow(server, stream, (&plan, &thread), listeners).await;
+    server.metrics.end_execution(&run.record.graph, &result);
+    let attempt = match result {
         Ok(outcome) => {
             plan.note_questions(server, &outcome);
             of_outcome(&outcome)
@@ -308,16 +312,11 @@ impl<'a> Plan<'a> {
 
     fn stream(&self, server: &Server, thread: &AnyThread, request: Request<AnyState, Name>) -> RunStream<AnyState> {
         let mut modes = self.modes.of_engine();
-        if server.activity.has_readers() {
-            modes.insert(Mode::Checkpoints);
-        }
+        modes.extend(MODES);
         if let Some(observer) = &server.observer {
             modes.extend(observer.modes().iter().copied());
         }
-        match self.body.stream_subgraphs || server.observer.is_some() {
-            true => thread.stream_deep(request, modes),
-            false => thread.stream(request, modes),
-        }
+        thread.stream_deep(request, modes)
     }
 }
 
@@ -326,14 +325,12 @@ async fn follow(
     server: &Server,
     mut events: RunStream<AnyState>,
     (plan, thread): (&Plan<'_>, &AnyThread),
-    mut listener: Option<Box<dyn RunListener>>,
+    mut listeners: RunListeners,
 ) -> Result<Outcome<AnyState>, RunError> {
     let (feed, secrets) = (server.feeds.of(plan.run.run), plan.secrets(thread).await);
     let mut converter = Converter::new(&plan.graph, &plan.run.thread, &plan.modes, plan.body.stream_subgraphs);
     while let Some(event) = events.next().await {
-        if let Some(listener) = &mut listener {
-            listener.on_event(&event);
-        }
+        listeners.on_event(&event);
         if let EventKind::Checkpoint(made) = &event.kind
             && event.namespace.is_empty()
         {
@@ -351,7 +348,7 @@ async fn follow(
             make_room(server, plan.run, &feed).await;
         }
     }
-    events.outcome().await
+    events.outcome().await.inspect_err(|error| listeners.on_error(error))
 }
 
 /// Makes room for more events, before their numbers are used.

@@ -70,6 +70,7 @@ async fn execute_thread(server: &Arc<Server>, thread: &str) {
 async fn start_found(server: &Arc<Server>) -> ApiResult<()> {
     let open_runs = server.records.all::<OpenRun>("").await?;
     server.open_runs.set(open_runs.len());
+    server.metrics.set_open(open_runs.iter().map(|open| &open.record));
     for open in open_runs {
         execute(server, &open.record.thread);
     }

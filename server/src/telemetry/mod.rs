@@ -4,11 +4,18 @@
 //! |---|---|
 //! | `request_id` | the ids of requests, of clients or made here |
 //! | `request_log` | the span of a request, and the line that is logged with its answer |
+//! | `metrics`, `open_questions` | the numbers of the server; the questions of its store |
+//! | `listeners` | those who get the events of an execution |
 //!
 //! Small because it only lists the folder.
 
+mod listeners;
+mod metrics;
+mod open_questions;
 mod request_id;
 mod request_log;
 
+pub(crate) use listeners::RunListeners;
+pub(crate) use metrics::Metrics;
 pub(crate) use request_id::with_request_ids;
 pub(crate) use request_log::log_requests;

@@ -29,6 +29,7 @@ mod many_runs;
 mod mcp;
 mod mcp_client;
 mod mcp_tasks;
+mod metrics;
 mod operations;
 mod protocol;
 mod runs;

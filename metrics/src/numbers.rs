@@ -1,32 +1,42 @@
-//! [`RunnerMetrics`]: the numbers of a runner, by graph. Turns change them as they begin, send events and end. Must not know how they
-//! are printed.
+//! [`RunMetrics`]: the numbers of runs, by graph. Executions change them as they begin, send events and end. Must not know how they are
+//! printed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use superstep::checkpoint::CheckpointError;
-use superstep::graph::{Event, EventKind, RunError, StatusKind};
+use superstep::graph::{Event, EventKind, Mode, RunError, StatusKind};
 
 use super::histogram::Histogram;
+use super::names;
+use super::page::Page;
+use super::usage::{Turns, UsageTotals};
+
+/// The modes of the events that change the numbers.
+pub const MODES: [Mode; 4] = [Mode::Tasks, Mode::Checkpoints, Mode::Messages, Mode::Stored];
 
 /// Bounds for commits, in seconds.
 const COMMITS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 /// Bounds for the time until a thread that is due runs, in seconds.
 const DELAYS: &[f64] = &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0];
 
+/// Bounds for supersteps, in seconds.
+const SUPERSTEPS: &[f64] = &[0.001, 0.0025, 0.01, 0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
+
 /// The numbers of one graph.
 #[derive(Clone, Debug)]
 pub(super) struct GraphNumbers {
     pub(super) running: u64,
     pub(super) claims: u64,
-    pub(super) supersteps: u64,
+    pub(super) supersteps: Histogram,
     pub(super) lost_leases: u64,
     pub(super) outages: u64,
     /// Turns that ended, by the status of the thread.
     pub(super) turns: BTreeMap<&'static str, u64>,
     pub(super) delays: Histogram,
     pub(super) commits: Histogram,
+    pub(super) usage: UsageTotals,
 }
 
 impl GraphNumbers {
@@ -35,28 +45,30 @@ impl GraphNumbers {
         Self {
             running: 0,
             claims: 0,
-            supersteps: 0,
+            supersteps: Histogram::new(SUPERSTEPS),
             lost_leases: 0,
             outages: 0,
             turns: turns.map(|status| (status.as_str(), 0)).into(),
             delays: Histogram::new(DELAYS),
             commits: Histogram::new(COMMITS),
+            usage: UsageTotals::default(),
         }
     }
 }
 
-/// The numbers of a runner. Each of its graphs has them from the start, so that a rate is known from the first change on.
+/// The numbers of the runs of a process. Each of its graphs has them from the start, so that a rate is known from the first change on.
 #[derive(Debug)]
-pub(crate) struct RunnerMetrics(Mutex<BTreeMap<String, GraphNumbers>>);
+pub struct RunMetrics(Mutex<BTreeMap<String, GraphNumbers>>);
 
-impl RunnerMetrics {
-    pub(crate) fn new(graphs: &[String]) -> Arc<Self> {
+impl RunMetrics {
+    /// Returns the numbers of these graphs, all 0.
+    pub fn new(graphs: &[String]) -> Arc<Self> {
         let numbers = graphs.iter().map(|graph| (graph.clone(), GraphNumbers::new()));
         Arc::new(Self(Mutex::new(numbers.collect())))
     }
 
-    /// Notes a turn that begins; `due` is the time since when its thread was due.
-    pub(crate) fn begin(self: &Arc<Self>, graph: &str, due: Option<SystemTime>) -> TurnMetrics {
+    /// Notes an execution that begins; `due` is the time since when its thread was due.
+    pub fn begin(self: &Arc<Self>, graph: &str, due: Option<SystemTime>) -> RunMeter {
         self.change(graph, |numbers| {
             numbers.running += 1;
             numbers.claims += 1;
@@ -64,17 +76,29 @@ impl RunnerMetrics {
             let delay = due.map(|due| SystemTime::now().duration_since(due).unwrap_or(Duration::ZERO));
             delay.into_iter().for_each(|delay| numbers.delays.observe(delay));
         });
-        TurnMetrics { metrics: Arc::clone(self), graph: graph.to_owned(), ends: HashMap::new() }
+        RunMeter {
+            metrics: Arc::clone(self),
+            graph: graph.to_owned(),
+            since: Instant::now(),
+            ends: HashMap::new(),
+            turns: Turns::default(),
+        }
     }
 
-    /// Notes a turn that ended, with the status of its thread.
-    pub(crate) fn end(&self, graph: &str, status: StatusKind) {
+    /// Notes an execution that ended, with the status of its thread.
+    pub fn end(&self, graph: &str, status: StatusKind) {
         self.change(graph, |numbers| *numbers.turns.entry(status.as_str()).or_default() += 1);
     }
 
-    /// Returns the numbers as they are now.
-    pub(super) fn numbers(&self) -> BTreeMap<String, GraphNumbers> {
-        self.lock().clone()
+    /// Returns the number of executions that have begun and not ended.
+    pub fn running(&self) -> u64 {
+        self.lock().values().map(|numbers| numbers.running).sum()
+    }
+
+    /// Returns the numbers as they are now, for Prometheus.
+    pub fn page(&self) -> Page {
+        let numbers = self.lock().clone();
+        names::page(&numbers)
     }
 
     fn change(&self, graph: &str, change: impl FnOnce(&mut GraphNumbers)) {
@@ -86,21 +110,28 @@ impl RunnerMetrics {
     }
 }
 
-/// The numbers of one turn. Dropping it ends the turn.
+/// The numbers of one execution of a run. Dropping it ends the execution.
 #[derive(Debug)]
-pub(crate) struct TurnMetrics {
-    metrics: Arc<RunnerMetrics>,
+pub struct RunMeter {
+    metrics: Arc<RunMetrics>,
     graph: String,
+    /// The time of the newest checkpoint, or of the begin.
+    since: Instant,
     /// The time at which the newest task of each graph and subgraph ended whose results are not stored yet.
     ends: HashMap<Arc<[String]>, Instant>,
+    turns: Turns,
 }
 
-impl TurnMetrics {
-    /// Notes supersteps, and the time from the end of tasks until their results are stored.
-    pub(crate) fn on_event(&mut self, event: &Event) {
+impl RunMeter {
+    /// Notes supersteps, the time from the end of tasks until their results are stored, and what models have used.
+    pub fn on_event(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::Checkpoint(made) if event.namespace.is_empty() && !made.ran.is_empty() => {
-                self.metrics.change(&self.graph, |numbers| numbers.supersteps += 1);
+            EventKind::Checkpoint(made) if event.namespace.is_empty() => {
+                let (now, since) = (Instant::now(), self.since);
+                self.since = now;
+                if !made.ran.is_empty() {
+                    self.metrics.change(&self.graph, |numbers| numbers.supersteps.observe(now - since));
+                }
             }
             EventKind::TaskEnd { .. } => _ = self.ends.insert(Arc::clone(&event.namespace), Instant::now()),
             EventKind::Stored => {
@@ -108,12 +139,18 @@ impl TurnMetrics {
                     self.metrics.change(&self.graph, |numbers| numbers.commits.observe(end.elapsed()));
                 }
             }
+            EventKind::Message { value, .. } => {
+                let task = event.task.as_ref().map(|task| Arc::clone(&task.path)).unwrap_or_default();
+                if let Some(add) = self.turns.read(&task, value) {
+                    self.metrics.change(&self.graph, |numbers| add(&mut numbers.usage));
+                }
+            }
             _ => {}
         }
     }
 
-    /// Notes an error that ended the run.
-    pub(crate) fn on_error(&self, error: &RunError) {
+    /// Notes an error that ended the execution.
+    pub fn on_error(&self, error: &RunError) {
         self.metrics.change(&self.graph, |numbers| match error {
             RunError::Checkpoint(CheckpointError::StaleLease { .. }) => numbers.lost_leases += 1,
             RunError::Checkpoint(CheckpointError::Outage { .. }) => numbers.outages += 1,
@@ -122,7 +159,7 @@ impl TurnMetrics {
     }
 }
 
-impl Drop for TurnMetrics {
+impl Drop for RunMeter {
     fn drop(&mut self) {
         self.metrics.change(&self.graph, |numbers| numbers.running = numbers.running.saturating_sub(1));
     }

@@ -1,4 +1,4 @@
-//! HTTP for one page: `GET /metrics`. Requests are small, few at a time and end soon; a connection is closed after its answer. Must not
+//! `runner --metrics`: HTTP for one page, `GET /metrics`. Requests are small, few at a time and end soon; a connection is closed after its answer. Must not
 //! know what the numbers mean.
 
 use std::io;
@@ -6,13 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use superstep_metrics::{CONTENT_TYPE, RunMetrics};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-
-use super::numbers::RunnerMetrics;
-use super::page::{CONTENT_TYPE, text};
 
 /// The maximum number of connections.
 const CONNECTIONS: usize = 16;
@@ -22,14 +20,14 @@ const TIME: Duration = Duration::from_secs(5);
 const HEAD: usize = 8 << 10;
 
 /// Listens at an address until the returned task is dropped; returns the address as it is.
-pub(crate) async fn serve(address: &str, metrics: Arc<RunnerMetrics>) -> io::Result<(SocketAddr, JoinSet<()>)> {
+pub(crate) async fn serve(address: &str, metrics: Arc<RunMetrics>) -> io::Result<(SocketAddr, JoinSet<()>)> {
     let listener = TcpListener::bind(address).await?;
     let (address, mut task) = (listener.local_addr()?, JoinSet::new());
     task.spawn(accept(listener, metrics));
     Ok((address, task))
 }
 
-async fn accept(listener: TcpListener, metrics: Arc<RunnerMetrics>) {
+async fn accept(listener: TcpListener, metrics: Arc<RunMetrics>) {
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
@@ -46,13 +44,13 @@ async fn accept(listener: TcpListener, metrics: Arc<RunnerMetrics>) {
     }
 }
 
-async fn answer(mut peer: TcpStream, metrics: &RunnerMetrics) -> io::Result<()> {
+async fn answer(mut peer: TcpStream, metrics: &RunMetrics) -> io::Result<()> {
     let Some(request) = read_request_line(&mut peer).await? else { return Ok(()) };
     let mut words = request.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
     let (status, kind, body) = match (method, path) {
-        ("GET" | "HEAD", "/metrics") => ("200 OK", CONTENT_TYPE, text(&metrics.numbers())),
+        ("GET" | "HEAD", "/metrics") => ("200 OK", CONTENT_TYPE, metrics.page().text().to_owned()),
         ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", "the numbers are at /metrics\n".into()),
         _ => ("405 Method Not Allowed", "text/plain", "only GET\n".into()),
     };

@@ -1,0 +1,26 @@
+//! What runs do, as numbers for Prometheus: the runner of a command line and a server count the same, under the same names. Nothing is
+//! global: a program that embeds the library has no recorder of ours, and needs none.
+//!
+//! ```
+//! use superstep_metrics::RunMetrics;
+//! let metrics = RunMetrics::new(&["essay".to_owned()]);
+//! drop(metrics.begin("essay", None)); // give it the events of the run, of the modes `superstep_metrics::MODES`
+//! assert!(metrics.page().text().contains("superstep_claims_total{graph=\"essay\"} 1\n"));
+//! ```
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `histogram` | counts of durations by size |
+//! | `numbers` | the numbers of runs by graph, and how their events change them |
+//! | `usage` | tokens and cost, as messages of agents and models report them |
+//! | `names` | the names, units and explanations of the numbers |
+//! | `page` | the format of Prometheus |
+
+mod histogram;
+mod names;
+mod numbers;
+mod page;
+mod usage;
+
+pub use numbers::{MODES, RunMeter, RunMetrics};
+pub use page::{CONTENT_TYPE, Metric, Page};
