@@ -1,5 +1,7 @@
 //! The page at `/docs`: files that are part of the program, so that a browser loads nothing from elsewhere. It shows `/openapi.json`;
 //! must not know a route.
+//!
+//! Small because the page is three files.
 
 use std::sync::Arc;
 

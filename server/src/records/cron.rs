@@ -55,7 +55,7 @@ pub(crate) struct CronJson<'a> {
     payload: Value,
     metadata: &'a Map<String, Value>,
     enabled: bool,
-    /// What becomes of the threads of its runs: `delete` or `keep`.
+    /// Fate of the threads of its runs: `delete` or `keep`.
     on_run_completed: &'static str,
     #[schema(required, format = DateTime)]
     next_run_date: Option<String>,

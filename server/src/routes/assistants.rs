@@ -39,7 +39,7 @@ pub(super) struct AssistantBody {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = AssistantSearch)]
 pub(super) struct SearchBody {
-    /// What the metadata contain.
+    /// Values that the metadata contain.
     metadata: Option<Map<String, Value>>,
     graph_id: Option<String>,
     /// A part of the name.

@@ -33,7 +33,7 @@ pub(super) struct CronBody {
     /// The time after which there are no runs, such as `2026-12-31T00:00:00Z`.
     end_time: Option<String>,
     enabled: Option<bool>,
-    /// What becomes of the threads of its runs.
+    /// Fate of the threads of its runs.
     #[schema(schema_with = crate::choices::on_completion)]
     on_run_completed: Option<String>,
     metadata: Option<Map<String, Value>>,

@@ -29,9 +29,9 @@ const PAGES: (usize, usize) = (32, 512);
 #[schema(as = ThreadSearch)]
 pub(super) struct SearchBody {
     ids: Option<Vec<String>>,
-    /// What the metadata contain.
+    /// Values that the metadata contain.
     metadata: Option<Map<String, Value>>,
-    /// What the state contains.
+    /// Values that the state contains.
     values: Option<Map<String, Value>>,
     #[schema(schema_with = crate::choices::thread_status)]
     status: Option<String>,

@@ -35,6 +35,8 @@ pub(super) fn of_store() -> Router<Arc<Server>> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ItemWrite)]
 pub(super) struct WriteBody {
+    /// Labels, none of which is empty or contains a dot.
+    #[schema(min_items = 1)]
     namespace: Vec<String>,
     key: String,
     #[schema(value_type = Object)]
@@ -60,6 +62,7 @@ pub(super) struct ReadQuery {
 #[schema(as = ItemName)]
 pub(super) struct NameBody {
     #[serde(default)]
+    #[schema(min_items = 1)]
     namespace: Vec<String>,
     key: String,
 }

@@ -42,10 +42,10 @@ pub(crate) struct RunBody {
     pub stream_resumable: bool,
     #[serde(default)]
     pub stream_subgraphs: bool,
-    /// What happens while the thread has another run.
+    /// Action if the thread has another run.
     #[schema(schema_with = crate::choices::multitask_strategy)]
     pub multitask_strategy: Option<String>,
-    /// What happens if the thread is unknown.
+    /// Action if the thread is unknown.
     #[schema(schema_with = crate::choices::if_not_exists)]
     pub if_not_exists: Option<String>,
     #[schema(schema_with = crate::choices::durability)]
@@ -58,7 +58,7 @@ pub(crate) struct RunBody {
     pub after_seconds: Option<f64>,
     #[schema(schema_with = crate::choices::on_disconnect)]
     pub on_disconnect: Option<String>,
-    /// What becomes of the thread of a run without one.
+    /// Fate of the thread of a run that was created without one.
     #[schema(schema_with = crate::choices::on_completion)]
     pub on_completion: Option<String>,
 }

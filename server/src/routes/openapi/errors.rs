@@ -15,7 +15,7 @@ use crate::security::access::Access;
 #[schema(as = Error)]
 #[expect(dead_code, reason = "errors are written by `ApiError`, which has its status too")]
 pub(super) struct ErrorJson {
-    /// What is wrong, and where.
+    /// The problem, and its place.
     detail: String,
 }
 

@@ -1,4 +1,6 @@
 //! The routes of crons in the description.
+//!
+//! Small because types describe themselves.
 
 use utoipa::openapi::schema::AllOfBuilder;
 

@@ -1,4 +1,6 @@
 //! The routes of long-term memory in the description.
+//!
+//! Small because types describe themselves.
 
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Object, RefOr};
