@@ -140,6 +140,8 @@ impl<'a> McpClient<'a> {
 pub(crate) struct Messages {
     response: Response,
     text: String,
+    /// The bytes after the text: a character may come in two pieces.
+    rest: Vec<u8>,
     is_stream: bool,
 }
 
@@ -147,7 +149,7 @@ impl Messages {
     pub(crate) fn of(response: Response) -> Self {
         let content = response.headers()["content-type"].to_str().unwrap();
         let is_stream = content.starts_with("text/event-stream");
-        Self { response, text: String::new(), is_stream }
+        Self { response, text: String::new(), rest: vec![], is_stream }
     }
 
     pub(crate) async fn next(&mut self) -> Value {
@@ -156,10 +158,17 @@ impl Messages {
                 return message;
             }
             match self.response.chunk().await.unwrap() {
-                Some(bytes) => self.text += std::str::from_utf8(&bytes).unwrap(),
+                Some(bytes) => self.add(&bytes),
                 None => return serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{}", self.text)),
             }
         }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.rest.extend(bytes);
+        let whole = self.rest.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+        self.text += std::str::from_utf8(&self.rest[..whole]).unwrap();
+        self.rest.drain(..whole);
     }
 
     fn take(&mut self) -> Option<Value> {
