@@ -9,7 +9,6 @@
 //! | `commands` | from parsed arguments to text, JSON and an exit code |
 //! | `advice`, `failure` | the commands to type next; errors and exit codes |
 //! | `stored` | a thread and its history, for commands that a program adds |
-//! | `client_input` | arguments of a graph as the fields of a client's input |
 //! | `repository`, `relocation` | what git keeps for a thread; where its repository is, if it was moved |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
 //! | `store`, `dispatch`, `time` | stores, engines and times as a command line names them |
@@ -20,8 +19,6 @@
 mod advice;
 mod answering;
 mod args;
-#[cfg(feature = "server")]
-mod client_input;
 mod commands;
 mod control;
 mod custom;

@@ -22,8 +22,8 @@ mod with_server {
     use superstep_server::Options;
 
     use super::{CommandOutput, Failure, McpArgs, Session};
-    use crate::client_input::read_arguments;
     use crate::commands::agent_config::{AgentConfig, ToolServer};
+    use crate::commands::client_input::read_arguments;
     use crate::store::StoreLocation;
     use crate::terminal::cancel_on_signal;
 

@@ -8,6 +8,7 @@
 //! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
 //! | `serve`, `keys`, `mcp` | the graphs over HTTP; the keys of their clients; as tools of a coding agent |
 //! | `agent_config`, `browser` | the configuration of a coding agent; the browser of this machine |
+//! | `client_input` | arguments of a graph as the fields of a client's input |
 //!
 //! Small because it only lists the folder.
 
@@ -16,6 +17,8 @@ mod agent_config;
 mod answers;
 #[cfg(feature = "server")]
 mod browser;
+#[cfg(feature = "server")]
+mod client_input;
 mod edits;
 mod interactive;
 mod keys;

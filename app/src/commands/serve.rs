@@ -26,8 +26,8 @@ mod with_server {
     use tokio::net::TcpListener;
 
     use super::{CommandOutput, Failure, ServeArgs, Session};
-    use crate::client_input::read_arguments;
     use crate::commands::browser;
+    use crate::commands::client_input::read_arguments;
     use crate::control::{Control, RunGuard};
     use crate::events::{EventBuffer, timed_event_json};
     use crate::graphs::{AppGraph, AppGraphs};
