@@ -1,7 +1,7 @@
 //! The events of the runs that this process executes: numbered from 1 without gaps, the newest ones in memory for their readers. A slow
 //! reader never slows a run. Must not know the store.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::records::event::RunEvent;
+use crate::records::mark::{EventMark, SentMarks};
 use crate::records::thread::RunFailure;
 
 /// The time for which the feed of a run that has ended is kept, where its events are nowhere else.
@@ -46,6 +47,12 @@ struct Inner {
     /// Events that are not in the store yet; none of a run whose events are not stored.
     unstored: Vec<Arc<RunEvent>>,
     is_stored: bool,
+    /// The number of the first marked event that is not in the store yet: no reader has it or a later one before it is, as a kill
+    /// would lose it, and it would come again.
+    held: Option<u64>,
+    marks: SentMarks,
+    /// Set if another process may have sent events before the present execution.
+    is_taken_over: bool,
     /// The batches in the store.
     stored: StoredSize,
     /// Set while this process executes the run, or has ended it.
@@ -99,6 +106,7 @@ impl Feed {
         let mut inner = self.lock();
         if inner.reserved != reserved_before {
             inner.sent = inner.sent.max(reserved_before);
+            inner.is_taken_over = true;
         }
         (inner.is_here, inner.start, inner.reserved) = (true, inner.sent, reserved);
     }
@@ -106,6 +114,11 @@ impl Feed {
     /// Notes that this process may send events up to a later number.
     pub(crate) fn extend(&self, to: u64) {
         self.lock().reserved = to;
+    }
+
+    /// Returns the number up to which this process may send events.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.lock().reserved
     }
 
     /// Returns the number of events that may be sent before more room is made.
@@ -120,22 +133,76 @@ impl Feed {
         inner.sent == inner.start
     }
 
-    /// Notes that this process does not execute the run any more, and that it has not ended.
+    /// Notes that this process does not execute the run any more, and that it has not ended. Its readers look into the store from now
+    /// on, and the numbers that it could have sent are left to the next process.
     pub(crate) fn leave(&self) {
         let mut inner = self.lock();
-        inner.is_here = false;
-        (inner.events, inner.bytes) = (VecDeque::new(), 0);
+        (inner.is_here, inner.reserved) = (false, 0);
+        (inner.events, inner.bytes, inner.held) = (VecDeque::new(), 0, None);
+        drop(inner);
+        self.changed.send_replace(());
     }
 
     /// Adds an event.
     pub(crate) fn send(&self, name: impl Into<Cow<'static, str>>, data: &Value) {
+        self.send_all([(name.into(), data)], None);
+    }
+
+    /// Adds the events that an event of the engine is on the wire, with the mark of it.
+    pub(crate) fn send_all<D: Borrow<Value>>(
+        &self,
+        sent: impl IntoIterator<Item = (Cow<'static, str>, D)>,
+        mark: Option<&EventMark>,
+    ) {
         let mut inner = self.lock();
-        inner.sent += 1;
-        let (number, data) = (inner.sent, data.to_string().into());
-        let event = Arc::new(RunEvent { number, name: name.into(), data, at: now() });
-        inner.add(event);
+        for (name, data) in sent {
+            inner.sent += 1;
+            let (number, data) = (inner.sent, data.borrow().to_string().into());
+            inner.add(Arc::new(RunEvent { number, name, data, at: now(), mark: mark.cloned() }));
+        }
+        let is_held = inner.held.is_some();
+        drop(inner);
+        if !is_held {
+            self.changed.send_replace(());
+        }
+    }
+
+    /// Returns whether readers wait until events are stored.
+    pub(crate) fn has_waiting_readers(&self) -> bool {
+        self.changed.receiver_count() > 0 && self.lock().held.is_some()
+    }
+
+    /// Notes that the events which were taken to be stored are.
+    pub(crate) fn release(&self) {
+        let mut inner = self.lock();
+        inner.held = inner.unstored.iter().find(|event| event.mark.is_some()).map(|event| event.number);
         drop(inner);
         self.changed.send_replace(());
+    }
+
+    /// Notes that a marked event is sent; returns false if it was sent before.
+    pub(crate) fn note_mark(&self, mark: &EventMark) -> bool {
+        self.lock().marks.add(mark)
+    }
+
+    /// Returns the newest superstep of which a marked event was sent; `None` if none was.
+    pub(crate) fn marked_step(&self) -> Option<i64> {
+        self.lock().marks.step()
+    }
+
+    /// Returns whether another process may have sent events before the present execution.
+    pub(crate) fn is_taken_over(&self) -> bool {
+        self.lock().is_taken_over
+    }
+
+    /// Returns the same, once.
+    pub(crate) fn take_over(&self) -> bool {
+        std::mem::take(&mut self.lock().is_taken_over)
+    }
+
+    /// Sets the marks of the events that other processes have stored.
+    pub(crate) fn set_marks(&self, marks: SentMarks) {
+        self.lock().marks = marks;
     }
 
     /// Has the events that come from now on stored.
@@ -155,7 +222,7 @@ impl Feed {
     pub(crate) fn end(&self, failure: Option<RunFailure>) {
         let mut inner = self.lock();
         inner.ended.get_or_insert_with(Instant::now);
-        inner.failure = failure;
+        (inner.failure, inner.held) = (failure, None);
         drop(inner);
         self.changed.send_replace(());
     }
@@ -182,8 +249,10 @@ impl Feed {
     pub(crate) fn after(&self, number: u64) -> FeedPart {
         let inner = self.lock();
         let first = inner.events.partition_point(|event| event.number <= number);
+        let end =
+            inner.held.map_or(inner.events.len(), |held| inner.events.partition_point(|event| event.number < held));
         FeedPart {
-            events: inner.events.range(first..).cloned().collect(),
+            events: inner.events.range(first.min(end)..end).cloned().collect(),
             has_ended: inner.ended.is_some(),
             is_here: inner.is_here,
         }
@@ -204,6 +273,9 @@ impl Inner {
         self.bytes += event.data.len();
         if self.is_stored {
             self.unstored.push(Arc::clone(&event));
+            if event.mark.is_some() {
+                self.held.get_or_insert(event.number);
+            }
         }
         self.events.push_back(event);
         while self.events.len() > EVENTS || (self.bytes > BYTES && self.events.len() > 1) {

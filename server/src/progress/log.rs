@@ -25,6 +25,8 @@ const TRIES: u32 = 5;
 pub(crate) struct EventLog {
     waiting: Mutex<HashMap<Uuid, Arc<Feed>>>,
     pub(crate) has_events: Notify,
+    /// Notified when readers wait for events until they are stored.
+    pub(crate) has_waiting_readers: Notify,
     /// Held while events are written.
     writing: tokio::sync::Mutex<()>,
 }
@@ -35,6 +37,10 @@ impl EventLog {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.insert(run, Arc::clone(feed)).is_none() && waiting.len() == 1 {
             self.has_events.notify_one();
+        }
+        drop(waiting);
+        if feed.has_waiting_readers() {
+            self.has_waiting_readers.notify_one();
         }
     }
 
@@ -50,28 +56,33 @@ impl EventLog {
         let _written = self.writing.lock().await;
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut writes, mut excesses) = (vec![], vec![]);
-        for (run, feed) in waiting {
+        for (run, feed) in &waiting {
             let (events, excess) = feed.take_unstored();
-            writes.extend(EventBatch::of(run, &events).iter().map(put));
-            excesses.extend((excess > 0).then_some((run, excess)));
+            writes.extend(EventBatch::of(*run, &events).iter().map(put));
+            excesses.extend((excess > 0).then_some((*run, excess)));
         }
         if writes.is_empty() {
             return;
         }
-        for attempt in 1.. {
-            match records.write(writes.clone()).await {
-                Ok(()) => break,
-                Err(error) if attempt == TRIES => {
-                    tracing::warn!(%error, "events of runs are not stored: a reader that comes back does not get them");
-                    break;
-                }
-                Err(_) => sleep(GATHER * 2_u32.pow(attempt)).await,
-            }
-        }
+        write(records, &writes).await;
+        waiting.values().for_each(|feed| feed.release());
         for (run, batches) in excesses {
             if let Err(error) = records.remove_events(run, batches).await {
                 tracing::warn!(%error, "the oldest events of a run are not removed");
             }
+        }
+    }
+}
+
+/// Writes events, or gives up after some tries: then a reader that comes back does not get them.
+async fn write(records: &Records, writes: &[ItemWrite]) {
+    for attempt in 1.. {
+        match records.write(writes.to_vec()).await {
+            Ok(()) => return,
+            Err(error) if attempt == TRIES => {
+                return tracing::warn!(%error, "events of runs are not stored: a reader that comes back does not get them");
+            }
+            Err(_) => sleep(GATHER * 2_u32.pow(attempt)).await,
         }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use superstep::checkpoint::CheckpointError;
+use superstep::checkpoint::{CheckpointError, Order};
 use uuid::Uuid;
 
 use super::items::{Record, Records};
+use super::mark::{EventMark, SentMarks};
 
 /// The number of batches that are read at once.
 const PAGE: usize = 16;
@@ -23,6 +24,8 @@ pub(crate) struct RunEvent {
     pub data: Arc<str>,
     /// The time at which it was sent, in milliseconds since 1970.
     pub at: u64,
+    /// The mark of one that the checkpoints of its run can give again.
+    pub mark: Option<EventMark>,
 }
 
 /// A batch of events of a run.
@@ -34,7 +37,7 @@ pub(crate) struct EventBatch {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct StoredEvent(u64, String, Box<RawValue>, #[serde(default)] u64);
+struct StoredEvent(u64, String, Box<RawValue>, #[serde(default)] u64, #[serde(default)] Option<EventMark>);
 
 impl Record for EventBatch {
     const NAMESPACE: &'static str = "superstep.server.events";
@@ -49,7 +52,7 @@ impl EventBatch {
     pub(crate) fn of(run: Uuid, events: &[Arc<RunEvent>]) -> Option<Self> {
         let stored = |event: &Arc<RunEvent>| {
             let data = RawValue::from_string(event.data.to_string()).ok()?;
-            Some(StoredEvent(event.number, event.name.to_string(), data, event.at))
+            Some(StoredEvent(event.number, event.name.to_string(), data, event.at, event.mark.clone()))
         };
         let events: Vec<_> = events.iter().filter_map(stored).collect();
         (!events.is_empty()).then_some(Self { run, events })
@@ -65,8 +68,8 @@ impl EventBatch {
 
     fn events_after(self, number: u64) -> impl Iterator<Item = Arc<RunEvent>> {
         let events = self.events.into_iter().filter(move |event| event.0 > number);
-        events.map(|StoredEvent(number, name, data, at)| {
-            Arc::new(RunEvent { number, name: name.into(), data: data.get().into(), at })
+        events.map(|StoredEvent(number, name, data, at, mark)| {
+            Arc::new(RunEvent { number, name: name.into(), data: data.get().into(), at, mark })
         })
     }
 }
@@ -99,6 +102,23 @@ impl Records {
     pub(crate) async fn last_event(&self, run: Uuid) -> Result<u64, CheckpointError> {
         let last = self.last_part::<EventBatch, u64>(EventBatch::prefix_of(run)).await?;
         Ok(last.unwrap_or_default())
+    }
+
+    /// Returns the marks of the stored events of a run: those of its newest superstep.
+    pub(crate) async fn sent_marks(&self, run: Uuid) -> Result<SentMarks, CheckpointError> {
+        let (prefix, mut before, mut newest) = (EventBatch::prefix_of(run), None::<String>, Vec::<EventMark>::new());
+        loop {
+            let page = self.scan::<EventBatch>(&prefix, before.as_deref(), (Order::Descending, PAGE)).await?;
+            let events = page.iter().flat_map(|batch| batch.record.events.iter().rev());
+            newest.extend(events.filter_map(|event| event.4.clone()));
+            let is_whole = newest.first().zip(newest.last()).is_some_and(|(newest, oldest)| oldest.step < newest.step);
+            before = page.last().map(|batch| batch.record.key());
+            if is_whole || page.len() < PAGE {
+                let mut marks = SentMarks::default();
+                newest.iter().rev().for_each(|mark| _ = marks.add(mark));
+                return Ok(marks);
+            }
+        }
     }
 
     /// Removes the oldest batches of a run, or all of them.

@@ -16,6 +16,7 @@ pub(crate) mod cron;
 pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod items;
+pub(crate) mod mark;
 pub(crate) mod order;
 pub(crate) mod run;
 pub(crate) mod thread;

@@ -15,8 +15,10 @@ use superstep_metrics::MODES;
 use tokio::time::sleep;
 
 use super::events::Converter;
+use super::lost_events::{RUN_ID, send_lost_events};
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
+use super::sender::EventSender;
 use super::stop::cancel_on_request;
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
@@ -31,8 +33,8 @@ use crate::telemetry::RunListeners;
 
 /// The number of events for which there must be room: an event of the engine is a few on the wire.
 const ROOM: u64 = 100;
-/// The metadata of a checkpoint that names the run which made it.
-const RUN_ID: &str = "run_id";
+/// The time for a process to write the end of a run after its last superstep.
+const GRACE: Duration = Duration::from_millis(500);
 /// The pause before a store is asked again whether a signal has come.
 const SIGNALS: Duration = Duration::from_secs(5);
 
@@ -71,10 +73,13 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
             Err(error) if error.is_not_found() => return Ok(false), // it was removed meanwhile
             found => found?,
         };
-        let run = start_feed(server, found).await?;
-        if run.record.status.has_ended() {
-            return Ok(true); // somebody has ended it since the queue was read
-        }
+        let run = match start_feed(server, found).await {
+            Ok(started) if !started.record.status.has_ended() => started,
+            ended => {
+                server.feeds.of(run).leave(); // somebody has ended it since the queue was read
+                return ended.map(|_| true);
+            }
+        };
         let attempt = attempt(server, &run, &cancel).await;
         (run, attempt)
     };
@@ -111,13 +116,19 @@ async fn start_feed(server: &Server, run: StoredRecord<RunRecord>) -> ApiResult<
 /// Stores the events of a run that this process does not execute any more, and has not ended.
 async fn leave_feed(server: &Server, run: &RunRecord) -> ApiResult<()> {
     let feed = server.feeds.of(run.run);
-    let (newest, events) = (feed.newest(), server.log.last_events(run.run, &feed).await);
+    let (newest, reserved) = (feed.newest(), feed.reserved());
+    let events = server.log.last_events(run.run, &feed).await;
+    feed.leave();
     if !events.is_empty() {
         server.records.write(events).await?;
     }
-    server.records.change_run(run, |record| record.events_to = newest.min(record.events_to)).await?;
-    feed.leave();
-    Ok(())
+    let give_back = |record: &mut RunRecord| {
+        // Unless another process executes the run by now, and has made room for its own events.
+        if record.events_to == reserved {
+            record.events_to = newest.min(reserved);
+        }
+    };
+    server.records.change_run(run, give_back).await.map(drop)
 }
 
 /// Waits until a run can go on, or the server stops; returns whether it may, as nobody has cancelled it meanwhile.
@@ -197,12 +208,18 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         Err(error) => return failure("ValueError", error.detail),
     };
     let feed = server.feeds.of(run.record.run);
-    if feed.is_fresh() {
-        feed.send("metadata", &json!({ "run_id": run.record.run, "attempt": run.record.attempts + 1 }));
+    if run.record.status == RunStatus::Pending && !feed.is_taken_over() {
+        plan.send_metadata(&feed);
     }
     let (thread, request) = match plan.prepare(server, run, cancel).await {
         Ok(prepared) => prepared,
-        Err(done) => return *done,
+        Err(_) if feed.is_taken_over() && is_ended_by_another(server, &run.record).await => return Attempt::Later,
+        Err(done) => {
+            let thread = plan.graph.thread(run.record.thread.as_str());
+            let mut sender = plan.sender(server, &thread).await;
+            plan.resume_events(server, &mut sender, &thread).await;
+            return *done;
+        }
     };
     plan.note(server, ActivityKind::Started, json!({ "attempt": run.record.attempts + 1 }));
     let observer = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
@@ -222,6 +239,12 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         feed.send("error", &json!(failure));
     }
     attempt
+}
+
+/// Returns whether a run that has nothing left to execute is ended by the process that executed it: it may be about to write that.
+async fn is_ended_by_another(server: &Server, run: &RunRecord) -> bool {
+    sleep(GRACE).await;
+    server.records.run(&run.thread, run.run).await.map_or(true, |found| found.record.status.has_ended())
 }
 
 /// Hides the values of secret channels in the failure of a run: a node may have put them into its error.
@@ -298,6 +321,38 @@ impl<'a> Plan<'a> {
         Ok((thread, request.with_items([run.replace(&begun)])))
     }
 
+    fn send_metadata(&self, feed: &Feed) {
+        if feed.is_fresh() {
+            feed.send("metadata", &json!({ "run_id": self.run.run, "attempt": self.run.attempts + 1 }));
+        }
+    }
+
+    async fn sender<'b>(&'b self, server: &'b Server, thread: &AnyThread) -> EventSender<'b> {
+        EventSender {
+            run: self.run,
+            feed: server.feeds.of(self.run.run),
+            log: &server.log,
+            converter: Converter::new(&self.graph, &self.run.thread, &self.modes, self.body.stream_subgraphs),
+            secrets: self.secrets(thread).await,
+            is_resumed: self.run.status == RunStatus::Running,
+        }
+    }
+
+    /// Sends the first events of a run that another process may have begun. None may execute it meanwhile: both would send them.
+    async fn resume_events(&self, server: &Server, sender: &mut EventSender<'_>, thread: &AnyThread) {
+        let is_taken_over = sender.feed.take_over() && sender.is_resumed && self.run.stores_events;
+        if is_taken_over {
+            match server.records.sent_marks(self.run.run).await {
+                Ok(marks) => sender.feed.set_marks(marks),
+                Err(error) => tracing::warn!(%error, "it is not known which events of a run are stored"),
+            }
+        }
+        self.send_metadata(&sender.feed);
+        if is_taken_over && let Err(error) = send_lost_events(sender, thread, self.modes.of_engine()).await {
+            tracing::warn!(%error, "events of a run whose process was killed cannot be made again");
+        }
+    }
+
     /// Returns the values of secret channels that are known now: those of the request, and those of the state.
     async fn secrets(&self, thread: &AnyThread) -> Secrets {
         if secret_channels(&self.graph).is_empty() {
@@ -327,9 +382,11 @@ async fn follow(
     (plan, thread): (&Plan<'_>, &AnyThread),
     mut listeners: RunListeners,
 ) -> Result<Outcome<AnyState>, RunError> {
-    let (feed, secrets) = (server.feeds.of(plan.run.run), plan.secrets(thread).await);
-    let mut converter = Converter::new(&plan.graph, &plan.run.thread, &plan.modes, plan.body.stream_subgraphs);
+    let (feed, mut sender, mut is_first) = (server.feeds.of(plan.run.run), plan.sender(server, thread).await, true);
     while let Some(event) = events.next().await {
+        if std::mem::take(&mut is_first) {
+            plan.resume_events(server, &mut sender, thread).await; // the thread is claimed by now
+        }
         listeners.on_event(&event);
         if let EventKind::Checkpoint(made) = &event.kind
             && event.namespace.is_empty()
@@ -337,18 +394,16 @@ async fn follow(
             let fields = json!({ "step": made.step, "checkpoint": made.id, "next": made.next });
             plan.note(server, ActivityKind::Position, fields);
         }
-        converter.convert(&event, &mut |name, mut data| {
-            secrets.hide(&mut data);
-            feed.send(name, &data);
-        });
-        if plan.run.stores_events {
-            server.log.write_soon(plan.run.run, &feed);
-        }
+        sender.send(&event);
         if feed.room() < ROOM {
             make_room(server, plan.run, &feed).await;
         }
     }
-    events.outcome().await.inspect_err(|error| listeners.on_error(error))
+    let outcome = events.outcome().await.inspect_err(|error| listeners.on_error(error));
+    if is_first && outcome.is_ok() {
+        plan.resume_events(server, &mut sender, thread).await;
+    }
+    outcome
 }
 
 /// Makes room for more events, before their numbers are used.

@@ -20,7 +20,10 @@ pub(crate) async fn write_all(server: Arc<Server>) {
     loop {
         tokio::select! {
             () = server.log.has_events.notified() => {
-                sleep(GATHER).await;
+                tokio::select! {
+                    () = sleep(GATHER) => {}
+                    () = server.log.has_waiting_readers.notified() => {}
+                }
                 server.log.write_gathered(&server.records).await;
             }
             _ = expiry.tick() => {

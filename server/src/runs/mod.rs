@@ -11,6 +11,7 @@
 //! | `end`, `webhook` | the state of a thread at the end of a run; the webhook of one |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule` | which threads are executed, and when; those that are executed now |
+//! | `sender`, `lost_events` | events on their way to readers; those that a killed process had not stored |
 //! | `stop` | requests to stop a run |
 //! | `execution` | one run of a thread, from its start or from where it was left |
 //!
@@ -24,11 +25,13 @@ pub(crate) mod end;
 pub(crate) mod events;
 pub(crate) mod execution;
 pub(crate) mod log_writer;
+mod lost_events;
 pub(crate) mod messages;
 pub(crate) mod queue;
 pub(crate) mod reader;
 pub(crate) mod request;
 pub(crate) mod schedule;
+mod sender;
 mod stop;
 pub(crate) mod thread_reader;
 mod webhook;

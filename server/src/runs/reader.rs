@@ -110,7 +110,7 @@ impl EventReader {
 fn gap(expected: u64, found: u64) -> Option<RunEvent> {
     let (from, to) = (expected, found.checked_sub(1)?);
     let data = json!({ "from": from, "to": to }).to_string().into();
-    (from <= to).then(|| RunEvent { number: to, name: "gap".into(), data, at: now() })
+    (from <= to).then(|| RunEvent { number: to, name: "gap".into(), data, at: now(), mark: None })
 }
 
 impl Server {

@@ -18,14 +18,14 @@ use tokio::sync::mpsc;
 use crate::api::{Api, Process, make_due};
 
 /// A receiver of webhooks.
-struct Receiver {
-    url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     received: mpsc::UnboundedReceiver<(HeaderMap, String)>,
 }
 
 impl Receiver {
     /// Starts a receiver that gives answers in their order, then accepts all; `None` is an answer that never comes.
-    async fn start(answers: impl IntoIterator<Item = Option<Response>>) -> Self {
+    pub(crate) async fn start(answers: impl IntoIterator<Item = Option<Response>>) -> Self {
         let (sender, received) = mpsc::unbounded_channel();
         let answers = Arc::new(Mutex::new(answers.into_iter().collect::<Vec<_>>()));
         let receive = async move |headers: HeaderMap, body: Bytes| {
@@ -47,7 +47,7 @@ impl Receiver {
         Self { url, received }
     }
 
-    async fn next(&mut self) -> (HeaderMap, Value) {
+    pub(crate) async fn next(&mut self) -> (HeaderMap, Value) {
         let (headers, body) = self.received.recv().await.unwrap();
         (headers, serde_json::from_str(&body).unwrap())
     }

@@ -27,6 +27,8 @@ pub(crate) struct Order {
     waits: bool,
     more: Value,
     answer: Answer,
+    /// The rest of the answer, if the client has read it to its end.
+    text: Option<String>,
 }
 
 /// The answer to an order.
@@ -51,16 +53,40 @@ impl Script {
         let count = 1 + rng.below(6);
         let draw = |nth| Order::draw(format!("{thread}.{nth}"), nth, rng);
         let mut orders: Vec<_> = (0..count).map(draw).collect();
+        let mut is_blocked = false; // by a run that ends only if a later order stops it
+        for order in &mut orders {
+            is_blocked &= !matches!(order.strategy, "interrupt" | "rollback");
+            order.waits &= !is_blocked;
+            is_blocked |= order.entries == ENDLESS;
+        }
         if !orders[0].more["after_seconds"].is_null() {
             orders.truncate(1); // its place among the others is not known
         }
         Self { thread, orders }
     }
 
+    /// Has the end of each run sent to a URL.
+    pub(crate) fn with_webhook(mut self, url: &str) -> Self {
+        self.orders.iter_mut().for_each(|order| order.more["webhook"] = url.into());
+        self
+    }
+
+    /// Returns the runs that were accepted and have succeeded.
+    pub(crate) async fn succeeded(&self, api: &Api) -> Vec<String> {
+        let mut succeeded = vec![];
+        for order in &self.orders {
+            if let (Answer::Accepted(run), Some("success")) = (&order.answer, self.status(api, order).await.as_deref())
+            {
+                succeeded.push(run.clone());
+            }
+        }
+        succeeded
+    }
+
     /// Gives the orders, each to one of several servers, until one is not answered.
     pub(crate) async fn play(mut self, servers: &[Api], rng: &mut Rng) -> Self {
         for order in &mut self.orders {
-            order.answer = order.give(&servers[rng.index(servers.len())], &self.thread).await;
+            (order.answer, order.text) = order.give(&servers[rng.index(servers.len())], &self.thread).await;
             if order.answer == Answer::Unknown {
                 break;
             }
@@ -105,7 +131,9 @@ impl Script {
             let written = ledger.check(&order.label);
             let later = &self.orders[nth + 1..];
             let allowed = match (&order.answer, status.as_deref()) {
-                (Answer::Accepted(_), Some("success")) => kept == order.entries && written == order.entries,
+                (Answer::Accepted(_), Some("success")) => {
+                    kept == order.entries && written == order.entries && order.has_shown_its_end()
+                }
                 (Answer::Accepted(_), Some("interrupted")) => {
                     kept <= written && (order.entries == ENDLESS || later.iter().any(|order| order.stops("interrupt")))
                 }
@@ -159,33 +187,57 @@ impl Order {
         if nth == 0 && rng.once_in(6) {
             more["after_seconds"] = json!(0.001 * rng.below(600) as f64);
         }
-        Self { label, entries, strategy, path, waits: !is_endless && rng.once_in(4), more, answer: Answer::None }
+        Self {
+            label,
+            entries,
+            strategy,
+            path,
+            waits: !is_endless && rng.once_in(4),
+            more,
+            answer: Answer::None,
+            text: None,
+        }
     }
 
     fn request(&self) -> Value {
         let input = json!({ "label": self.label, "entries": self.entries, "number": 0, "ms": self.more["ms"] });
         json!({
             "assistant_id": "ledger", "input": input, "multitask_strategy": self.strategy, "if_not_exists": "create",
-            "after_seconds": self.more["after_seconds"], "stream_mode": ["values", "updates"],
+            "after_seconds": self.more["after_seconds"], "webhook": self.more["webhook"], "stream_mode": ["values", "updates"],
             "config": { "recursion_limit": 2 * ENDLESS },
         })
     }
 
-    async fn give(&self, api: &Api, thread: &str) -> Answer {
+    async fn give(&self, api: &Api, thread: &str) -> (Answer, Option<String>) {
         let url = format!("{}/threads/{thread}/{}", api.address, self.path);
-        let Ok(response) = api.client.post(url).json(&self.request()).send().await else { return Answer::Unknown };
+        let Ok(response) = api.client.post(url).json(&self.request()).send().await else {
+            return (Answer::Unknown, None);
+        };
         match response.status() {
             StatusCode::OK => self.read(response).await,
-            StatusCode::CONFLICT if self.strategy == "reject" => Answer::Refused,
+            StatusCode::CONFLICT if self.strategy == "reject" => (Answer::Refused, None),
             status => panic!("{status}: {:?}", response.text().await),
         }
     }
 
-    async fn read(&self, mut response: Response) -> Answer {
+    async fn read(&self, mut response: Response) -> (Answer, Option<String>) {
         let location = response.headers()["content-location"].to_str().unwrap();
         let run = location.rsplit('/').next().unwrap().to_owned();
-        while self.waits && matches!(response.chunk().await, Ok(Some(_))) {}
-        Answer::Accepted(run)
+        let mut text = String::new();
+        while self.waits {
+            match response.chunk().await {
+                Ok(Some(bytes)) => text += std::str::from_utf8(&bytes).unwrap(),
+                Ok(None) => return (Answer::Accepted(run), Some(text)),
+                Err(_) => break,
+            }
+        }
+        (Answer::Accepted(run), None)
+    }
+
+    /// Returns whether the answer had the last entry, if the client waited for it.
+    fn has_shown_its_end(&self) -> bool {
+        let last = format!("\"{} {}\"", self.label, self.entries);
+        self.path == "runs" || self.text.as_ref().is_none_or(|text| text.contains(&last))
     }
 
     /// Returns whether the order may have stopped the runs before it in this way.

@@ -63,6 +63,11 @@ impl Site {
 pub(crate) struct Ledger(HashMap<String, Vec<(u32, u64)>>);
 
 impl Ledger {
+    /// Returns the number of entries of a label.
+    pub(crate) fn count(&self, label: &str) -> usize {
+        self.0.get(label).map_or(0, Vec::len)
+    }
+
     /// Checks that each entry of a label was written once, but for those that a process was writing when it was killed: the next process
     /// may have written them again. Returns the number of entries.
     pub(crate) fn check(&self, label: &str) -> u64 {

@@ -1,0 +1,73 @@
+//! The events of one execution of a run on their way to its readers: converted, without secrets, and marked if the checkpoints of the
+//! run can give them again. Must not know how a run is executed.
+
+use std::sync::Arc;
+
+use superstep::graph::{Event, EventKind, Question};
+
+use super::events::Converter;
+use crate::feed::Feed;
+use crate::progress::log::EventLog;
+use crate::records::mark::EventMark;
+use crate::records::run::RunRecord;
+use crate::security::secrets::Secrets;
+
+/// Sender of the events of a run.
+pub(super) struct EventSender<'a> {
+    pub run: &'a RunRecord,
+    pub feed: Arc<Feed>,
+    pub log: &'a EventLog,
+    pub converter: Converter<'a>,
+    pub secrets: Secrets,
+    /// Set if an earlier execution may have sent some of the events.
+    pub is_resumed: bool,
+}
+
+impl EventSender<'_> {
+    /// Sends an event, unless an earlier execution did.
+    pub(super) fn send(&mut self, event: &Event) {
+        let mark = if self.run.stores_events { mark_of(event) } else { None };
+        if mark.as_ref().is_some_and(|mark| !self.feed.note_mark(mark) && self.is_resumed) {
+            return;
+        }
+        let mut sent = vec![];
+        self.converter.convert(event, &mut |name, mut data| {
+            self.secrets.hide(&mut data);
+            sent.push((name, data));
+        });
+        self.feed.send_all(sent, mark.as_ref());
+        if self.run.stores_events {
+            self.log.write_soon(self.run.run, &self.feed);
+        }
+    }
+}
+
+/// Returns the mark of an event of the root graph that its checkpoints can give again; `None` for another.
+fn mark_of(event: &Event) -> Option<EventMark> {
+    if !event.namespace.is_empty() {
+        return None;
+    }
+    let task = event.task.as_ref().map_or("", |task| &task.id);
+    let key = match &event.kind {
+        EventKind::Values { questions, .. } => format!("values {}", ids(questions)),
+        // A task that was killed before its result was stored runs again, and may have another one.
+        EventKind::Update { writes, .. } => format!("update {task} {:x}", hash(&writes.json().to_string())),
+        EventKind::Interrupt { questions } => format!("interrupt {}", ids(questions)),
+        EventKind::TaskStart { .. } => format!("start {task}"),
+        EventKind::TaskEnd { error, questions, .. } => {
+            format!("end {task} {} {}", error.as_deref().unwrap_or_default(), ids(questions))
+        }
+        EventKind::Checkpoint(_) => "checkpoint".to_owned(),
+        _ => return None,
+    };
+    Some(EventMark { step: event.step, key: key.into() })
+}
+
+fn ids(questions: &[Question]) -> String {
+    questions.iter().map(|question| question.id().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// FNV-1a (Fowler, Noll and Vo).
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
