@@ -1,4 +1,4 @@
-//! Marks of events that the checkpoints of a run can give again: with them, each is stored once, whoever sends it. Knows no engine.
+//! Marks of events that the checkpoints of a run can give again: with them, each is stored once, whichever process sends it. Knows no engine.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Events of supersteps that an earlier process has committed, but had not stored when it was killed: they are made again from the
 //! checkpoints, behind the numbers that the process may have used. Tokens and the events of nodes are lost.
+//!
+//! Small because the engine replays what is recorded.
 
 use superstep::graph::{AnyThread, CheckpointInfo, EventKind, Mode, Replay, RunError};
 

@@ -223,12 +223,14 @@ impl Order {
     async fn read(&self, mut response: Response) -> (Answer, Option<String>) {
         let location = response.headers()["content-location"].to_str().unwrap();
         let run = location.rsplit('/').next().unwrap().to_owned();
+        if !self.waits {
+            return (Answer::Accepted(run), None);
+        }
         let mut text = String::new();
-        while self.waits {
-            match response.chunk().await {
-                Ok(Some(bytes)) => text += std::str::from_utf8(&bytes).unwrap(),
-                Ok(None) => return (Answer::Accepted(run), Some(text)),
-                Err(_) => break,
+        while let Ok(chunk) = response.chunk().await {
+            match chunk {
+                Some(bytes) => text += std::str::from_utf8(&bytes).unwrap(),
+                None => return (Answer::Accepted(run), Some(text)),
             }
         }
         (Answer::Accepted(run), None)

@@ -31,7 +31,7 @@ async fn two_servers_of_a_store_are_as_one() {
 
 /// Plays the scripts of many clients, each of which sends every request to one of the servers. In every other round one is killed.
 async fn play(site: &Site, seed: u64) {
-    let (mut rng, is_killed) = (Rng::new(seed), seed % 2 == 0);
+    let (mut rng, is_killed) = (Rng::new(seed), seed.is_multiple_of(2));
     let ((process, first), (_process, second)) = (site.start(), site.start());
     let receiver = Receiver::start([]).await;
     let mut clients = JoinSet::new();
