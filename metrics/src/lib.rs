@@ -15,6 +15,8 @@
 //! | `usage` | tokens and cost, as messages of agents and models report them |
 //! | `names` | the names, units and explanations of the numbers |
 //! | `page` | the format of Prometheus |
+//!
+//! Small because it only lists the crate.
 
 mod histogram;
 mod names;

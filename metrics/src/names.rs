@@ -1,8 +1,6 @@
 //! The names, units and explanations of the numbers of runs.
 
-use std::collections::BTreeMap;
-
-use super::numbers::GraphNumbers;
+use super::numbers::{GraphNumbers, RunMetrics};
 use super::page::{Metric, Page};
 
 /// The names of the labels of a graph.
@@ -101,20 +99,21 @@ const METRICS: [RunMetric; 11] = [
     },
 ];
 
-/// Returns the text of the numbers of graphs.
-pub(super) fn page(graphs: &BTreeMap<String, GraphNumbers>) -> Page {
-    let mut page = Page::default();
-    for RunMetric { name, help, kind, write } in METRICS {
-        let mut metric = page.metric(name, kind, help);
-        graphs.iter().for_each(|(graph, numbers)| write(&mut metric, &[("graph", graph)], numbers));
+impl RunMetrics {
+    /// Returns the numbers as they are now, for Prometheus.
+    pub fn page(&self) -> Page {
+        let (graphs, mut page) = (self.numbers(), Page::default());
+        for RunMetric { name, help, kind, write } in METRICS {
+            let mut metric = page.metric(name, kind, help);
+            graphs.iter().for_each(|(graph, numbers)| write(&mut metric, &[("graph", graph)], numbers));
+        }
+        page
     }
-    page
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RunMetrics;
     use superstep::graph::StatusKind;
 
     #[test]

@@ -9,8 +9,6 @@ use superstep::checkpoint::CheckpointError;
 use superstep::graph::{Event, EventKind, Mode, RunError, StatusKind};
 
 use super::histogram::Histogram;
-use super::names;
-use super::page::Page;
 use super::usage::{Turns, UsageTotals};
 
 /// The modes of the events that change the numbers.
@@ -95,10 +93,9 @@ impl RunMetrics {
         self.lock().values().map(|numbers| numbers.running).sum()
     }
 
-    /// Returns the numbers as they are now, for Prometheus.
-    pub fn page(&self) -> Page {
-        let numbers = self.lock().clone();
-        names::page(&numbers)
+    /// Returns the numbers as they are now.
+    pub(super) fn numbers(&self) -> BTreeMap<String, GraphNumbers> {
+        self.lock().clone()
     }
 
     fn change(&self, graph: &str, change: impl FnOnce(&mut GraphNumbers)) {
