@@ -87,8 +87,8 @@ pub(crate) struct Activity {
 struct Recent {
     events: VecDeque<Arc<ActivityEvent>>,
     newest: u64,
-    /// The newest kind of each thread that changed lately.
-    known: HashMap<String, ActivityKind>,
+    /// The newest kind of each thread that changed lately, and when.
+    known: HashMap<String, (ActivityKind, u64)>,
 }
 
 impl Activity {
@@ -116,7 +116,7 @@ impl Activity {
         if recent.known.len() > KEPT {
             recent.known.clear();
         }
-        recent.known.insert(thread, kind);
+        recent.known.insert(thread, (kind, at));
         drop(recent);
         self.changed.send_replace(());
     }
@@ -141,11 +141,20 @@ impl Activity {
     /// Adds what another process has done with a thread, unless it is known.
     pub(crate) fn note_foreign(&self, info: &ThreadInfo) {
         let kind = ActivityKind::of_status(info.status);
-        if kind != ActivityKind::Position && self.lock().known.get(info.id.as_str()) == Some(&kind) {
+        if kind != ActivityKind::Position && self.has_noted(info, kind) {
             return;
         }
         let fields = json!({ "status": info.status, "step": info.step, "checkpoint": info.checkpoint });
         self.note(info.id.as_str(), &info.graph, kind, fields);
+    }
+
+    /// Returns whether a kind of event was noted of a thread as it is now; the end of a run comes after its question.
+    fn has_noted(&self, info: &ThreadInfo, kind: ActivityKind) -> bool {
+        let recent = self.lock();
+        let is_same = |(noted, at): &(ActivityKind, u64)| {
+            info.updated_at <= *at && (*noted == kind || *noted == ActivityKind::Ended)
+        };
+        recent.known.get(info.id.as_str()).is_some_and(is_same)
     }
 
     fn lock(&self) -> MutexGuard<'_, Recent> {

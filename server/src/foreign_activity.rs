@@ -45,9 +45,11 @@ impl ForeignThreads {
         let (own, began) = (server.executing.names(), now());
         let filter = ThreadFilter::new().updated_since(system_time(self.since.saturating_sub(SKEW)));
         for info in server.graphs.threads(filter).await?.threads {
+            if own.contains(&info.id) {
+                continue; // this server notes what it does; one that only tried a run of another looks again
+            }
             let place = (info.status, info.updated_at);
-            let is_new = self.places.insert(info.id.clone(), place) != Some(place);
-            if is_new && !own.contains(&info.id) {
+            if self.places.insert(info.id.clone(), place) != Some(place) {
                 server.activity.note_foreign(&info);
             }
         }
