@@ -9,6 +9,7 @@ use superstep::graph::{StatusKind, ThreadInfo};
 use superstep_base::time::now;
 use tokio::sync::watch;
 
+use crate::records::deletion::Deletion;
 use crate::records::time::time_text;
 
 /// The number of events that are kept.
@@ -146,6 +147,14 @@ impl Activity {
         }
         let fields = json!({ "status": info.status, "step": info.step, "checkpoint": info.checkpoint });
         self.note(info.id.as_str(), &info.graph, kind, fields);
+    }
+
+    /// Adds that another process has deleted a thread, unless it is known.
+    pub(crate) fn note_foreign_deletion(&self, deletion: &Deletion) {
+        let is_known = |known: &(ActivityKind, u64)| known.0 == ActivityKind::Deleted && deletion.at <= known.1;
+        if !self.lock().known.get(&deletion.thread).is_some_and(is_known) {
+            self.note(&deletion.thread, &deletion.graph, ActivityKind::Deleted, json!({}));
+        }
     }
 
     /// Returns whether a kind of event was noted of a thread as it is now; the end of a run comes after its question.

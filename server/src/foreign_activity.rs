@@ -43,7 +43,11 @@ struct ForeignThreads {
 impl ForeignThreads {
     async fn look(&mut self, server: &Server) -> ApiResult<()> {
         let (own, began) = (server.executing.names(), now());
-        let filter = ThreadFilter::new().updated_since(system_time(self.since.saturating_sub(SKEW)));
+        let since = self.since.saturating_sub(SKEW);
+        for deletion in server.records.deletions_since(since).await? {
+            server.activity.note_foreign_deletion(&deletion);
+        }
+        let filter = ThreadFilter::new().updated_since(system_time(since));
         for info in server.graphs.threads(filter).await?.threads {
             if own.contains(&info.id) {
                 continue; // this server notes what it does; one that only tried a run of another looks again

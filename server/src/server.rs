@@ -23,7 +23,8 @@ use crate::progress::foreign::ForeignSearch;
 use crate::progress::log::EventLog;
 use crate::progress::resumes::Resumes;
 use crate::records::assistant::AssistantRecord;
-use crate::records::items::{Record, Records, StoredRecord, create, delete};
+use crate::records::deletion::Deletion;
+use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
 use crate::records::run::{RunPlace, RunRecord};
 use crate::records::thread::ThreadRecord;
 use crate::security::guard::Guard;
@@ -244,8 +245,11 @@ impl Server {
         writes.extend(runs.iter().filter_map(|run| run.record.timer()).map(|timer| delete(&timer)));
         writes.extend(record.record.timer().as_ref().map(delete));
         writes.push(record.remove());
-        self.records.write(writes).await?;
         let graph = record.record.graph.as_deref().unwrap_or_default();
+        if !record.record.is_temporary {
+            writes.push(put(&Deletion { at: now(), thread: thread.to_owned(), graph: graph.to_owned() }));
+        }
+        self.records.write(writes).await?;
         self.activity.note(thread, graph, ActivityKind::Deleted, json!({}));
         Ok(())
     }

@@ -6,6 +6,8 @@
 //! | `assistant`, `thread`, `run`, `cron` | the records, and their JSON on the wire |
 //! | `event` | events of runs in batches |
 //! | `delivery`, `timer` | webhooks that are still to be sent; times at which the server does something by itself |
+//! | `mark` | places of events among the supersteps of a run |
+//! | `deletion` | threads that were deleted, for the other servers |
 //! | `order` | writes of records, and the orders in which threads are listed |
 //! | `time` | times on the wire |
 //!
@@ -13,6 +15,7 @@
 
 pub(crate) mod assistant;
 pub(crate) mod cron;
+pub(crate) mod deletion;
 pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod items;

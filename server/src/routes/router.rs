@@ -90,6 +90,7 @@ fn of_threads() -> Router<Arc<Server>> {
         .route("/threads/count", post(find_threads::count))
         .route("/threads/prune", post(lifetime::prune))
         .route("/threads/{thread}/copy", post(lifetime::copy))
+        .route("/threads/{thread}/trust", post(threads::trust))
         .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
         .route("/threads/{thread}/state", get(states::now).post(states::update))
         .route("/threads/{thread}/state/checkpoint", post(states::at_body))

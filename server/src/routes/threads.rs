@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use superstep::checkpoint::{ThreadId, trust as trust_thread};
 use superstep_base::time::now;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -163,4 +164,11 @@ pub(super) async fn delete(State(server): State<Arc<Server>>, Path(thread): Path
     }
     server.remove_thread(&thread).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Allows an imported thread to be run, and returns it.
+pub(super) async fn trust(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+    trust_thread(&*server.records.0, &ThreadId::from(thread.as_str())).await?;
+    server.adopt(&thread).await?;
+    Ok(Json(thread_json(&server, &server.thread_record(&thread).await?.record).await?))
 }

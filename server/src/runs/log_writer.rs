@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use superstep::checkpoint::CheckpointError;
 use superstep_base::time::now;
 use tokio::time::sleep;
 
@@ -27,11 +28,16 @@ pub(crate) async fn write_all(server: Arc<Server>) {
                 server.log.write_gathered(&server.records).await;
             }
             _ = expiry.tick() => {
-                if let Err(error) = server.records.remove_expired_events(now()).await {
+                if let Err(error) = remove_expired(&server).await {
                     tracing::warn!(%error, "events of earlier runs are not removed");
                 }
             }
             () = server.closing.cancelled() => return,
         }
     }
+}
+
+async fn remove_expired(server: &Server) -> Result<(), CheckpointError> {
+    server.records.remove_old_deletions(now()).await?;
+    server.records.remove_expired_events(now()).await
 }

@@ -164,8 +164,11 @@ async fn with_imported() -> (Api, Arc<MemoryCheckpointer>) {
     (Api::start_graphs(all_graphs().unwrap(), Options::default(), store).await, second)
 }
 
+#[rstest]
+#[case::by_a_program(false)]
+#[case::by_a_client(true)]
 #[tokio::test]
-async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted() {
+async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted(#[case] by_route: bool) {
     let (api, store) = with_imported().await;
     assert_eq!(api.get("/threads/foreign/state").await["values"]["proposal"], "do x");
     let answer = json!({ "assistant_id": "approval", "command": { "resume": "yes" } });
@@ -189,6 +192,10 @@ async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted() {
     let failed = api.post("/threads/foreign/runs/wait", json!({ "assistant_id": "approval", "input": null })).await;
     assert!(failed["__error__"]["message"].as_str().unwrap().contains("is not trusted"), "{failed}");
     assert_eq!(api.get("/threads/foreign/state").await["values"]["status"], "");
-    trust(&*store, &"foreign".into()).await.unwrap();
+    if by_route {
+        assert_eq!(api.post("/threads/foreign/trust", json!({})).await["thread_id"], "foreign");
+    } else {
+        trust(&*store, &"foreign".into()).await.unwrap();
+    }
     assert_eq!(api.post("/threads/foreign/runs/wait", answer).await["status"], "approved");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reqwest::{Method, Response};
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::MemoryCheckpointer;
+use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
 use superstep_server::Options;
 
 use crate::api::{Api, Process, events};
@@ -207,4 +207,21 @@ async fn one_stream_shows_what_happens_to_all_threads() {
     let missed = api.send(Method::GET, "/events?since=1", None).await;
     let gap = read_until(missed, |_| true).await;
     assert_eq!((gap[0].0.as_str(), &gap[0].1["to"]), ("gap", &json!(first - 1)));
+}
+
+#[tokio::test]
+async fn each_server_of_a_store_shows_what_the_others_do() {
+    let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
+    let reader = Api::start_with(Options::default(), Arc::clone(&store)).await;
+    let other = Api::start_with(Options::default(), store).await;
+    let stream = reader.send(Method::GET, "/events", None).await;
+    let thread = other.thread().await;
+    let body = json!({ "assistant_id": "counter", "input": { "n": 0 } });
+    other.post(&format!("/threads/{thread}/runs/wait"), body).await;
+    let seen = read_until(stream, |(_, data, _)| data["kind"] == "ended").await;
+    let stream = reader.send(Method::GET, &format!("/events?since={}", seen.last().unwrap().2.unwrap()), None).await;
+    other.send(Method::DELETE, &format!("/threads/{thread}"), None).await;
+    let seen = read_until(stream, |(_, data, _)| data["kind"] == "deleted").await;
+    assert_eq!(seen.last().unwrap().1["thread"], *thread);
+    assert_eq!(seen.iter().filter(|(_, data, _)| data["kind"] == "deleted").count(), 1);
 }

@@ -117,7 +117,7 @@ mod tests {
 
     /// Returns whether a row of the table is an operation: neither a redirect, nor what is refused with 405 to those who may read.
     fn is_operation(method: &str, path: &str) -> bool {
-        !matches!((method, path), (_, "/mcp/" | "/threads/{thread}/trust") | ("GET", "/mcp"))
+        !matches!((method, path), (_, "/mcp/") | ("GET", "/mcp"))
     }
 
     fn routes() -> Vec<Route> {

@@ -44,6 +44,10 @@ fn of_all() -> Vec<Route> {
         post("/threads/{thread_id}/copy", "copy_thread", "Copies a thread with its checkpoints")
             .answer_of(object(), "The new thread, without its values.")
             .errors([404]),
+        post("/threads/{thread_id}/trust", "trust_thread", "Allows an imported thread to be run")
+            .note("Its state is passed to nodes, its answers count as given, its recorded effects as done.")
+            .answer::<ThreadJson<'_>>("The thread.")
+            .errors([404, 409]),
     ]
 }
 
