@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
@@ -95,6 +96,9 @@ impl Api {
     }
 }
 
+/// The next date in the past. None comes twice: a server that has still to look at the timer of one removes it.
+static DUE: AtomicU64 = AtomicU64::new(1);
+
 /// Moves the timers of a kind, and the field of their records that has the time, to 1970: the time of each has come.
 pub(crate) async fn make_due(store: &dyn Checkpointer, (kind, namespace, field): (&str, &str, &str)) {
     for (key, bytes) in store.scan_items(&ItemScan::of("superstep.server.timers")).await.unwrap() {
@@ -106,8 +110,9 @@ pub(crate) async fn make_due(store: &dyn Checkpointer, (kind, namespace, field):
         let item = ItemKey::new(namespace, of.as_str());
         let found = store.get_items(vec![item.clone()]).await.unwrap().remove(0).unwrap();
         let mut record: Value = serde_json::from_slice(&found).unwrap();
-        (record["record"][field], timer["record"]["at"]) = (json!(1), json!(1));
-        let due = ItemKey::new("superstep.server.timers", format!("{:015}/{kind}/{of}", 1));
+        let at = DUE.fetch_add(1, Ordering::Relaxed);
+        (record["record"][field], timer["record"]["at"]) = (json!(at), json!(at));
+        let due = ItemKey::new("superstep.server.timers", format!("{at:015}/{kind}/{of}"));
         let writes = [(item, &record), (due, &timer)].map(|(key, value)| ItemWrite::put(key, value.to_string()));
         store.write_items([ItemWrite::delete(key)].into_iter().chain(writes).collect()).await.unwrap();
     }
