@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, Once};
 
+use rstest::rstest;
 use superstep::checkpoint::FailingCheckpointer;
 use superstep::graph::RetryPolicy;
 use superstep::prelude::*;
@@ -221,4 +222,53 @@ async fn a_log_has_cancelled_runs_and_failed_commits() {
 
 fn store_thread(graph: &Graph) -> PadThread {
     Store::memory().thread(graph)
+}
+
+/// A state with a secret.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Safe {
+    #[channel(secret)]
+    token: String,
+    copy: String,
+}
+
+/// Fails with the secret of a channel, or with its copy in a channel that is not secret.
+async fn tell(safe: Arc<Safe>, ctx: Ctx) -> Result<SafeUpdate, NodeError> {
+    let text = format!("{}{} is refused", safe.token, safe.copy);
+    if ctx.attempt() < 2 { Err(NodeError::transient(text)) } else { Err(NodeError::permanent(text)) }
+}
+
+fn telling() -> StateGraph<Safe, Name> {
+    let builder = StateGraph::<Safe, Name>::new().add_node(id("tell"), tell.retry(RetryPolicy::attempts(2)));
+    builder.add_sequence([id("tell")])
+}
+
+/// Returns a graph that passes its secret on to a subgraph, in whose state it is none.
+fn passing() -> StateGraph<Safe, Name> {
+    let inner = telling().compile().unwrap();
+    let pass = move |safe: Arc<Safe>, ctx: Ctx| {
+        let inner = inner.clone();
+        async move {
+            ctx.call(&inner, Safe::update().copy(safe.token.clone())).await?;
+            Ok::<_, NodeError>(Safe::update())
+        }
+    };
+    StateGraph::<Safe, Name>::new().add_node(id("pass"), pass).add_sequence([id("pass")])
+}
+
+#[rstest]
+#[case::of_a_node(telling())]
+#[case::of_a_subgraph(passing())]
+#[tokio::test(start_paused = true)]
+async fn a_log_has_no_secret_of_an_error(#[case] graph: StateGraph<Safe, Name>) {
+    let log = Log::default();
+    let listening = log.listen();
+    let secret = "correct \"horse\"";
+    graph.compile().unwrap().invoke(Safe::update().token(secret)).await.unwrap_err();
+    drop(listening);
+    let tree = log.tree();
+    assert!(!tree.contains("horse"), "{tree}");
+    for message in ["an attempt failed", "a task failed", "the run failed"] {
+        assert!(tree.lines().any(|line| line.contains(message) && line.contains("[secret] is refused")), "{tree}");
+    }
 }

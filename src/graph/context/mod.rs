@@ -16,6 +16,7 @@
 //! | `shared` | what all tasks of a run share |
 //! | `permits`, `stragglers` | how many tasks run at once; contexts that outlive their bodies |
 //! | `verify_result` | what a replay that compares finds |
+//! | `logged_secrets` | what the log of a run hides |
 //! | `lazy` | a future made of its settings at the first poll |
 
 mod ask;
@@ -25,6 +26,7 @@ mod graph_scope;
 mod interrupt;
 mod journal;
 mod lazy;
+mod logged_secrets;
 mod memory;
 pub(crate) mod permits;
 mod places;
@@ -40,6 +42,7 @@ pub use ask::Ask;
 pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope, StateCell, StateLocations};
+pub(crate) use logged_secrets::LoggedSecrets;
 pub(crate) use memory::LongTermMemory;
 pub(crate) use permits::Permits;
 pub(crate) use places::{Answers, EarlierQuestion, KnownAnswers};

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::logged_secrets::LoggedSecrets;
 use super::memory::LongTermMemory;
 use super::stragglers::Stragglers;
 use super::verify_result::Comparison;
@@ -48,6 +49,8 @@ pub(crate) struct EventOptions {
     pub recorded: bool,
     /// Set if a `tracing` subscriber takes spans.
     pub traced: bool,
+    /// The values that are hidden in logged errors.
+    pub secrets: Arc<LoggedSecrets>,
     /// Set if polls of bodies are timed: there is a sink, or a subscriber for warnings.
     pub timed: bool,
 }

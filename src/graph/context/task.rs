@@ -328,7 +328,8 @@ impl TaskCtx {
             AttemptStop::Wrong(error) => error,
             AttemptStop::Parent(..) => RunError::NoParentGraph { node },
         };
-        tracing::error!(node = %self.facts.name, %error, "a task that a node spawned asks after the node has ended");
+        let text = self.shared.events.secrets.hide(&error);
+        tracing::error!(node = %self.facts.name, error = %text, "a task that a node spawned asks after the node has ended");
         self.shared.stragglers.fail(self.id(), error);
     }
 }

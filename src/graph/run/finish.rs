@@ -287,7 +287,7 @@ impl Run {
     /// Records the failure of a task; its siblings continue.
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
-            trace::failed(&self.node_name(self.step.tasks[at].node), &error);
+            trace::failed(&self.node_name(self.step.tasks[at].node), &error, &self.shared.events.secrets);
             self.step.tasks[at].record.error = Some(error.to_string());
             let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
             self.step.tasks[at].note_failure(failure);

@@ -11,7 +11,7 @@
 //! | `finish`, `waiting` | the end of a body: results and failures; questions and waits |
 //! | `apply`, `commit` | the end of a superstep: its results applied, and stored |
 //! | `enter`, `children`, `delta` | subgraphs: starting one, what it leaves, what it changed of the state around |
-//! | `events`, `trace` | what listeners and logs get |
+//! | `events`, `trace`, `secrets` | what listeners and logs get, and what logs hide |
 //! | `catch_panics` | a panic that nothing else caught |
 
 pub(crate) mod apply;
@@ -26,6 +26,7 @@ mod execute;
 mod finish;
 mod job;
 pub(crate) mod perform;
+mod secrets;
 mod state;
 mod tick;
 pub(crate) mod trace;

@@ -43,6 +43,7 @@ impl Run {
         self.shared.stragglers.check()?;
         self.shared.check_lease()?;
         self.plan();
+        self.note_secrets();
         if self.has_listeners() {
             Box::pin(self.flush_input()).await?;
             Box::pin(self.emit_checkpoint()).await;
@@ -58,6 +59,7 @@ impl Run {
             return Ok(Some(exit));
         }
         let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
+        self.note_written_secrets();
         let puts = self.apply_results().await?;
         self.commit(puts, starts).await?;
         self.count_superstep(starts);

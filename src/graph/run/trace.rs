@@ -1,10 +1,10 @@
 //! Tracing of a run: spans run > superstep > task, and warnings. Fields are ids, names and error messages only: no
-//! state, no payload, no answer. Without a subscriber it costs one check of a global.
+//! state, no payload, no answer, and no value of a secret channel in an error. Without a subscriber it costs one check of a global.
 
 use tracing::{Level as Severity, Span, info_span};
 
 use crate::checkpoint::{CheckpointId, ThreadId};
-use crate::graph::context::TaskCtx;
+use crate::graph::context::{LoggedSecrets, TaskCtx};
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::interrupt::Question;
 
@@ -16,6 +16,11 @@ pub(crate) fn is_on() -> bool {
 /// Returns true if a subscriber takes warnings.
 pub(crate) fn logs_warnings() -> bool {
     tracing::event_enabled!(Severity::WARN)
+}
+
+/// Returns true if a subscriber takes errors.
+pub(crate) fn logs_errors() -> bool {
+    tracing::event_enabled!(Severity::ERROR)
 }
 
 /// Returns the span of a run; `way`: the nodes that contain the graph.
@@ -36,7 +41,8 @@ pub(crate) fn task_span(ctx: &TaskCtx) -> Span {
 
 /// Logs a failed attempt that is retried.
 pub(crate) fn retry(ctx: &TaskCtx, error: &NodeError) {
-    tracing::warn!(node = &*ctx.facts.name, attempt = ctx.attempt.number, %error, "an attempt failed; the task is tried again");
+    let (node, attempt, secrets) = (&*ctx.facts.name, ctx.attempt.number, &ctx.shared.events.secrets);
+    tracing::warn!(node, attempt, error = %secrets.hide(error), "an attempt failed; the task is tried again");
 }
 
 /// Logs the questions of this graph's tasks; subgraphs log their own.
@@ -47,6 +53,6 @@ pub(crate) fn asked(way: &[String], questions: &[Question]) {
     }
 }
 
-pub(crate) fn failed(node: &str, error: &RunError) {
-    tracing::warn!(node, %error, "a task failed");
+pub(crate) fn failed(node: &str, error: &RunError, secrets: &LoggedSecrets) {
+    tracing::warn!(node, error = %secrets.hide(error), "a task failed");
 }

@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::{CheckpointId, Lease, ThreadId, ThreadPlace};
 use crate::graph::build::{CompiledGraph, GraphCore, StopOverrides, Stops};
-use crate::graph::context::{AnyContext, Cancellation, DefaultContext, Limits, Stage};
+use crate::graph::context::{AnyContext, Cancellation, DefaultContext, Limits, LoggedSecrets, Stage};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{Command, NodeId};
@@ -122,6 +122,8 @@ pub(crate) struct ThreadEnvironment {
     pub host: Host,
     /// Replaces effects in tests.
     pub stage: Option<Arc<dyn Stage>>,
+    /// Set for the time of a run whose end is logged: the values that are hidden in its errors.
+    pub secrets: Option<Arc<LoggedSecrets>>,
 }
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {

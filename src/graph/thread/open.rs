@@ -123,6 +123,7 @@ impl ThreadCore {
             sink: None,
             recorded: self.settings.records_events,
             traced: trace::is_on(),
+            secrets: self.environment.secrets.clone().unwrap_or_default(),
             timed: trace::logs_warnings(),
         };
         let environment = Environment {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::{Serialize, Serializer};
 use superstep_base::time::system_time;
 
-use crate::graph::context::{Budget, Exit};
+use crate::graph::context::{Budget, Exit, LoggedSecrets};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::json::{Object, time_text};
@@ -248,9 +248,9 @@ impl Run {
 }
 
 /// Logs the end of a run.
-pub(crate) fn log_end<S>(outcome: &Result<Outcome<S>, RunError>) {
+pub(crate) fn log_end<S>(outcome: &Result<Outcome<S>, RunError>, secrets: &LoggedSecrets) {
     let outcome = match outcome {
-        Err(error) => return tracing::error!(%error, "the run failed"),
+        Err(error) => return tracing::error!(error = %secrets.hide(error), "the run failed"),
         Ok(Outcome::Cancelled(_)) => return tracing::warn!("the run was cancelled"),
         Ok(Outcome::AwaitingSignal { .. }) => "awaiting a signal",
         Ok(outcome) => outcome.into(),

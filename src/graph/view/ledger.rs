@@ -75,12 +75,11 @@ impl Secrets {
 
     /// Hides them in a journal.
     pub(crate) fn hide(&self, journal: &mut TaskJournal) {
-        let mut hidden = HiddenTexts(vec![]);
-        self.0.iter().flat_map(|read| read()).for_each(|value| hidden.add(&value));
+        let mut hidden = HiddenTexts::default();
+        hidden.add_all(self.0.iter().flat_map(|read| read()));
         if hidden.0.is_empty() {
             return;
         }
-        hidden.0.sort_by_key(|text| std::cmp::Reverse(text.len()));
         for entry in &mut journal.entries {
             match &mut entry.kind {
                 JournalKind::Effect(effect) => {
@@ -106,9 +105,17 @@ impl Secrets {
 }
 
 /// Texts to hide, and numbers by their digits.
-struct HiddenTexts(Vec<String>);
+#[derive(Default)]
+pub(crate) struct HiddenTexts(Vec<String>);
 
 impl HiddenTexts {
+    /// Adds the texts of more values, each once; the longest come first, as one may contain another.
+    pub(crate) fn add_all(&mut self, values: impl Iterator<Item = Value>) {
+        values.for_each(|value| self.add(&value));
+        self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.0.dedup();
+    }
+
     fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) if !text.is_empty() => self.add_text(text),
@@ -129,7 +136,8 @@ impl HiddenTexts {
         self.0.push(text.to_owned());
     }
 
-    fn in_text(&self, text: &mut String) {
+    /// Hides them in a text.
+    pub(crate) fn in_text(&self, text: &mut String) {
         for secret in &self.0 {
             if text == secret || (secret.len() >= PART && text.contains(secret.as_str())) {
                 *text = text.replace(secret.as_str(), HIDDEN);
