@@ -23,6 +23,7 @@ mod durability;
 mod embedding;
 mod foreign;
 mod front_ends;
+mod hostile;
 mod limits;
 mod lists;
 mod many_runs;

@@ -11,7 +11,7 @@ use superstep_server::Options;
 
 use crate::api::{Api, Process, events};
 
-type Event = (String, Value, Option<u64>);
+pub(crate) type Event = (String, Value, Option<u64>);
 
 fn names(events: &[Event]) -> Vec<&str> {
     events.iter().map(|(name, ..)| name.as_str()).collect()
@@ -92,7 +92,7 @@ async fn rejoin(api: &Api, run: &str, last: &str) -> Response {
 }
 
 /// Checks that numbers grow by one, but for what is said to be missing; returns the ticks.
-fn check_numbers(events: &[Event], mut last: u64) -> Vec<u64> {
+pub(crate) fn check_numbers(events: &[Event], mut last: u64) -> Vec<u64> {
     for (name, data, id) in events {
         let first = if name == "gap" { data["from"].as_u64().unwrap() } else { id.unwrap() };
         assert_eq!(first, last + 1, "{events:?}");
