@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::api::{Api, all_graphs};
 
 /// Starts a server with a listener of its own.
-async fn serve(options: Options) -> Api {
+pub(crate) async fn serve(options: Options) -> Api {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let store = Arc::new(MemoryCheckpointer::new());
@@ -27,7 +27,7 @@ async fn serve(options: Options) -> Api {
     Api { client: reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap(), address }
 }
 
-async fn connect(api: &Api) -> TcpStream {
+pub(crate) async fn connect(api: &Api) -> TcpStream {
     TcpStream::connect(api.address.trim_start_matches("http://")).await.unwrap()
 }
 
@@ -38,7 +38,7 @@ async fn exchange(api: &Api, text: &str) -> String {
     rest(&mut stream).await
 }
 
-async fn rest(stream: &mut TcpStream) -> String {
+pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut answer = vec![];
     _ = stream.read_to_end(&mut answer).await; // a reset is an end too
     String::from_utf8_lossy(&answer).into_owned()

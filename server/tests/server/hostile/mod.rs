@@ -1,9 +1,13 @@
-//! Clients that a server must survive: very many at once, and ones that do not read.
+//! Clients that a server must survive: very many at once, ones that do not read, and ones that send what no client sends.
 //!
 //! | file | what is claimed |
 //! |---|---|
 //! | `crowds` | a thousand streams, and readers that do not read |
+//! | `requests` | requests that no client sends |
+//! | `sockets` | WebSockets that carry no commands |
 //!
 //! Small because it only lists the folder.
 
 mod crowds;
+mod requests;
+mod sockets;
