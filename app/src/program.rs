@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+#[cfg(feature = "otel")]
+use superstep_server::Traces;
+use tokio::runtime::Runtime;
 
 use super::advice::Caller;
 use super::args::{self, Globals, Invocation};
@@ -302,16 +305,44 @@ fn panic_failure(panic: &(dyn Any + Send)) -> Failure {
 }
 
 fn perform(session: &Session, invocation: Invocation<'_>, globals: &Globals) -> Result<u8, Failure> {
-    globals.start_log();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
-    let output = runtime.block_on(session.perform(invocation))?;
+    let output = run_on(&runtime, session.perform(invocation), globals)?;
     match output.json {
         serde_json::Value::Null => {}
         json if globals.json => print_json(&json),
         _ => page(&output.text),
     }
     Ok(output.code)
+}
+
+/// Runs a command with its log.
+#[cfg(not(feature = "otel"))]
+fn run_on<T>(runtime: &Runtime, command: impl Future<Output = T>, globals: &Globals) -> T {
+    globals.start_log();
+    runtime.block_on(command)
+}
+
+/// Runs a command with its log and its traces, which are exported before the runtime that sends them ends.
+#[cfg(feature = "otel")]
+fn run_on<T>(
+    runtime: &Runtime,
+    command: impl Future<Output = Result<T, Failure>>,
+    globals: &Globals,
+) -> Result<T, Failure> {
+    let started = {
+        let _entered = runtime.enter();
+        globals.start_telemetry()
+    };
+    let traces = started.map_err(|error| {
+        let failure = Failure::usage(error.to_string());
+        failure.help("correct the variables that begin with `OTEL_`, or set OTEL_SDK_DISABLED=true")
+    })?;
+    let output = runtime.block_on(command);
+    if let Some(Err(error)) = traces.map(Traces::shutdown) {
+        tracing::warn!(%error, "the last spans were lost");
+    }
+    output
 }
 
 /// Handles a parse error; help and versions are no failures.

@@ -11,6 +11,13 @@ use superstep::graph::CancellationToken;
 use superstep_base::moved;
 use tracing::Level as Loudness;
 use tracing_subscriber::fmt::format::FmtSpan;
+#[cfg(feature = "otel")]
+use {
+    superstep_server::Traces,
+    tracing_subscriber::filter::LevelFilter,
+    tracing_subscriber::fmt,
+    tracing_subscriber::layer::{Layer, SubscriberExt},
+};
 
 use super::failure::Failure;
 use super::shapes::with_present_paths;
@@ -172,6 +179,24 @@ pub(crate) enum LogFormat {
 pub(crate) fn start_json_log(level: Level) {
     let subscriber = tracing_subscriber::fmt().with_max_level(level.loudness()).json().flatten_event(true);
     let subscriber = subscriber.with_current_span(false).with_writer(|| JsonLines).finish();
+    _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Starts to collect spans, and to log if there is a level, unless the program has a `tracing` subscriber of its own.
+#[cfg(feature = "otel")]
+pub(crate) fn start_traces(traces: &Traces, log: Option<(Level, LogFormat)>) {
+    let log = log.map(|(level, format)| match format {
+        LogFormat::Json => {
+            let lines = fmt::layer().json().flatten_event(true).with_current_span(false).with_writer(|| JsonLines);
+            lines.with_filter(LevelFilter::from_level(level.loudness())).boxed()
+        }
+        LogFormat::Text => {
+            let lines = fmt::layer().with_target(false).with_ansi(false).with_writer(|| Lines);
+            let lines = lines.with_span_events(FmtSpan::NEW | FmtSpan::CLOSE);
+            lines.with_filter(LevelFilter::from_level(level.loudness())).boxed()
+        }
+    });
+    let subscriber = tracing_subscriber::registry().with(traces.layer()).with(log);
     _ = tracing::subscriber::set_global_default(subscriber);
 }
 

@@ -35,7 +35,7 @@
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options`, `protection`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `security` | keys and roles, Host and Origin, limits |
-//! | `telemetry` | the ids and the log of requests, and the numbers of the server |
+//! | `telemetry` | the ids, the log and the traces of requests, and the numbers of the server |
 //! | `error` | answers to requests that cannot be served |
 //!
 //! Small because it only lists the crate.
@@ -75,3 +75,5 @@ pub use client_input::InputReader;
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
 pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};
+#[cfg(feature = "otel")]
+pub use telemetry::{Traces, TracesError};

@@ -3,6 +3,8 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+#[cfg(feature = "otel")]
+use superstep_server::{Traces, TracesError};
 
 use super::answers::{Approve, DismissArgs, EditArgs, Reject, Resume, Revise, Signal};
 use super::checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Replay, Tag, Update};
@@ -18,6 +20,8 @@ use crate::custom::{Additions, CustomCommand, first};
 use crate::dispatch::DispatchAddress;
 use crate::graphs::AppGraph;
 use crate::store::StoreLocation;
+#[cfg(feature = "otel")]
+use crate::terminal::start_traces;
 use crate::terminal::{Level, start_log};
 #[cfg(feature = "server")]
 use crate::terminal::{LogFormat, start_json_log};
@@ -247,6 +251,17 @@ impl Globals {
             return start_json_log(level);
         }
         start_log(level);
+    }
+
+    /// Starts the log, if there is to be one, and traces, if the environment names a collector.
+    #[cfg(feature = "otel")]
+    pub(crate) fn start_telemetry(&self) -> Result<Option<Traces>, TracesError> {
+        let traces = Traces::from_env()?;
+        match &traces {
+            Some(traces) => start_traces(traces, self.log.map(|level| (level, self.log_format))),
+            None => self.start_log(),
+        }
+        Ok(traces)
     }
 }
 

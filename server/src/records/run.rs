@@ -23,6 +23,17 @@ pub(crate) enum RunStatus {
 }
 
 impl RunStatus {
+    /// Returns the status as it is on the wire.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     pub(crate) fn has_ended(self) -> bool {
         !matches!(self, Self::Pending | Self::Running)
     }
@@ -77,6 +88,9 @@ pub(crate) struct RunRecord {
     /// Set at its end if nodes of the thread were left to run: it has stopped at a question or a breakpoint, or failed.
     #[serde(default)]
     pub is_open: bool,
+    /// The place in its trace of the request that created the run, as in the header `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// A run.

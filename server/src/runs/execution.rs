@@ -13,6 +13,7 @@ use superstep::graph::{
 use superstep_base::time::{millis, now};
 use superstep_metrics::MODES;
 use tokio::time::sleep;
+use tracing::Instrument;
 
 use super::events::Converter;
 use super::lost_events::{RUN_ID, send_lost_events};
@@ -29,7 +30,7 @@ use crate::records::run::{EVENTS_AHEAD, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::security::secrets::{Secrets, secret_channels};
 use crate::server::Server;
-use crate::telemetry::RunListeners;
+use crate::telemetry::{RunListeners, execution_span, record_end};
 
 /// The number of events for which there must be room: an event of the engine is a few on the wire.
 const ROOM: u64 = 100;
@@ -80,7 +81,11 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
                 return ended.map(|_| true);
             }
         };
-        let attempt = attempt(server, &run, &cancel).await;
+        let span = execution_span(&run.record);
+        let attempt = attempt(server, &run, &cancel).instrument(span.clone()).await;
+        if let Attempt::Ended((status, failure)) = &attempt {
+            record_end(&span, *status, failure.as_ref());
+        }
         (run, attempt)
     };
     let end = match attempt {

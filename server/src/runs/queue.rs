@@ -16,6 +16,7 @@ use crate::records::run::{EVENTS_AHEAD, OpenRun, RunPlace, RunRecord, RunStatus}
 use crate::records::thread::{PendingAnswer, RunFailure, StateMark, ThreadRecord};
 use crate::records::timer::Timer;
 use crate::security::limits::full_queue;
+use crate::telemetry::traceparent;
 
 /// The strategies for a run of a thread that has one already.
 const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
@@ -73,6 +74,7 @@ impl Records {
             starts_at: new.body.delay().map(|delay| time.saturating_add(delay)),
             is_delayed: new.body.delay().is_some(),
             is_open: false,
+            traceparent: traceparent(),
         };
         let may_create = new.is_new || new.body.if_not_exists.as_deref() == Some("create");
         let mut refusal = None;

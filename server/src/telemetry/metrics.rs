@@ -28,7 +28,7 @@ impl Metrics {
     /// Returns the numbers of these graphs, all 0.
     pub(crate) fn new(graphs: &Graphs) -> Self {
         let names: Vec<String> = graphs.iter().map(|graph| graph.name().to_owned()).collect();
-        let outcomes = [RunStatus::Success, RunStatus::Error, RunStatus::Interrupted].map(outcome_name);
+        let outcomes = [RunStatus::Success, RunStatus::Error, RunStatus::Interrupted].map(RunStatus::as_str);
         let of_graph = |name: &String| outcomes.map(|outcome| ((name.clone(), outcome), 0));
         Self {
             ended: Mutex::new(names.iter().flat_map(of_graph).collect()),
@@ -54,7 +54,7 @@ impl Metrics {
 
     /// Counts a run that has ended.
     pub(crate) fn count_end(&self, graph: &str, status: RunStatus) {
-        *lock(&self.ended).entry((graph.to_owned(), outcome_name(status))).or_default() += 1;
+        *lock(&self.ended).entry((graph.to_owned(), status.as_str())).or_default() += 1;
     }
 
     /// Sets the runs of the store that have not ended.
@@ -95,16 +95,6 @@ fn write_questions(page: &mut Page, questions: &OpenQuestions) {
     questions.by_graph.iter().for_each(|(graph, count)| metric.number(&[("graph", graph)], count));
     let help = "Time since the last checkpoint of the thread that waits longest for an answer; 0 if none does.";
     page.metric("superstep_oldest_question_seconds", "gauge", help).number(&[], questions.oldest_age().as_secs_f64());
-}
-
-fn outcome_name(status: RunStatus) -> &'static str {
-    match status {
-        RunStatus::Pending => "pending",
-        RunStatus::Running => "running",
-        RunStatus::Success => "success",
-        RunStatus::Error => "error",
-        RunStatus::Interrupted => "interrupted",
-    }
 }
 
 /// Returns the status of a thread after an execution; `None` if another process may have it.

@@ -11,6 +11,8 @@ use tower_http::trace::TraceLayer;
 use tracing::{Span, field, info_span};
 
 use super::request_id::REQUEST_ID;
+#[cfg(feature = "otel")]
+use super::trace_context::continue_trace;
 use crate::error::ErrorDetail;
 
 /// Logs the requests of a router.
@@ -23,7 +25,7 @@ pub(crate) fn log_requests(router: Router) -> Router {
 fn request_span(request: &Request) -> Span {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    info_span!(
+    let span = info_span!(
         "request",
         id,
         method = %request.method(),
@@ -31,7 +33,10 @@ fn request_span(request: &Request) -> Span {
         key = field::Empty,
         status = field::Empty,
         milliseconds = field::Empty,
-    )
+    );
+    #[cfg(feature = "otel")]
+    continue_trace(&span, request.headers());
+    span
 }
 
 /// Logs the head of an answer; that of a stream comes before its events.

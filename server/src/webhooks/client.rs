@@ -104,7 +104,8 @@ impl Webhooks {
     }
 }
 
-fn tls() -> Result<ClientConfig, rustls::Error> {
+/// Returns the TLS of requests to other servers, which trusts the system's root certificates.
+pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(provider())).with_safe_default_protocol_versions()?;
     Ok(builder.with_platform_verifier()?.with_no_client_auth())
 }

@@ -157,6 +157,14 @@ impl Process {
         (Self(child), Api { client: Client::new(), address })
     }
 
+    /// Stops the server as a service manager does, and waits for its end.
+    #[cfg(feature = "otel")]
+    pub(crate) fn stop(&mut self) {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(self.0.wait().unwrap().success());
+    }
+
     /// Kills the server.
     pub(crate) fn end(&mut self) -> &mut Child {
         self.0.kill().unwrap();

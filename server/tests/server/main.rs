@@ -40,4 +40,6 @@ mod security;
 mod store;
 mod streams;
 mod threads;
+#[cfg(feature = "otel")]
+mod traces;
 mod webhooks;
