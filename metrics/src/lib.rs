@@ -26,3 +26,4 @@ mod usage;
 
 pub use numbers::{MODES, RunMeter, RunMetrics};
 pub use page::{CONTENT_TYPE, Metric, Page};
+pub use usage::ModelUse;

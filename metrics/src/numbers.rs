@@ -9,7 +9,7 @@ use superstep::checkpoint::CheckpointError;
 use superstep::graph::{Event, EventKind, Mode, RunError, StatusKind};
 
 use super::histogram::Histogram;
-use super::usage::{Turns, UsageTotals};
+use super::usage::{ModelUse, Turns, UsageTotals};
 
 /// The modes of the events that change the numbers.
 pub const MODES: [Mode; 4] = [Mode::Tasks, Mode::Checkpoints, Mode::Messages, Mode::Stored];
@@ -120,8 +120,9 @@ pub struct RunMeter {
 }
 
 impl RunMeter {
-    /// Notes supersteps, the time from the end of tasks until their results are stored, and what models have used.
-    pub fn on_event(&mut self, event: &Event) {
+    /// Notes supersteps, the time from the end of tasks until their results are stored, and what models have used. Returns what the
+    /// event says that a model has used.
+    pub fn on_event(&mut self, event: &Event) -> Option<ModelUse> {
         match &event.kind {
             EventKind::Checkpoint(made) if event.namespace.is_empty() => {
                 let (now, since) = (Instant::now(), self.since);
@@ -138,12 +139,14 @@ impl RunMeter {
             }
             EventKind::Message { value, .. } => {
                 let task = event.task.as_ref().map(|task| Arc::clone(&task.path)).unwrap_or_default();
-                if let Some(add) = self.turns.read(&task, value) {
-                    self.metrics.change(&self.graph, |numbers| add(&mut numbers.usage));
-                }
+                let (name, usage) = self.turns.usage(&task, value)?;
+                let used = ModelUse::new(&name, usage);
+                self.metrics.change(&self.graph, |numbers| numbers.usage.add(name, usage));
+                return Some(used);
             }
             _ => {}
         }
+        None
     }
 
     /// Notes an error that ended the execution.

@@ -59,6 +59,24 @@ impl Usage {
     }
 }
 
+/// The tokens of one call of a model, or of a part of an agent's turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelUse {
+    /// Name of the model; empty if it is not known.
+    pub model: String,
+    /// Tokens that the model was given, those that were cached included.
+    pub input_tokens: u64,
+    /// Tokens that the model has written.
+    pub output_tokens: u64,
+}
+
+impl ModelUse {
+    pub(super) fn new(name: &ModelName, usage: Usage) -> Self {
+        let input_tokens = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        Self { model: name.model.clone(), input_tokens, output_tokens: usage.output }
+    }
+}
+
 /// The role of an agent and its model; empty where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ModelName {
@@ -71,7 +89,7 @@ pub(super) struct ModelName {
 pub(super) struct UsageTotals(pub(super) BTreeMap<ModelName, Usage>);
 
 impl UsageTotals {
-    fn add(&mut self, name: ModelName, usage: Usage) {
+    pub(super) fn add(&mut self, name: ModelName, usage: Usage) {
         let is_known = self.0.contains_key(&name) || self.0.len() < SENDERS;
         let name = if is_known { name } else { ModelName { role: "other".into(), model: "other".into() } };
         let total = self.0.entry(name).or_default();
@@ -92,16 +110,7 @@ struct Turn {
 
 impl Turns {
     /// Returns what a message of a task adds; `None` for one without a usage.
-    pub(super) fn read(
-        &mut self,
-        task: &Arc<[String]>,
-        message: &Value,
-    ) -> Option<impl FnOnce(&mut UsageTotals) + use<>> {
-        let (name, usage) = self.usage(task, message)?;
-        Some(move |totals: &mut UsageTotals| totals.add(name, usage))
-    }
-
-    fn usage(&mut self, task: &Arc<[String]>, message: &Value) -> Option<(ModelName, Usage)> {
+    pub(super) fn usage(&mut self, task: &Arc<[String]>, message: &Value) -> Option<(ModelName, Usage)> {
         let message = message.as_object()?;
         if let Some(turn) = message.get("turn") {
             let text = |key: &str| turn[key].as_str().unwrap_or_default().to_owned();
@@ -159,7 +168,7 @@ mod tests {
             ),
         ];
         for (task, message) in messages {
-            turns.read(&tasks[task], &message).into_iter().for_each(|add| add(&mut totals));
+            turns.usage(&tasks[task], &message).into_iter().for_each(|(name, usage)| totals.add(name, usage));
         }
         let found: Vec<_> = totals.0.iter().map(|(name, usage)| (&*name.role, &*name.model, *usage)).collect();
         let usage = Usage::default();

@@ -5,21 +5,32 @@
 use superstep::graph::{Event, RunError};
 use superstep_metrics::RunMeter;
 
+#[cfg(feature = "otel")]
+use super::model_calls::ModelCalls;
 use crate::observer::RunListener;
 
 /// The listeners of one execution.
 pub(crate) struct RunListeners {
     meter: RunMeter,
     observer: Option<Box<dyn RunListener>>,
+    #[cfg(feature = "otel")]
+    calls: ModelCalls,
 }
 
 impl RunListeners {
     pub(crate) fn new(meter: RunMeter, observer: Option<Box<dyn RunListener>>) -> Self {
-        Self { meter, observer }
+        Self {
+            meter,
+            observer,
+            #[cfg(feature = "otel")]
+            calls: ModelCalls::new(),
+        }
     }
 
     pub(crate) fn on_event(&mut self, event: &Event) {
-        self.meter.on_event(event);
+        let _used = self.meter.on_event(event);
+        #[cfg(feature = "otel")]
+        self.calls.on_event(event, _used);
         self.observer.iter_mut().for_each(|observer| observer.on_event(event));
     }
 

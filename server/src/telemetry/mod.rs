@@ -6,13 +6,15 @@
 //! | `request_log` | the span of a request, and the line that is logged with its answer |
 //! | `metrics`, `open_questions` | the numbers of the server; the questions of its store |
 //! | `trace_context` | the trace that a request is part of, for the run that it creates |
-//! | `traces` | spans for a collector of OpenTelemetry |
+//! | `traces`, `model_calls` | spans for a collector of OpenTelemetry |
 //! | `listeners` | those who get the events of an execution |
 //!
 //! Small because it only lists the folder.
 
 mod listeners;
 mod metrics;
+#[cfg(feature = "otel")]
+mod model_calls;
 mod open_questions;
 mod request_id;
 mod request_log;

@@ -30,6 +30,11 @@ const OF_RUN: &Names = &[
     ("output_tokens", "gen_ai.usage.output_tokens"),
     ("error", "error.type"),
 ];
+const OF_CALL: &Names = &[
+    ("node", "superstep.node"),
+    ("input_tokens", "gen_ai.usage.input_tokens"),
+    ("output_tokens", "gen_ai.usage.output_tokens"),
+];
 const OF_TASK: &Names =
     &[("node", "superstep.node"), ("task", "superstep.task.id"), ("attempt", "superstep.task.attempt")];
 
@@ -63,6 +68,7 @@ fn with_names(mut span: SpanData) -> SpanData {
             span.attributes = rename(&found, OF_TASK);
             span.name = format!("task {}", text(&found, "node")).into();
         }
+        "chat" => name_call(&mut span, &found),
         _ => name_run(&mut span, &found),
     }
     span
@@ -94,6 +100,21 @@ fn name_run(span: &mut SpanData, found: &[KeyValue]) {
     }
 }
 
+/// Names a call of a model, which is known only once it has ended.
+fn name_call(span: &mut SpanData, found: &[KeyValue]) {
+    let model = text(found, "model");
+    span.attributes = rename(found, OF_CALL);
+    span.attributes.push(KeyValue::new("gen_ai.operation.name", "chat"));
+    span.name = format!("chat {model}").trim_end().to_owned().into();
+    if !model.is_empty() {
+        span.attributes.push(KeyValue::new("gen_ai.request.model", model));
+    }
+    span.span_kind = SpanKind::Client;
+    let milliseconds: f64 = text(found, "milliseconds").parse().unwrap_or_default();
+    let time = Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or_default();
+    span.start_time = span.end_time.checked_sub(time).unwrap_or(span.end_time);
+}
+
 fn rename(found: &[KeyValue], names: &Names) -> Vec<KeyValue> {
     let name = |it: &KeyValue| names.iter().find(|(own, _)| *own == it.key.as_str()).map(|(_, name)| *name);
     found.iter().filter_map(|it| Some(KeyValue::new(name(it)?, it.value.clone()))).collect()
@@ -102,4 +123,57 @@ fn rename(found: &[KeyValue], names: &Names) -> Vec<KeyValue> {
 /// Returns an attribute as text; an empty one if it is missing.
 fn text(found: &[KeyValue], key: &str) -> String {
     found.iter().find(|it| it.key.as_str() == key).map(|it| it.value.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use opentelemetry::trace::{SpanContext, SpanId};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn span(name: &'static str, attributes: &[(&'static str, &'static str)]) -> SpanData {
+        let end_time = SystemTime::UNIX_EPOCH + Duration::from_secs(10);
+        SpanData {
+            span_context: SpanContext::empty_context(),
+            parent_span_id: SpanId::INVALID,
+            parent_span_is_remote: false,
+            span_kind: SpanKind::Internal,
+            name: name.into(),
+            start_time: end_time,
+            end_time,
+            attributes: attributes.iter().map(|(key, value)| KeyValue::new(*key, *value)).collect(),
+            dropped_attributes_count: 0,
+            events: Default::default(),
+            links: Default::default(),
+            status: Status::Unset,
+            instrumentation_scope: Default::default(),
+        }
+    }
+
+    #[rstest]
+    #[case::call("chat", &[("model", "m1"), ("input_tokens", "7")], "chat m1", "gen_ai.usage.input_tokens=7 gen_ai.operation.name=chat gen_ai.request.model=m1")]
+    #[case::call_of_an_unknown_model("chat", &[("model", "")], "chat", "gen_ai.operation.name=chat")]
+    #[case::odd_method("request", &[("method", "SPY"), ("route", "/ok")], "_OTHER /ok", "http.request.method=_OTHER http.route=/ok")]
+    #[case::error("request", &[("method", "GET"), ("status", "503")], "GET", "http.request.method=GET http.response.status_code=503 error.type=503")]
+    #[case::no_key_and_nothing_unknown("task", &[("node", "n"), ("key", "k"), ("input", "i")], "task n", "superstep.node=n")]
+    #[case::subgraph("run", &[("graph", "g"), ("namespace", "a/b")], "invoke_workflow g", "gen_ai.agent.name=g superstep.namespace=a/b gen_ai.operation.name=invoke_workflow")]
+    fn spans_have_the_names_of_the_conventions_and_no_other_attribute(
+        #[case] name: &'static str,
+        #[case] attributes: &[(&'static str, &'static str)],
+        #[case] expected: &str,
+        #[case] exported: &str,
+    ) {
+        let named = with_names(span(name, attributes));
+        let found: Vec<String> = named.attributes.iter().map(|it| format!("{}={}", it.key, it.value)).collect();
+        assert_eq!((&*named.name, found.join(" ").as_str()), (expected, exported));
+    }
+
+    #[test]
+    fn a_call_of_a_model_begins_before_its_report() {
+        let named = with_names(span("chat", &[("milliseconds", "1500.0")]));
+        assert_eq!(named.end_time.duration_since(named.start_time).unwrap(), Duration::from_millis(1500));
+    }
 }

@@ -50,9 +50,9 @@ impl Traces {
     /// # Panics
     /// Outside of a tokio runtime, which sends the requests and has to live until the [`shutdown`](Self::shutdown).
     pub fn from_env() -> Result<Option<Self>, TracesError> {
-        let is_set = |name: &&str| env::var(name).is_ok_and(|value| !value.is_empty());
+        let is_set = |name: &&str| env::var(*name).is_ok_and(|value| !value.is_empty());
         let is_off = env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
-        if is_off || !ENDPOINTS.iter().any(|name| is_set(&name)) {
+        if is_off || !ENDPOINTS.iter().any(is_set) {
             return Ok(None);
         }
         let client =
