@@ -10,7 +10,7 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 #[cfg(feature = "otel")]
-use superstep_server::Traces;
+use superstep_server::TraceExporter;
 use tokio::runtime::Runtime;
 
 use super::advice::Caller;
@@ -339,7 +339,7 @@ fn run_on<T>(
         failure.help("correct the variables that begin with `OTEL_`, or set OTEL_SDK_DISABLED=true")
     })?;
     let output = runtime.block_on(command);
-    if let Some(Err(error)) = traces.map(Traces::shutdown) {
+    if let Some(Err(error)) = traces.map(TraceExporter::shutdown) {
         tracing::warn!(%error, "the last spans were lost");
     }
     output

@@ -13,7 +13,7 @@ use tracing::Level as Loudness;
 use tracing_subscriber::fmt::format::FmtSpan;
 #[cfg(feature = "otel")]
 use {
-    superstep_server::Traces,
+    superstep_server::TraceExporter,
     tracing_subscriber::filter::LevelFilter,
     tracing_subscriber::fmt,
     tracing_subscriber::layer::{Layer, SubscriberExt},
@@ -184,7 +184,7 @@ pub(crate) fn start_json_log(level: Level) {
 
 /// Starts to collect spans, and to log if there is a level, unless the program has a `tracing` subscriber of its own.
 #[cfg(feature = "otel")]
-pub(crate) fn start_traces(traces: &Traces, log: Option<(Level, LogFormat)>) {
+pub(crate) fn start_traces(traces: &TraceExporter, log: Option<(Level, LogFormat)>) {
     let log = log.map(|(level, format)| match format {
         LogFormat::Json => {
             let lines = fmt::layer().json().flatten_event(true).with_current_span(false).with_writer(|| JsonLines);

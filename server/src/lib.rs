@@ -76,4 +76,4 @@ pub use observer::{RunListener, RunObserver};
 pub use options::Options;
 pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};
 #[cfg(feature = "otel")]
-pub use telemetry::{Traces, TracesError};
+pub use telemetry::{TraceExporter, TraceExporterError};

@@ -4,7 +4,7 @@
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 #[cfg(feature = "otel")]
-use superstep_server::{Traces, TracesError};
+use superstep_server::{TraceExporter, TraceExporterError};
 
 use super::answers::{Approve, DismissArgs, EditArgs, Reject, Resume, Revise, Signal};
 use super::checkpoints::{DeleteArgs, DiffArgs, ForkArgs, GcArgs, Replay, Tag, Update};
@@ -238,7 +238,7 @@ pub(crate) struct Globals {
 
     /// Form of the log; json: an object in each line, with the ids of requests
     #[cfg(feature = "server")]
-    #[arg(long, global = true, value_name = "FORMAT", requires = "log", default_value = "text")]
+    #[arg(long, global = true, value_name = "FORMAT", requires = "log", default_value = "text", hide = true)]
     pub log_format: LogFormat,
 }
 
@@ -255,8 +255,8 @@ impl Globals {
 
     /// Starts the log, if there is to be one, and traces, if the environment names a collector.
     #[cfg(feature = "otel")]
-    pub(crate) fn start_telemetry(&self) -> Result<Option<Traces>, TracesError> {
-        let traces = Traces::from_env()?;
+    pub(crate) fn start_telemetry(&self) -> Result<Option<TraceExporter>, TraceExporterError> {
+        let traces = TraceExporter::from_env()?;
         match &traces {
             Some(traces) => start_traces(traces, self.log.map(|level| (level, self.log_format))),
             None => self.start_log(),

@@ -28,4 +28,4 @@ pub(crate) use request_id::with_request_ids;
 pub(crate) use request_log::log_requests;
 pub(crate) use trace_context::{execution_span, record_end, traceparent};
 #[cfg(feature = "otel")]
-pub use traces::{Traces, TracesError};
+pub use traces::{TraceExporter, TraceExporterError};

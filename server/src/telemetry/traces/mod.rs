@@ -12,4 +12,4 @@ mod collector;
 mod names;
 mod setup;
 
-pub use setup::{Traces, TracesError};
+pub use setup::{TraceExporter, TraceExporterError};

@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Error for traces that cannot be exported.
 #[derive(Debug, Error)]
 #[error("traces cannot be exported: {reason}")]
-pub struct TracesError {
+pub struct TraceExporterError {
     reason: String,
 }
 
@@ -37,11 +37,11 @@ pub struct TracesError {
 /// A program with a `tracing` subscriber of its own adds [`layer`](Self::layer) to it, and calls [`shutdown`](Self::shutdown) before it
 /// ends.
 #[derive(Debug)]
-pub struct Traces {
+pub struct TraceExporter {
     provider: SdkTracerProvider,
 }
 
-impl Traces {
+impl TraceExporter {
     /// Returns the traces that the variables `OTEL_…` configure; `None` if they name no collector.
     ///
     /// # Errors
@@ -49,16 +49,16 @@ impl Traces {
     ///
     /// # Panics
     /// Outside of a tokio runtime, which sends the requests and has to live until the [`shutdown`](Self::shutdown).
-    pub fn from_env() -> Result<Option<Self>, TracesError> {
+    pub fn from_env() -> Result<Option<Self>, TraceExporterError> {
         let is_set = |name: &&str| env::var(*name).is_ok_and(|value| !value.is_empty());
         let is_off = env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
         if is_off || !ENDPOINTS.iter().any(is_set) {
             return Ok(None);
         }
-        let client =
-            CollectorClient::new(Handle::current()).map_err(|error| TracesError { reason: error.to_string() })?;
+        let client = CollectorClient::new(Handle::current())
+            .map_err(|error| TraceExporterError { reason: error.to_string() })?;
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
-        let exporter = exporter.map_err(|error| TracesError { reason: error.to_string() })?;
+        let exporter = exporter.map_err(|error| TraceExporterError { reason: error.to_string() })?;
         let provider = SdkTracerProvider::builder().with_resource(resource());
         Ok(Some(Self { provider: provider.with_batch_exporter(NamingExporter(exporter)).build() }))
     }
@@ -77,9 +77,9 @@ impl Traces {
     ///
     /// # Errors
     /// If spans were lost.
-    pub fn shutdown(self) -> Result<(), TracesError> {
+    pub fn shutdown(self) -> Result<(), TraceExporterError> {
         let ended = self.provider.shutdown_with_timeout(FAREWELL);
-        ended.map_err(|error| TracesError { reason: error.to_string() })
+        ended.map_err(|error| TraceExporterError { reason: error.to_string() })
     }
 }
 
