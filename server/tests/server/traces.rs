@@ -1,5 +1,5 @@
 //! Traces as a collector gets them: a real server exports them over HTTP. Only with the feature `otel`, of the program too:
-//! `cargo test -p superstep-server --features otel,superstep-app/otel traces`.
+//! `cargo test -p superstep-server --features otel,superstep-app/otel -- traces`.
 
 use std::collections::HashMap;
 
