@@ -8,27 +8,14 @@ import { randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
+import { collect, run, until } from "./checks.mjs";
+
 const [url, folder, ...words] = process.argv.slice(2);
 const { Client } = await import(pathToFileURL(join(resolve(folder), "dist/index.js")).href);
 const client = new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
 
 async function thread(metadata) {
   return (await client.threads.create(metadata ? { metadata } : {})).thread_id;
-}
-
-async function collect(events) {
-  const all = [];
-  for await (const event of events) all.push(event);
-  return all;
-}
-
-async function until(claim) {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const found = await claim();
-    if (found) return found;
-    await new Promise((done) => setTimeout(done, 20));
-  }
-  throw new Error("it did not happen");
 }
 
 async function status(call) {
@@ -377,18 +364,4 @@ if (typeof client.threads.stream === "function") {
   };
 }
 
-let failed = 0;
-const wanted = Object.entries(checks).filter(([name]) => !words.length || words.some((word) => name.includes(word)));
-for (const [name, check] of wanted) {
-  let timer;
-  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("it takes too long")), 30_000)));
-  try {
-    await Promise.race([check(), late]);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED ${name}\n${error.stack ?? error}`);
-  }
-  clearTimeout(timer);
-}
-console.log(`${wanted.length} checks, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+await run(checks, words, "checks");

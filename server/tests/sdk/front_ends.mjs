@@ -8,6 +8,8 @@ import { randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
+import { collect, run, until } from "./checks.mjs";
+
 const [url, folder] = process.argv.slice(2);
 const { Client } = await import(pathToFileURL(join(resolve(folder), "dist/index.js")).href);
 const client = new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
@@ -15,21 +17,6 @@ const client = new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
 // What `useStream` adds to what its caller asks for.
 const modes = ["values", "messages-tuple", "custom"];
 const resumable = { streamMode: modes, streamSubgraphs: true, streamResumable: true, onDisconnect: "continue" };
-
-async function collect(events) {
-  const all = [];
-  for await (const event of events) all.push(event);
-  return all;
-}
-
-async function until(claim) {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const found = await claim();
-    if (found) return found;
-    await new Promise((done) => setTimeout(done, 20));
-  }
-  throw new Error("it did not happen");
-}
 
 const human = (content) => ({ id: randomUUID(), type: "human", content });
 const last = (events, name) => events.filter((event) => event.event === name).at(-1)?.data;
@@ -167,17 +154,4 @@ const checks = {
   },
 };
 
-let failed = 0;
-for (const [name, check] of Object.entries(checks)) {
-  let timer;
-  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("it takes too long")), 30_000)));
-  try {
-    await Promise.race([check(), late]);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED ${name}\n${error.stack ?? error}`);
-  }
-  clearTimeout(timer);
-}
-console.log(`${Object.keys(checks).length} checks of front ends, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+await run(checks, [], "checks of front ends");
