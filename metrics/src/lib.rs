@@ -1,5 +1,5 @@
-//! What runs do, as numbers for Prometheus: the runner of a command line and a server count the same, under the same names. Nothing is
-//! global: a program that embeds the library has no recorder of ours, and needs none.
+//! Metrics of runs for Prometheus, which a runner and a server have under the same names. Nothing is global: no recorder is installed in
+//! the program.
 //!
 //! ```
 //! use superstep_metrics::RunMetrics;

@@ -1,4 +1,4 @@
-//! What a person who runs a server sees of it from outside.
+//! Metrics, logs and traces of a server.
 //!
 //! | file | what it knows |
 //! |---|---|

@@ -179,7 +179,7 @@ impl Route {
     /// Adds an answer that is a page of a list, whose entries have the fields that the request selects.
     pub(super) fn page<T: ToSchema>(mut self, description: &str) -> Self {
         let entry = AnyOfBuilder::new().item(self.reference::<T>()).item(object()).build();
-        self.headers.push(("x-pagination-total", "The number of entries, or of those that are known."));
+        self.headers.push(("x-pagination-total", "The number of entries; a lower bound if there are more pages."));
         self.headers.push(("x-pagination-next", "The offset of the next page, if there is one."));
         self.answer_of(ArrayBuilder::new().items(RefOr::T(Schema::AnyOf(entry))).build(), description)
     }

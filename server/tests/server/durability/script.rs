@@ -1,5 +1,5 @@
-//! What a client does with a thread, drawn at random, and what must have become of it: what was acknowledged is there, in order; of what
-//! was not, nothing is known. Must not know how servers end.
+//! Random requests of a client to one thread, and the check that all which were acknowledged took effect, in order. Requests that were not
+//! acknowledged may have done so. Must not know how servers end.
 
 use std::time::Duration;
 
