@@ -11,12 +11,11 @@ use tokio::time::sleep;
 
 use crate::activity::KEPT;
 use crate::error::ApiResult;
+use crate::progress::foreign::with_skew;
 use crate::server::Server;
 
 /// The interval at which changes by other processes are looked for, while somebody reads.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The time by which the clocks of processes may differ, in milliseconds.
-const SKEW: u64 = 2_000;
 
 /// Looks for changes by other processes while somebody reads, until the server stops.
 pub(crate) async fn watch_others(server: Arc<Server>) {
@@ -43,7 +42,7 @@ struct ForeignThreads {
 impl ForeignThreads {
     async fn look(&mut self, server: &Server) -> ApiResult<()> {
         let (own, began) = (server.executing.names(), now());
-        let since = self.since.saturating_sub(SKEW);
+        let since = with_skew(self.since);
         for deletion in server.records.deletions_since(since).await? {
             server.activity.note_foreign_deletion(&deletion);
         }

@@ -6,18 +6,16 @@ use std::time::Instant;
 
 use superstep::checkpoint::{CheckpointError, ItemWrite, ThreadId};
 use superstep::graph::{StatusKind, ThreadFilter, ThreadInfo};
-use superstep_base::time::{millis, now, system_time};
+use superstep_base::time::system_time;
 
 use crate::error::ApiResult;
-use crate::progress::foreign::Looked;
+use crate::progress::foreign::{Looked, with_skew};
 use crate::records::items::{StoredRecord, create};
 use crate::records::thread::ThreadRecord;
 use crate::server::Server;
 
 /// The number of threads that are read and written at once.
 const PAGE: usize = 512;
-/// The time by which the clocks of processes may differ, in milliseconds.
-const SKEW: u64 = 2_000;
 
 impl Server {
     /// Gives threads of other programs their records, and changes those of threads that have changed since the last look: all
@@ -25,7 +23,7 @@ impl Server {
     /// and that nobody has trusted get none.
     pub(crate) async fn find_foreign(&self) -> ApiResult<()> {
         let Some(mut looked) = self.foreign.enter().await else { return Ok(()) };
-        let (began, since) = (Instant::now(), self.store_time());
+        let (began, since) = (Instant::now(), self.records.time());
         let look = Look { server: self, since, own: self.executing.names().into_iter().collect() };
         match looked.since {
             None => look.at_all(ThreadFilter::new(), &mut looked).await?,
@@ -33,10 +31,6 @@ impl Server {
         }
         (looked.began, looked.since) = (Some(began), Some(since));
         Ok(())
-    }
-
-    fn store_time(&self) -> u64 {
-        self.records.0.time().map_or_else(now, millis)
     }
 }
 
@@ -52,7 +46,7 @@ struct Look<'a> {
 impl Look<'_> {
     async fn at_changes(&self, last: u64, looked: &mut Looked) -> ApiResult<()> {
         let running: Vec<ThreadId> = looked.running.drain().collect();
-        let changed = ThreadFilter::new().updated_since(system_time(last.saturating_sub(SKEW)));
+        let changed = ThreadFilter::new().updated_since(system_time(with_skew(last)));
         self.at_all(changed, looked).await?;
         self.at_all(ThreadFilter::new().status(StatusKind::Running), looked).await?;
         for thread in running {

@@ -1,12 +1,18 @@
-//! How far a server has looked for threads of other programs. Must not know records.
-//!
-//! Small because it only notes what the next look begins with.
+//! The last look of a server for threads of other programs. Must not know records.
 
 use std::collections::HashSet;
 use std::time::Instant;
 
 use superstep::checkpoint::ThreadId;
 use tokio::sync::{Mutex, MutexGuard};
+
+/// The time by which the clocks of processes may differ, in milliseconds.
+const SKEW: u64 = 2_000;
+
+/// Returns the time from which on a look finds what other processes have changed since `time`, in milliseconds since 1970.
+pub(crate) fn with_skew(time: u64) -> u64 {
+    time.saturating_sub(SKEW)
+}
 
 /// The state of the search for threads of other programs: one look at a time.
 #[derive(Default)]

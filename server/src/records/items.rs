@@ -8,6 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, ItemKey, ItemScan, ItemWrite, Order};
+use superstep_base::time::{millis, now};
 
 /// The characters of a name that a path on the wire does not have as they are: clients take ids out of paths without decoding them.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -51,6 +52,11 @@ fn first_version() -> u32 {
 pub(crate) struct Records(pub Arc<dyn Checkpointer>);
 
 impl Records {
+    /// Returns the time of the store's clock in milliseconds since 1970; of this process where the store has none.
+    pub(crate) fn time(&self) -> u64 {
+        self.0.time().map_or_else(now, millis)
+    }
+
     pub(crate) async fn get<R: Record>(&self, key: &str) -> Result<Option<StoredRecord<R>>, CheckpointError> {
         let found = self.0.get_items(vec![ItemKey::new(R::NAMESPACE, key)]).await?;
         found.into_iter().flatten().next().map(decode).transpose()

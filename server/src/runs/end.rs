@@ -4,7 +4,6 @@
 use axum::http::StatusCode;
 use superstep::checkpoint::{ItemWrite, ListedThread, ThreadId};
 use superstep::graph::ThreadInfo;
-use superstep_base::time::{millis, now};
 
 use super::queue::{RunEnd, RunEnding};
 use crate::error::ApiResult;
@@ -54,7 +53,7 @@ impl Server {
     /// Returns the state of a thread without its values; `None` before its first run.
     async fn state_mark(&self, thread: &str) -> ApiResult<Option<StateMark>> {
         let found = ThreadInfo::read(&*self.records.0, &ThreadId::from(thread)).await?;
-        let seen_at = self.records.0.time().map_or_else(now, millis);
+        let seen_at = self.records.time();
         Ok(found.map(|found| StateMark { is_busy: false, ..StateMark::of(&found, seen_at) }))
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use superstep::graph::{Event, EventKind, Question};
+use superstep_base::Fnv;
 
 use super::events::Converter;
 use crate::feed::Feed;
@@ -67,7 +68,8 @@ fn ids(questions: &[Question]) -> String {
     questions.iter().map(|question| question.id().to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// FNV-1a (Fowler, Noll and Vo).
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    let mut hash = Fnv::new();
+    hash.mix(text.as_bytes());
+    hash.finish()
 }
