@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rstest::rstest;
-use superstep::workspace::{RecordedRun, RepositoryLocation, RepositoryOrigin};
+use superstep::workspace::{RecordedRun, RepositoryLocation, RepositoryOrigin, Workspace, mend_worktrees};
+use superstep_base::moved::FolderMove;
 
 use crate::repo::Repo;
 
@@ -187,4 +188,51 @@ fn a_fork_is_found_with_the_repository_around_its_work_tree() {
     let current = run.at("new").join(inside);
     let found = RecordedRun { folder, commit, origin: None, thread: "t".into(), current, store }.find();
     assert!(run.is_at(&found, "new"), "{found:?}");
+}
+
+const TREE: &str = ".superstep/worktrees/t/1";
+
+/// Leaves a work tree as a kill does.
+fn interrupt(run: &Run, how: &str) {
+    run.repo.git(&["worktree", "add", "--quiet", "--detach", TREE]);
+    let tree = run.at("repo").join(TREE);
+    match how {
+        "without its mark" => {}
+        "without files" => fs::remove_dir_all(&tree).unwrap(),
+        "without its link" => fs::remove_file(tree.join(".git")).unwrap(),
+        _ => fs::write(run.at("repo/.git/worktrees/1/locked"), "initializing").unwrap(),
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_work_tree_that_a_kill_left_incomplete_is_removed_where_the_repository_was_moved(
+    #[values("without its mark", "without files", "without its link", "locked")] how: &str,
+    #[values("moved", "moved twice", "copied")] places: &str,
+    #[values(false, true)] is_made_again: bool,
+) {
+    let run = Run::new(true);
+    let tip = run.repo.tip();
+    interrupt(&run, how);
+    match places {
+        "moved" => run.moves("new"),
+        "moved twice" => {
+            run.moves("between");
+            fs::rename(run.at("between"), run.at("new")).unwrap();
+        }
+        _ => run.copies("new"),
+    }
+    let new = run.at("new");
+    mend_worktrees(&FolderMove { from: run.at("repo"), to: new.clone() }).unwrap();
+    let workspace = Workspace::open(&new).await.unwrap();
+    if is_made_again {
+        workspace.detached_worktree(TREE, &tip).await.unwrap();
+        assert!(workspace.has_worktree(TREE).await.unwrap());
+    }
+    workspace.remove_worktree(TREE).await.unwrap();
+    assert_eq!(run.repo.git_in(&new, &["worktree", "list"]).lines().count(), 1);
+    assert!(!new.join(TREE).exists());
+    if places == "copied" {
+        assert_eq!(run.at("repo").join(TREE).exists(), how != "without files");
+    }
 }

@@ -300,9 +300,15 @@ fn mend_all(top: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), WorkspaceE
     let Some(common) = common_of(top) else { return Ok(()) };
     for entry in entries_in(&common) {
         let Some(stored) = tree_of(&entry) else { continue };
-        let tree = moved_along(top, &stored, &entry).unwrap_or_else(|| present_path(&stored));
-        if entry.join(COMPLETE).exists() || is_own(&tree) {
-            repair_links(&entry, &stored, &tree)?;
+        match moved_along(top, &stored, &entry) {
+            // Also one that a kill has left incomplete, so that it is found and removed.
+            Some(tree) => repair_links(&entry, &stored, &tree)?,
+            None => {
+                let tree = present_path(&stored);
+                if entry.join(COMPLETE).exists() || is_own(&tree) {
+                    repair_links(&entry, &stored, &tree)?;
+                }
+            }
         }
     }
     Ok(())
@@ -310,20 +316,32 @@ fn mend_all(top: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), WorkspaceE
 
 /// Returns the work tree if it lies in the folder `.superstep` of the repository, wherever that was when it was created.
 fn moved_along(top: &Path, stored: &Path, entry: &Path) -> Option<PathBuf> {
-    let inside = stored.strip_prefix(main_part(stored)).ok().filter(|inside| !inside.as_os_str().is_empty())?;
+    let main = main_part(stored);
+    let inside = stored.strip_prefix(&main).ok().filter(|inside| !inside.as_os_str().is_empty())?;
     let tree = top.join(inside);
-    (leads_to(&tree)?.file_name() == entry.file_name()).then_some(tree)
+    let is_its = match leads_to(&tree) {
+        Some(target) => target.file_name() == entry.file_name(),
+        // A kill has left it without files.
+        None => common_of(&main) != common_of(top),
+    };
+    is_its.then_some(tree)
 }
 
 /// Mends the links between git's folder for a work tree, and the work tree.
 fn repair_links(entry: &Path, stored: &Path, tree: &Path) -> Result<(), WorkspaceError> {
-    let Some(target) = leads_to(tree).filter(|target| target.file_name() == entry.file_name()) else { return Ok(()) };
+    let target = leads_to(tree);
+    if target.as_ref().is_some_and(|target| target.file_name() != entry.file_name()) {
+        return Ok(());
+    }
     if stored != tree {
         write(entry, "", &tree.join(".git"), &entry.join("gitdir"))?;
-    } else if target.exists() {
+    } else if target.as_ref().is_some_and(|target| target.exists()) {
         return Ok(()); // it is whole, or belongs to the repository of which this is a copy
     }
-    if target == entry { Ok(()) } else { write(entry, "gitdir: ", entry, &tree.join(".git")) }
+    match target {
+        Some(target) if target != entry => write(entry, "gitdir: ", entry, &tree.join(".git")),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a path into a file of git's, at once. The draft is in git's folder, where it does no harm after a kill.
