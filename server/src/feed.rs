@@ -33,6 +33,8 @@ pub(crate) struct Feed {
     inner: Mutex<Inner>,
     /// Changes with each event, and at the end.
     changed: watch::Sender<()>,
+    /// Changes when the run has ended, or is left.
+    ended: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -97,7 +99,7 @@ pub(crate) struct FeedPart {
 
 impl Feed {
     fn new() -> Self {
-        Self { inner: Mutex::default(), changed: watch::Sender::new(()) }
+        Self { inner: Mutex::default(), changed: watch::Sender::new(()), ended: watch::Sender::new(()) }
     }
 
     /// Notes that this process executes the run, and may send events up to a number. Unless it could send them up to `reserved_before`
@@ -140,7 +142,7 @@ impl Feed {
         (inner.is_here, inner.reserved) = (false, 0);
         (inner.events, inner.bytes, inner.held) = (VecDeque::new(), 0, None);
         drop(inner);
-        self.changed.send_replace(());
+        self.note_end();
     }
 
     /// Adds an event.
@@ -167,9 +169,14 @@ impl Feed {
         }
     }
 
+    /// Returns whether somebody reads the events, and not only their end.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.changed.receiver_count() > 0
+    }
+
     /// Returns whether readers wait until events are stored.
     pub(crate) fn has_waiting_readers(&self) -> bool {
-        self.changed.receiver_count() > 0 && self.lock().held.is_some()
+        self.has_readers() && self.lock().held.is_some()
     }
 
     /// Notes that the events which were taken to be stored are.
@@ -224,7 +231,12 @@ impl Feed {
         inner.ended.get_or_insert_with(Instant::now);
         (inner.failure, inner.held) = (failure, None);
         drop(inner);
+        self.note_end();
+    }
+
+    fn note_end(&self) {
         self.changed.send_replace(());
+        self.ended.send_replace(());
     }
 
     pub(crate) fn set_result(&self, values: Value) {
@@ -261,6 +273,11 @@ impl Feed {
     /// Returns a watch of changes.
     pub(crate) fn watch(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
+    }
+
+    /// Returns a watch of the end.
+    pub(crate) fn watch_end(&self) -> watch::Receiver<()> {
+        self.ended.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -4,6 +4,7 @@
 //! each event.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
+mod process;
 mod readers;
 
 use std::error::Error;
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::{Value, json};
+
+use process::{CpuTime, memory};
 
 /// The server, unless another one is named.
 const ADDRESS: &str = "http://127.0.0.1:2024";
@@ -58,21 +61,6 @@ fn check(answer: &str) -> Outcome<()> {
     if answer.contains("\"n\":5") { Ok(()) } else { Err(format!("an unexpected answer: {answer}").into()) }
 }
 
-/// Returns the CPU time that a process has used, in milliseconds; `None` where that is not known.
-fn cpu(pid: &str) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: u64 = fields.get(11..13)?.iter().filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Some(ticks * 10)
-}
-
-/// Returns the resident memory of a process, in KiB.
-fn memory(pid: &str) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
 async fn measure(target: Arc<Target>, clients: usize, time: Duration) -> Outcome<Vec<Duration>> {
     let over = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..clients)
@@ -115,7 +103,7 @@ async fn run(words: &[String]) -> Outcome<()> {
     let (clients, seconds): (usize, u64) = (word(2, "32").parse()?, word(3, "5").parse()?);
     let target = Arc::new(Target { client: Client::new(), address: word(0, ADDRESS), scenario });
     measure(Arc::clone(&target), clients, Duration::from_millis(300)).await?;
-    let before = words.get(4).and_then(|pid| cpu(pid));
+    let before = words.get(4).and_then(|pid| CpuTime::of(pid));
     let begun = Instant::now();
     let times = measure(target, clients, Duration::from_secs(seconds)).await?;
     let (runs, wall) = (times.len(), begun.elapsed().as_secs_f64());
@@ -127,11 +115,11 @@ async fn run(words: &[String]) -> Outcome<()> {
         at(0.99)
     );
     if let (Some(pid), Some(before)) = (words.get(4), before) {
-        let used = cpu(pid).unwrap_or(before) - before;
+        let used = CpuTime::of(pid).unwrap_or(before) - before;
+        let [all, store] = [used.all, used.store].map(|time| time as f64 / runs as f64);
+        let resident = memory(pid).unwrap_or(0) / 1024;
         println!(
-            "CPU of the server: {:.3} ms a run; resident {} MiB",
-            used as f64 / runs as f64,
-            memory(pid).unwrap_or(0) / 1024
+            "CPU of the server: {all:.3} ms a run, of which {store:.3} in threads of the store; resident {resident} MiB"
         );
     }
     Ok(())

@@ -56,7 +56,7 @@ async fn start_run(server: &Arc<Server>, thread: Option<&str>, request: Value) -
 async fn wait_for_run(server: Arc<Server>, thread: Option<&str>, request: Value) -> ApiResult<Response> {
     let (run, body) = server.create_run(thread, request, Reader::OfEnd).await?;
     let (follow, headers) = (follow(&server, &run, &body), run_headers(&run, Some("join"), false));
-    Ok(values(EventReader::after(&server, &run, u64::MAX), follow, headers))
+    Ok(values(EventReader::after(&server, &run, u64::MAX), follow, headers).await)
 }
 
 /// Creates a run, and answers with its events.
@@ -139,7 +139,7 @@ pub(super) async fn delete(
 pub(super) async fn join(State(server): ServerState, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
     let found = server.records.run(&thread, run).await?.record;
     let follow = Follow { modes: None, is_numbered: false, _on_leave: None };
-    Ok(values(EventReader::after(&server, &found, u64::MAX), follow, HeaderMap::new()))
+    Ok(values(EventReader::after(&server, &found, u64::MAX), follow, HeaderMap::new()).await)
 }
 
 pub(super) async fn join_stream(

@@ -1,14 +1,17 @@
-//! Answers that are sent while a run is going on: events as they come, or the values at its end. Headers go out at once, since a client
+//! Answers that are sent while a run is going on: events as they come, or the values at its end. Headers go out soon, since a client
 //! learns from them which run it is.
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 use super::sse::{LineSource, Piece, event, event_stream, next_piece, server_error};
@@ -21,6 +24,9 @@ use crate::runs::reader::EventReader;
 use crate::runs::request::StreamModes;
 use crate::runs::thread_reader::{ThreadPart, ThreadReader, after_run};
 use crate::server::Server;
+
+/// The time for which an answer waits for the end of its run before its headers are sent.
+const SOON: Duration = Duration::from_millis(20);
 
 /// Reader of a run.
 pub(super) struct Follow {
@@ -142,8 +148,15 @@ fn thread_lines(part: ThreadPart, modes: &ThreadModes) -> Bytes {
     }
 }
 
-/// Returns the values of a run at its end, and blanks until then.
-pub(super) fn values(reader: EventReader, follow: Follow, headers: HeaderMap) -> Response {
+/// Returns the values of a run at its end, and blanks until then. The answer to a run that ends soon is sent as a whole.
+pub(super) async fn values(mut reader: EventReader, follow: Follow, headers: HeaderMap) -> Response {
+    match timeout(SOON, reader.next()).await {
+        Ok(Ok(None)) => (headers, Json(end(&reader).await)).into_response(),
+        _ => values_later(reader, follow, headers),
+    }
+}
+
+fn values_later(reader: EventReader, follow: Follow, headers: HeaderMap) -> Response {
     let waiting = stream::unfold(Some((reader, follow)), async |waiting| {
         let (mut reader, follow) = waiting?;
         let closing = reader.server().closing.clone();

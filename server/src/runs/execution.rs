@@ -339,6 +339,7 @@ impl<'a> Plan<'a> {
             log: &server.log,
             converter: Converter::new(&self.graph, &self.run.thread, &self.modes, self.body.stream_subgraphs),
             secrets: self.secrets(thread).await,
+            created: &server.created,
             is_resumed: self.run.status == RunStatus::Running,
         }
     }

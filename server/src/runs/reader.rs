@@ -32,7 +32,7 @@ impl EventReader {
     /// Returns a reader of the events after a number; of none, but of their end, after the largest.
     pub(crate) fn after(server: &Arc<Server>, run: &RunRecord, number: u64) -> Self {
         let feed = server.feeds.of(run.run);
-        let changed = feed.watch();
+        let changed = if number == u64::MAX { feed.watch_end() } else { feed.watch() };
         Self { server: Arc::clone(server), run: run.clone(), feed, changed, number }
     }
 

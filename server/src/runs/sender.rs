@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use superstep::graph::{Event, EventKind, Question};
 use superstep_base::Fnv;
+use tokio::sync::watch;
 
 use super::events::Converter;
 use crate::feed::Feed;
@@ -20,13 +21,18 @@ pub(super) struct EventSender<'a> {
     pub log: &'a EventLog,
     pub converter: Converter<'a>,
     pub secrets: Secrets,
+    /// Watched by the readers of threads, which read the events of each run.
+    pub created: &'a watch::Sender<()>,
     /// Set if an earlier execution may have sent some of the events.
     pub is_resumed: bool,
 }
 
 impl EventSender<'_> {
-    /// Sends an event, unless an earlier execution did.
+    /// Sends an event, unless an earlier execution did, or nobody can read it.
     pub(super) fn send(&mut self, event: &Event) {
+        if !self.has_readers() {
+            return;
+        }
         let mark = if self.run.stores_events { mark_of(event) } else { None };
         if mark.as_ref().is_some_and(|mark| !self.feed.note_mark(mark) && self.is_resumed) {
             return;
@@ -40,6 +46,10 @@ impl EventSender<'_> {
         if self.run.stores_events {
             self.log.write_soon(self.run.run, &self.feed);
         }
+    }
+
+    fn has_readers(&self) -> bool {
+        self.run.stores_events || self.feed.has_readers() || self.created.receiver_count() > 0
     }
 }
 
