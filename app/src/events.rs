@@ -2,6 +2,8 @@
 //! displayed tasks. Ends of tasks are held back until the store has acknowledged them, so that nothing is reported as done
 //! that a crash could still undo. Must not know a store or a graph's types.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::settings::Labels;
@@ -20,8 +22,18 @@ pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
 
 /// Converts an event to JSON and adds the current time, and whether it is about a step of the machinery.
 pub(crate) fn timed_event_json(event: &Event, labels: &Labels) -> Option<Value> {
+    event_json_at(event, labels, now())
+}
+
+/// Returns a function that makes the same later, with the present time.
+pub(crate) fn later_event_json(event: Event, labels: &Arc<Labels>) -> impl FnOnce() -> Option<Value> + Send + 'static {
+    let (labels, at) = (Arc::clone(labels), now());
+    move || event_json_at(&event, &labels, at)
+}
+
+fn event_json_at(event: &Event, labels: &Labels, at: u64) -> Option<Value> {
     let mut json = event_json(event, labels)?;
-    json["at"] = now().into();
+    json["at"] = at.into();
     if labels.is_machinery(&json) {
         json["machinery"] = true.into();
     }
@@ -86,8 +98,6 @@ pub(super) fn load_event_texts(event: &mut serde_json::Value) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use superstep::graph::stream::EventTask;
 

@@ -15,7 +15,7 @@ use super::session::{CommandOutput, Session};
 use crate::advice::{Caller, commands};
 use crate::args::Runner;
 use crate::control::Control;
-use crate::events::{EventBuffer, timed_event_json};
+use crate::events::{EventBuffer, later_event_json};
 use crate::failure::{Failure, json};
 use crate::graphs::AppGraphs;
 use crate::local::Local;
@@ -144,16 +144,16 @@ impl TurnHost {
         let thread = graph.thread_of(thread, Arc::clone(&self.local.store), id.clone());
         locate_to_run(&thread, id.as_str(), self.local.folder.as_deref()).await.map_err(invalid)?;
         let mut run = thread.run(RunRequest::Proceed, own.clone());
-        let labels = thread.labels();
-        let emit = |event: &Event| timed_event_json(event, &labels).iter().for_each(|json| running.record(json));
+        let labels = Arc::new(thread.labels());
+        let emit = |event: Event| running.record_lazily(later_event_json(event, &labels));
         let mut buffer = EventBuffer::default();
         while let Some(event) = run.next().await {
             metrics.on_event(&event);
-            buffer.push(event).iter().for_each(emit);
+            buffer.push(event).into_iter().for_each(emit);
         }
         let ended = run.end().await.inspect_err(|error| metrics.on_error(error));
         if !matches!(ended, Err(RunError::Checkpoint(_))) {
-            buffer.finish().iter().for_each(emit);
+            buffer.finish().into_iter().for_each(emit);
         }
         let is_cancelled = own.is_cancelled() && !cancel.is_cancelled();
         Ok(TurnEnd { error: ended.err(), is_cancelled })

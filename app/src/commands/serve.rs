@@ -29,7 +29,7 @@ mod with_server {
     use crate::commands::browser;
     use crate::commands::client_input::read_arguments;
     use crate::control::{Control, RunGuard};
-    use crate::events::{EventBuffer, timed_event_json};
+    use crate::events::{EventBuffer, later_event_json};
     use crate::graphs::{AppGraph, AppGraphs};
     use crate::settings::Labels;
     use crate::terminal::{cancel_on_signal, print, print_json};
@@ -146,30 +146,35 @@ mod with_server {
             let id = thread.id().cloned().unwrap_or_else(|| ThreadId::from(""));
             let labels = self.graphs.find(thread.graph().name()).map(AppGraph::labels);
             let run = self.control.runs(id.as_str(), cancel);
-            Box::new(ControlListener { run, labels: labels.unwrap_or_default(), buffer: EventBuffer::default() })
+            let labels = Arc::new(labels.unwrap_or_default());
+            Box::new(ControlListener { run, labels, buffer: EventBuffer::default() })
         }
     }
 
     /// Passes the events of a run on, those of ended tasks once they are stored.
     struct ControlListener {
         run: RunGuard,
-        labels: Labels,
+        labels: Arc<Labels>,
         buffer: EventBuffer,
+    }
+
+    impl ControlListener {
+        fn record(&self, events: Vec<Event>) {
+            events.into_iter().for_each(|event| self.run.record_lazily(later_event_json(event, &self.labels)));
+        }
     }
 
     impl RunListener for ControlListener {
         fn on_event(&mut self, event: &Event) {
-            for event in self.buffer.push(event.clone()) {
-                timed_event_json(&event, &self.labels).iter().for_each(|json| self.run.record(json));
-            }
+            let events = self.buffer.push(event.clone());
+            self.record(events);
         }
     }
 
     impl Drop for ControlListener {
         fn drop(&mut self) {
-            for event in std::mem::take(&mut self.buffer).finish() {
-                timed_event_json(&event, &self.labels).iter().for_each(|json| self.run.record(json));
-            }
+            let events = std::mem::take(&mut self.buffer).finish();
+            self.record(events);
         }
     }
 }

@@ -14,6 +14,8 @@ const KEPT: usize = 1024;
 const KEPT_BYTES: usize = 4 << 20;
 /// The number of starts, turns and ends that are kept besides.
 const ANCHORS: usize = 256;
+/// The number of events that are made into lines only when somebody listens, or too many follow them.
+const UNREAD: usize = 64;
 /// The largest event in bytes; of a larger one only its kind and place are kept.
 const LARGEST: usize = 1 << 20;
 
@@ -27,8 +29,13 @@ struct ActiveRun {
     log: Mutex<RunLog>,
 }
 
+/// Makes the JSON of an event, if there is any.
+type EventMaker = Box<dyn FnOnce() -> Option<Value> + Send>;
+
 #[derive(Default)]
 struct RunLog {
+    /// The latest events, which nobody has listened to yet.
+    unread: VecDeque<EventMaker>,
     /// Starts, turns and ends among the dropped lines, for late listeners.
     anchors: VecDeque<Arc<str>>,
     lines: VecDeque<(Arc<str>, bool)>,
@@ -83,6 +90,7 @@ impl ActiveRuns {
         if log.has_ended {
             return None;
         }
+        log.read_all();
         let rest = log.listeners.get_or_insert_with(|| broadcast::Sender::new(KEPT)).subscribe();
         let lines = log.lines.iter().map(|(line, _)| line);
         Some(RunSubscription { before: log.anchors.iter().chain(lines).cloned().collect(), rest })
@@ -92,17 +100,14 @@ impl ActiveRuns {
 impl RunGuard {
     /// Records an event and sends it to the listeners.
     pub(crate) fn record(&self, event: &Value) {
-        let text = event.to_string();
-        let line = if text.len() <= LARGEST {
-            text
-        } else {
-            let kept =
-                ["kind", "step", "node", "path", "namespace", "at"].map(|key| (key.to_owned(), event[key].clone()));
-            let mut kept = Value::Object(kept.into_iter().filter(|(_, value)| !value.is_null()).collect());
-            kept["left_out"] = json!(text.len());
-            kept.to_string()
-        };
-        lock(&self.track.log).add(line.into(), is_anchor(event));
+        let mut log = lock(&self.track.log);
+        log.read_all();
+        log.add(event);
+    }
+
+    /// Records an event whose JSON is made once somebody listens: most runs end before.
+    pub(crate) fn record_lazily(&self, make: impl FnOnce() -> Option<Value> + Send + 'static) {
+        lock(&self.track.log).add_lazily(Box::new(make));
     }
 }
 
@@ -121,7 +126,32 @@ impl Drop for RunGuard {
 }
 
 impl RunLog {
-    fn add(&mut self, line: Arc<str>, is_anchor: bool) {
+    fn add_lazily(&mut self, make: EventMaker) {
+        self.unread.push_back(make);
+        match self.listeners {
+            Some(_) => self.read_all(),
+            None if self.unread.len() > UNREAD => self.read_oldest(),
+            None => {}
+        }
+    }
+
+    /// Makes all events into lines.
+    fn read_all(&mut self) {
+        while !self.unread.is_empty() {
+            self.read_oldest();
+        }
+    }
+
+    fn read_oldest(&mut self) {
+        let event = self.unread.pop_front().and_then(|make| make());
+        event.iter().for_each(|event| self.add(event));
+    }
+
+    fn add(&mut self, event: &Value) {
+        self.add_line(line(event).into(), is_anchor(event));
+    }
+
+    fn add_line(&mut self, line: Arc<str>, is_anchor: bool) {
         if let Some(listeners) = &self.listeners {
             _ = listeners.send(Arc::clone(&line)); // nobody may listen
         }
@@ -138,6 +168,18 @@ impl RunLog {
             self.anchors.pop_front();
         }
     }
+}
+
+/// Returns an event as a line; of one that is too large its kind and place.
+fn line(event: &Value) -> String {
+    let text = event.to_string();
+    if text.len() <= LARGEST {
+        return text;
+    }
+    let kept = ["kind", "step", "node", "path", "namespace", "at"].map(|key| (key.to_owned(), event[key].clone()));
+    let mut kept = Value::Object(kept.into_iter().filter(|(_, value)| !value.is_null()).collect());
+    kept["left_out"] = json!(text.len());
+    kept.to_string()
 }
 
 /// Returns true if an event says which tasks run, and what they are about.

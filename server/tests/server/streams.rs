@@ -102,6 +102,27 @@ pub(crate) fn check_numbers(events: &[Event], mut last: u64) -> Vec<u64> {
 }
 
 #[tokio::test]
+async fn a_run_that_is_waited_for_has_its_events_from_when_somebody_reads_them() {
+    let api = Api::start().await;
+    let thread = format!("/threads/{}", api.thread().await);
+    let body = json!({ "assistant_id": "slow", "input": { "steps": 60, "ms": 10 }, "stream_mode": "custom" });
+    let read = async {
+        let run = loop {
+            let runs = api.get(&format!("{thread}/runs")).await;
+            if runs[0]["status"] == "running" {
+                break format!("{thread}/runs/{}", runs[0]["run_id"].as_str().unwrap());
+            }
+        };
+        events(rejoin(&api, &run, "1").await).await
+    };
+    let (waited, read) = tokio::join!(api.post(&format!("{thread}/runs/wait"), body.clone()), read);
+    assert_eq!(waited["ticks"], 60);
+    let ticks = check_numbers(&read, 1);
+    assert_eq!(ticks, (61 - ticks.len() as u64..=60).collect::<Vec<_>>());
+    assert!(!ticks.is_empty());
+}
+
+#[tokio::test]
 async fn another_server_of_the_store_has_the_events_of_a_run() {
     let store = Arc::new(MemoryCheckpointer::new());
     let owner = Api::start_with(Options::default(), Arc::clone(&store) as _).await;
