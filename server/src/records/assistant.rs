@@ -1,5 +1,6 @@
 //! Assistants: graphs with a configuration, in numbered versions. Each graph has one by itself.
 
+use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -7,6 +8,7 @@ use uuid::Uuid;
 
 use super::items::Record;
 use super::time::time_text;
+use crate::error::{ApiError, ApiResult};
 
 /// The namespace of the ids of assistants that graphs have by themselves.
 const DEFAULTS: Uuid = Uuid::from_bytes(*b"superstep-server");
@@ -65,6 +67,34 @@ impl Record for AssistantRecord {
 /// Returns the id of the assistant that a graph has by itself: the same on every server.
 pub(crate) fn default_id(graph: &str) -> Uuid {
     Uuid::new_v5(&DEFAULTS, graph.as_bytes())
+}
+
+impl AssistantVersion {
+    /// Sets the configuration and the context, as far as they are given. Older clients send the context as `configurable` of the
+    /// configuration: each is the other.
+    ///
+    /// # Errors
+    /// 400 if both are given.
+    pub(crate) fn configure(
+        &mut self,
+        config: Option<&Map<String, Value>>,
+        context: Option<&Map<String, Value>>,
+    ) -> ApiResult<()> {
+        let configurable = config.and_then(|config| config.get("configurable")).and_then(Value::as_object);
+        let configurable = configurable.filter(|fields| !fields.is_empty());
+        if configurable.is_some() && context.is_some_and(|context| !context.is_empty()) {
+            let detail = "give the context or `config.configurable`, which is the same, and not both";
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, detail));
+        }
+        config.iter().for_each(|config| self.config.clone_from(config));
+        if let Some(context) = configurable.or(context) {
+            self.context.clone_from(context);
+        }
+        if !self.context.is_empty() || self.config.contains_key("configurable") {
+            self.config.insert("configurable".into(), self.context.clone().into());
+        }
+        Ok(())
+    }
 }
 
 impl AssistantRecord {

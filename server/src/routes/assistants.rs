@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::query::{Page, contains};
+use crate::choices::{IF_EXISTS, check_choice};
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::{AssistantRecord, AssistantVersion};
 use crate::records::items::{Record, create as create_item};
@@ -19,6 +20,21 @@ use crate::server::Server;
 
 /// The name of an assistant that was given none.
 const UNTITLED: &str = "Untitled";
+/// Fields of an assistant.
+const FIELDS: [&str; 10] = [
+    "assistant_id",
+    "graph_id",
+    "name",
+    "description",
+    "config",
+    "context",
+    "created_at",
+    "updated_at",
+    "metadata",
+    "version",
+];
+/// Fields by which assistants are sorted.
+const SORTED_BY: [&str; 5] = ["assistant_id", "graph_id", "name", "created_at", "updated_at"];
 
 /// An assistant that is made or changed. `graph_id` is needed to make one.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -48,6 +64,15 @@ pub(super) struct SearchBody {
     page: Page,
 }
 
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = AssistantVersionSearch)]
+pub(super) struct VersionSearch {
+    /// Values that the metadata contain.
+    metadata: Option<Map<String, Value>>,
+    #[serde(flatten)]
+    page: Page,
+}
+
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = AssistantVersion)]
 pub(super) struct VersionBody {
@@ -71,21 +96,23 @@ fn assistant_json(record: &AssistantRecord) -> Answer {
 pub(super) async fn create(State(server): State<Arc<Server>>, Json(body): Json<AssistantBody>) -> Answer {
     let graph = body.graph_id.clone().ok_or_else(|| ApiError::invalid("`graph_id` is missing"))?;
     server.graphs.get(&graph)?;
+    check_choice("if_exists", body.if_exists.as_deref(), &IF_EXISTS)?;
     let id = match &body.assistant_id {
         None => Uuid::new_v4(),
         Some(id) => id.parse().map_err(|_| ApiError::invalid(format!("`assistant_id`: `{id}` is no UUID")))?,
     };
     let time = now();
-    let version = AssistantVersion {
+    let mut version = AssistantVersion {
         version: 1,
         graph,
         name: body.name.unwrap_or_else(|| UNTITLED.into()),
         description: body.description,
-        config: body.config.unwrap_or_default(),
-        context: body.context.unwrap_or_default(),
+        config: Map::new(),
+        context: Map::new(),
         metadata: body.metadata.unwrap_or_default(),
         created_at: time,
     };
+    version.configure(body.config.as_ref(), body.context.as_ref())?;
     let record = AssistantRecord { assistant: id, created_at: time, current: 1, versions: vec![version] };
     if let Ok(found) = server.assistant(&id.to_string()).await {
         return match body.if_exists.as_deref() {
@@ -116,9 +143,7 @@ pub(super) async fn patch(
         version.version = record.versions.iter().map(|version| version.version).max().unwrap_or_default() + 1;
         version.created_at = now();
         version.metadata.extend(body.metadata.clone().unwrap_or_default());
-        for (slot, given) in [(&mut version.config, &body.config), (&mut version.context, &body.context)] {
-            given.iter().for_each(|given| slot.clone_from(given));
-        }
+        version.configure(body.config.as_ref(), body.context.as_ref())?;
         for (slot, given) in [(&mut version.graph, &body.graph_id), (&mut version.name, &body.name)] {
             given.iter().for_each(|given| slot.clone_from(given));
         }
@@ -182,10 +207,14 @@ pub(super) async fn delete(
 pub(super) async fn versions(
     State(server): State<Arc<Server>>,
     Path(id): Path<String>,
-    Json(page): Json<Page>,
+    Json(body): Json<VersionSearch>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
+    body.page.check(&FIELDS, &SORTED_BY)?;
     let record = server.assistant(&id).await?.record;
-    Ok(page.of(record.versions.iter().rev().map(|version| record.version_json(version)).collect()))
+    let is_wanted =
+        |version: &&AssistantVersion| body.metadata.as_ref().is_none_or(|wanted| contains(&version.metadata, wanted));
+    let versions = record.versions.iter().rev().filter(is_wanted);
+    Ok(body.page.of(versions.map(|version| record.version_json(version)).collect()))
 }
 
 pub(super) async fn search(
@@ -200,6 +229,8 @@ pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<Se
 }
 
 async fn find(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
+    body.page.check(&FIELDS, &SORTED_BY)?;
+    body.graph_id.iter().try_for_each(|graph| server.graphs.get(graph).map(drop))?;
     let is_wanted = |version: &AssistantVersion| {
         body.graph_id.as_ref().is_none_or(|graph| *graph == version.graph)
             && body.name.as_ref().is_none_or(|name| version.name.to_lowercase().contains(&name.to_lowercase()))

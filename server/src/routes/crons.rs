@@ -19,6 +19,27 @@ use crate::records::items::{Record, StoredRecord, create as create_item, delete 
 use crate::records::timer::Timer;
 use crate::server::Server;
 
+/// Fields of a cron.
+const FIELDS: [&str; 15] = [
+    "cron_id",
+    "assistant_id",
+    "thread_id",
+    "end_time",
+    "schedule",
+    "timezone",
+    "created_at",
+    "updated_at",
+    "user_id",
+    "payload",
+    "next_run_date",
+    "metadata",
+    "now",
+    "on_run_completed",
+    "enabled",
+];
+/// Fields by which crons are sorted.
+const SORTED_BY: [&str; 7] =
+    ["cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date", "end_time"];
 /// Fields of a body that are not part of the request for its runs.
 const OWN_FIELDS: [&str; 6] = ["schedule", "timezone", "end_time", "enabled", "on_run_completed", "thread_id"];
 
@@ -105,7 +126,9 @@ fn change(cron: &mut CronRecord, body: Value) -> ApiResult<()> {
     cron.is_enabled = fields.enabled.unwrap_or(cron.is_enabled);
     cron.schedule = fields.schedule.unwrap_or_else(|| cron.schedule.clone());
     cron.timezone = fields.timezone.or_else(|| cron.timezone.clone());
-    cron.end_time = fields.end_time.as_deref().map(parse_time).transpose()?.or(cron.end_time);
+    if let Some(given) = body.get("end_time") {
+        cron.end_time = if given.is_null() { None } else { fields.end_time.as_deref().map(parse_time).transpose()? };
+    }
     cron.metadata.extend(fields.metadata.unwrap_or_default());
     let (Value::Object(given), Some(payload)) = (body, cron.payload.as_object_mut()) else { return Ok(()) };
     payload.extend(given.into_iter().filter(|(name, _)| !OWN_FIELDS.contains(&name.as_str())));
@@ -181,6 +204,7 @@ pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<Se
 }
 
 async fn find_all(server: &Server, body: &SearchBody) -> ApiResult<Vec<Value>> {
+    body.page.check(&FIELDS, &SORTED_BY)?;
     let assistant = match &body.assistant_id {
         Some(name) => Some(server.assistant_or_graph(name).await?.assistant),
         None => None,

@@ -6,15 +6,32 @@ use crate::error::{ApiError, ApiResult};
 
 /// The largest number of paths.
 const MOST: usize = 10;
+/// The fields of a thread in which paths begin.
+const ROOTS: [&str; 4] = ["values", "metadata", "config", "interrupts"];
+
+/// Checks the paths of a search, before any thread is read.
+///
+/// # Errors
+/// 422 for too many of them, and for one that begins nowhere.
+pub(super) fn check_paths(paths: &Map<String, Value>) -> ApiResult<()> {
+    if paths.len() > MOST {
+        return Err(ApiError::invalid(format!("extract has {MOST} paths at most")));
+    }
+    let is_known = |path: &str| ROOTS.contains(&path.split(['.', '[']).next().unwrap_or_default());
+    let unknown = paths.iter().find(|(_, path)| path.as_str().is_some_and(|path| !is_known(path)));
+    match unknown {
+        Some((name, path)) => {
+            Err(ApiError::invalid(format!("extract `{name}`: {path} begins with none of {}", ROOTS.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
 
 /// Returns the parts of a thread that `paths` names; null for those that are not there.
 ///
 /// # Errors
-/// 422 for a path that cannot be read, and for too many of them.
+/// 422 for a path that cannot be read.
 pub(super) fn extract_fields(thread: &Value, paths: &Map<String, Value>) -> ApiResult<Value> {
-    if paths.len() > MOST {
-        return Err(ApiError::invalid(format!("extract has {MOST} paths at most")));
-    }
     let part = |(name, path): (&String, &Value)| {
         let path = path.as_str().ok_or_else(|| ApiError::invalid(format!("extract `{name}`: {path} is no path")))?;
         Ok((name.clone(), find(thread, path)?.cloned().unwrap_or_default()))

@@ -13,15 +13,34 @@ use serde_json::{Map, Value};
 use superstep::checkpoint::Order;
 use utoipa::ToSchema;
 
-use super::extraction::extract_fields;
+use super::extraction::{check_paths, extract_fields};
 use super::query::{Page, contains, page_headers};
 use super::threads::thread_json;
+use crate::choices::{THREAD_STATUS, check_choice};
 use crate::error::{ApiError, ApiResult};
 use crate::records::items::{Record, StoredRecord};
 use crate::records::order::{ThreadPlace, ThreadTime};
 use crate::records::thread::ThreadRecord;
 use crate::server::{Server, select_fields};
 
+/// Fields of a thread.
+const FIELDS: [&str; 13] = [
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+    "metadata",
+    "config",
+    "context",
+    "status",
+    "values",
+    "interrupts",
+    "error",
+    "extracted",
+    "ttl",
+];
+/// Fields by which threads are sorted.
+const SORTED_BY: [&str; 5] = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"];
 /// The number of places that are read at once: first, and at most.
 const PAGES: (usize, usize) = (32, 512);
 
@@ -41,10 +60,19 @@ pub(super) struct SearchBody {
     page: Page,
 }
 
+impl SearchBody {
+    fn check(&self) -> ApiResult<()> {
+        check_choice("status", self.status.as_deref(), &THREAD_STATUS)?;
+        self.extract.iter().try_for_each(check_paths)?;
+        self.page.check(&FIELDS, &SORTED_BY)
+    }
+}
+
 pub(super) async fn search(
     State(server): State<Arc<Server>>,
     Json(body): Json<SearchBody>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
+    body.check()?;
     server.find_foreign().await?;
     let (offset, limit) = body.page.bounds();
     let mut threads = Threads::new(&server, &body)?;
@@ -63,6 +91,7 @@ pub(super) async fn search(
 }
 
 pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<SearchBody>) -> ApiResult<Json<usize>> {
+    body.check()?;
     server.find_foreign().await?;
     let mut threads = Threads::new(&server, &body)?;
     let mut count = threads.skip(usize::MAX).await?;

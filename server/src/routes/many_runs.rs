@@ -78,11 +78,11 @@ pub(super) async fn cancel(
 /// Returns the runs that have not ended and are chosen by a body.
 async fn chosen_runs(server: &Server, body: &CancelBody) -> ApiResult<Vec<RunRecord>> {
     let runs = match (&body.thread_id, &body.run_ids) {
-        (Some(thread), Some(ids)) => {
+        (Some(thread), Some(ids)) if body.status.is_none() => {
             let keys = ids.iter().map(|run| RunRecord::key_of(thread, *run));
             server.records.get_all::<RunRecord>(keys).await?
         }
-        (None, None) => open_runs(server, body.status.as_deref()).await?,
+        (None, None) if body.status.is_some() => open_runs(server, body.status.as_deref()).await?,
         _ => return Err(ApiError::invalid("give thread_id and run_ids, or status alone")),
     };
     Ok(runs.into_iter().map(|run| run.record).filter(|run| !run.status.has_ended()).collect())

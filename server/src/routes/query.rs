@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::choices::{SORT_ORDER, check_choice};
+use crate::error::{ApiError, ApiResult};
 use crate::server::select_fields;
 
 /// The size of a page, unless it is asked for.
@@ -29,6 +31,19 @@ pub(super) struct Page {
 }
 
 impl Page {
+    /// Checks a page of a list whose entries have these fields and are sorted by some of them.
+    ///
+    /// # Errors
+    /// 422 for a size, a field or an order that is not there.
+    pub(super) fn check(&self, fields: &[&str], sorted_by: &[&str]) -> ApiResult<()> {
+        if let Some(limit) = self.limit.filter(|limit| !(1..=LARGEST).contains(limit)) {
+            return Err(ApiError::invalid(format!("limit is 1 to {LARGEST}, and not {limit}")));
+        }
+        check_choice("sort_by", self.sort_by.as_deref(), sorted_by)?;
+        check_choice("sort_order", self.sort_order.as_deref(), &SORT_ORDER)?;
+        self.select.iter().flatten().try_for_each(|field| check_choice("select", Some(field), fields))
+    }
+
     /// Returns a page of a list that is sorted as the client asks, else the newest first.
     pub(super) fn sorted(&self, mut all: Vec<Value>) -> (HeaderMap, Json<Vec<Value>>) {
         let is_ascending = self.sort_order.as_deref() == Some("asc");

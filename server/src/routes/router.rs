@@ -23,6 +23,9 @@ use crate::telemetry::{log_requests, with_request_ids};
 /// The longest text of an error that no route has made, in bytes.
 const DETAIL: usize = 64 << 10;
 
+/// Beginnings of the texts that refuse a part of a request whose form is wrong.
+const MISFITS: [&str; 3] = ["Invalid URL", "Failed to parse the request body", "Failed to deserialize query"];
+
 /// Returns all routes.
 pub(crate) fn routes(server: Arc<Server>) -> Router {
     let router = Router::new();
@@ -66,7 +69,9 @@ async fn with_detail(response: Response) -> Response {
     let text = to_bytes(response.into_body(), DETAIL).await.unwrap_or_default();
     let reason = status.canonical_reason().unwrap_or("error");
     let detail = if text.is_empty() { reason.into() } else { String::from_utf8_lossy(&text) };
-    ApiError::new(status, detail).into_response()
+    // What the parts of a request do not fit is 422, whether JSON, an id in the path or the query.
+    let is_misfit = status == StatusCode::BAD_REQUEST && MISFITS.iter().any(|start| detail.starts_with(start));
+    ApiError::new(if is_misfit { StatusCode::UNPROCESSABLE_ENTITY } else { status }, detail).into_response()
 }
 
 fn of_assistants() -> Router<Arc<Server>> {

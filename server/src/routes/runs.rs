@@ -105,15 +105,18 @@ pub(super) async fn stream_alone(server: ServerState, CallerJson(request): Body)
 pub(super) async fn list(
     State(server): ServerState,
     Path(thread): Path<String>,
-    Query(words): Words,
+    Query(words): Query<Vec<(String, String)>>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
     server.thread_record(&thread).await?;
-    let number = |name: &str| words.get(name).and_then(|text| text.parse().ok());
-    let select = words.get("select").map(|names| names.split(',').map(str::to_owned).collect());
+    let word = |name: &str| words.iter().find(|(key, _)| key == name).map(|(_, text)| text);
+    let number = |name: &str| word(name).and_then(|text| text.parse().ok());
+    let fields =
+        words.iter().filter(|(key, _)| key == "select").flat_map(|(_, text)| text.split(',')).map(str::to_owned);
+    let select = word("select").map(|_| fields.collect());
     let page = Page { limit: number("limit"), offset: number("offset"), select, ..Page::default() };
     let all = server.records.all::<RunRecord>(&RunRecord::prefix_of(&thread)).await?;
     let runs = all.iter().rev().map(|run| run.record.json());
-    Ok(page.of(runs.filter(|run| words.get("status").is_none_or(|status| run["status"] == **status)).collect()))
+    Ok(page.of(runs.filter(|run| word("status").is_none_or(|status| run["status"] == **status)).collect()))
 }
 
 pub(super) async fn get(
@@ -139,7 +142,8 @@ pub(super) async fn delete(
 pub(super) async fn join(State(server): ServerState, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
     let found = server.records.run(&thread, run).await?.record;
     let follow = Follow { modes: None, is_numbered: false, _on_leave: None };
-    Ok(values(EventReader::after(&server, &found, u64::MAX), follow, HeaderMap::new()).await)
+    let headers = run_headers(&found, Some("join"), false);
+    Ok(values(EventReader::after(&server, &found, u64::MAX), follow, headers).await)
 }
 
 pub(super) async fn join_stream(
@@ -157,7 +161,8 @@ pub(super) async fn join_stream(
     let names = stream_modes(&words);
     let modes = if names.is_empty() { None } else { Some(StreamModes::parse(names)?) };
     let follow = Follow { modes, is_numbered: true, _on_leave: None };
-    Ok(events(EventReader::after(&server, &found, after), follow, HeaderMap::new()))
+    let headers = run_headers(&found, Some("stream"), false);
+    Ok(events(EventReader::after(&server, &found, after), follow, headers))
 }
 
 /// Returns the names of modes in a query, by either name of the parameter: repeated, separated by commas, or a list in JSON.
@@ -195,7 +200,7 @@ pub(super) async fn cancel(
     let waits = words.get("wait").is_some_and(|wait| matches!(wait.as_str(), "1" | "true"));
     server.stop_run(&found, action, waits).await?;
     Ok(match waits {
-        true => Json(json!({})).into_response(),
+        true => (run_headers(&found, Some("join"), false), Json(json!({}))).into_response(),
         false => StatusCode::ACCEPTED.into_response(),
     })
 }

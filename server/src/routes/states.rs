@@ -18,7 +18,7 @@ use crate::wire::{checkpoint, empty_state, state};
 use crate::wire_types::UpdateJson;
 
 /// The number of states in a history, unless it is asked for.
-const LIMIT: usize = 10;
+const LIMIT: usize = 1;
 
 /// An update of a state, as if a node had returned it.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -42,7 +42,7 @@ pub(super) struct CheckpointRequest {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = HistoryRequest)]
 pub(super) struct HistoryBody {
-    /// The number of states; 10 unless set.
+    /// The number of states; 1 unless set.
     limit: Option<usize>,
     /// The id of a checkpoint, a checkpoint, or a configuration with one: only older ones are returned.
     before: Option<Value>,
@@ -54,7 +54,7 @@ pub(super) struct HistoryBody {
 #[serde(default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct HistoryQuery {
-    /// The number of states; 10 unless set.
+    /// The number of states; 1 unless set.
     limit: Option<usize>,
     /// The id of a checkpoint: only older ones are returned.
     before: Option<String>,
@@ -81,7 +81,7 @@ pub(super) async fn at(
     State(server): State<Arc<Server>>,
     Path((thread, checkpoint)): Path<(String, String)>,
 ) -> Answer {
-    read(&server, &thread, Some(parse_checkpoint(&checkpoint)?)).await
+    read(&server, &thread, Some(named(&checkpoint))).await
 }
 
 pub(super) async fn at_body(
@@ -89,8 +89,12 @@ pub(super) async fn at_body(
     Path(thread): Path<String>,
     Json(body): Json<CheckpointRequest>,
 ) -> Answer {
-    let at = body.checkpoint.checkpoint_id.as_deref().map(parse_checkpoint).transpose()?;
-    read(&server, &thread, at).await
+    read(&server, &thread, body.checkpoint.checkpoint_id.as_deref().map(named)).await
+}
+
+/// Returns the checkpoint of an id; for a text that is none, one that no thread has: its state is empty, as that of any unknown one.
+fn named(id: &str) -> CheckpointId {
+    parse_checkpoint(id).unwrap_or(CheckpointId(u64::MAX))
 }
 
 /// Writes values as if a node had returned them.

@@ -76,7 +76,9 @@ impl LineSource for RunLines {
 }
 
 fn lines(events: &[Arc<RunEvent>], follow: &Follow) -> Bytes {
-    let is_wanted = |event: &&Arc<RunEvent>| follow.modes.as_ref().is_none_or(|modes| modes.has(&event.name));
+    // A reader that names modes gets their events alone, without the one that names the run.
+    let fits = |modes: &StreamModes, event: &RunEvent| event.name != "metadata" && modes.has(&event.name);
+    let is_wanted = |event: &&Arc<RunEvent>| follow.modes.as_ref().is_none_or(|modes| fits(modes, event));
     let id = |sent: &RunEvent| follow.is_numbered.then(|| sent.number.to_string());
     let lines = events.iter().filter(is_wanted).map(|sent| event(&sent.name, &sent.data, id(sent).as_deref()));
     lines.collect::<Vec<_>>().concat().into()

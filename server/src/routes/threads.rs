@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 use super::ttl::{includes_ttl, set_ttl, ttl_json};
 use super::updates::{Replay, Superstep};
+use crate::choices::{IF_EXISTS, check_choice};
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::default_id;
 use crate::records::items::{Record, create as create_item, put};
@@ -89,6 +91,7 @@ pub(super) async fn create(State(server): State<Arc<Server>>, Json(body): Json<T
         return Err(ApiError::invalid("the name of a thread cannot be empty"));
     }
     let mut record = ThreadRecord::new(name.as_str(), now());
+    check_choice("if_exists", body.if_exists.as_deref(), &IF_EXISTS)?;
     record.metadata = body.metadata.unwrap_or_default();
     set_ttl(&mut record, body.ttl.as_ref())?;
     let replay = Replay::of(&server, &record, body.supersteps.unwrap_or_default())?;
@@ -128,8 +131,9 @@ pub(super) async fn patch(
     State(server): State<Arc<Server>>,
     Path(thread): Path<String>,
     caller: Option<Extension<Caller>>,
+    headers: HeaderMap,
     Json(body): Json<ThreadBody>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Response> {
     check_may_expire(caller.as_deref(), body.ttl.as_ref())?;
     let key = server.thread_record(&thread).await?.record.key();
     let metadata = body.metadata.unwrap_or_default();
@@ -144,7 +148,16 @@ pub(super) async fn patch(
         Some((writes, record))
     });
     let record = changed.await?.ok_or_else(|| ApiError::not_found("thread", &thread))?;
-    Ok(Json(thread_json(&server, &record).await?))
+    Ok(match prefers_nothing(&headers) {
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => Json(thread_json(&server, &record).await?).into_response(),
+    })
+}
+
+/// Returns whether a client wants no body in the answer to a change.
+fn prefers_nothing(headers: &HeaderMap) -> bool {
+    let texts = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    texts.flat_map(|text| text.split(',')).any(|part| part.trim().eq_ignore_ascii_case("return=minimal"))
 }
 
 /// Refuses to have a thread deleted at a time by a caller who may not delete it now.

@@ -1,6 +1,4 @@
 //! Requests for runs that cannot be executed, refused before anything is stored. Knows no queue.
-//!
-//! Small because each part checks itself.
 
 use serde_json::{Map, Value};
 
@@ -25,9 +23,11 @@ impl Server {
     /// For what cannot be executed.
     pub(crate) async fn check_run(&self, thread: Option<&str>, request: &Value) -> ApiResult<CheckedRun> {
         let body = RunBody::parse(request)?;
+        body.check_choices()?;
         let assistant = self.assistant_or_graph(&body.assistant_id).await?;
         let graph = assistant.now().map(|version| version.graph.as_str()).unwrap_or_default();
-        let request = self.read_input(graph, thread, request.clone()).await?;
+        let mut request = self.read_input(graph, thread, request.clone()).await?;
+        add_config(&mut request, &assistant);
         let body = RunBody::parse(&request)?;
         let context = self.check_request(&assistant, &body)?;
         let strategy = body.multitask_strategy.as_deref().unwrap_or_default();
@@ -38,5 +38,16 @@ impl Server {
             self.webhooks.check(url).await?;
         }
         Ok(CheckedRun { request, body, assistant, context })
+    }
+}
+
+/// Adds the configuration of an assistant to a request, but for its context: what the request has goes before it.
+fn add_config(request: &mut Value, assistant: &AssistantRecord) {
+    let own = assistant.now().map(|version| version.config.iter().filter(|(name, _)| *name != "configurable"));
+    let (Some(own), Some(request)) = (own, request.as_object_mut()) else { return };
+    let mut config: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if !config.is_empty() {
+        config.extend(request.get("config").and_then(Value::as_object).cloned().unwrap_or_default());
+        request.insert("config".into(), config.into());
     }
 }

@@ -11,6 +11,7 @@ use superstep::graph::{
 };
 use utoipa::ToSchema;
 
+use crate::choices::{DURABILITY, IF_NOT_EXISTS, MULTITASK, ON_COMPLETION, ON_DISCONNECT, check_choice};
 use crate::error::{ApiError, ApiResult};
 use crate::inputs::{InputChecks, writes};
 use crate::message_form::known_channels;
@@ -50,6 +51,8 @@ pub(crate) struct RunBody {
     pub if_not_exists: Option<String>,
     #[schema(schema_with = crate::choices::durability)]
     pub durability: Option<String>,
+    /// The name that older clients have for a durability: `async` if true, `exit` if false.
+    pub checkpoint_during: Option<bool>,
     /// The context of the nodes, over that of the assistant.
     pub context: Option<Map<String, Value>>,
     /// An address to which the run is sent when it has ended.
@@ -201,7 +204,23 @@ impl RunBody {
     /// Returns the checkpoint from which the run starts; none for the newest.
     pub(crate) fn start(&self) -> ApiResult<Option<CheckpointId>> {
         let nested = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
-        nested.or(self.checkpoint_id.as_deref()).map(parse_checkpoint).transpose()
+        let configurable = self.config.as_ref().and_then(|config| config.configurable.as_ref());
+        let configured = configurable.and_then(|fields| fields.get("checkpoint_id")).and_then(Value::as_str);
+        nested.or(self.checkpoint_id.as_deref()).or(configured).map(parse_checkpoint).transpose()
+    }
+
+    fn durability(&self) -> Option<&str> {
+        let during = self.checkpoint_during.map(|during| if during { "async" } else { "exit" });
+        self.durability.as_deref().or(during)
+    }
+
+    /// Checks the fields whose text is one of several.
+    pub(crate) fn check_choices(&self) -> ApiResult<()> {
+        check_choice("multitask_strategy", self.multitask_strategy.as_deref(), &MULTITASK)?;
+        check_choice("if_not_exists", self.if_not_exists.as_deref(), &IF_NOT_EXISTS)?;
+        check_choice("durability", self.durability.as_deref(), &DURABILITY)?;
+        check_choice("on_disconnect", self.on_disconnect.as_deref(), &ON_DISCONNECT)?;
+        check_choice("on_completion", self.on_completion.as_deref(), &ON_COMPLETION)
     }
 
     /// Sets up a thread as the request asks.
@@ -223,7 +242,7 @@ impl RunBody {
             Some(Nodes::All(_)) => thread.interrupt_after_all(),
             Some(Nodes::Some(nodes)) => thread.interrupt_after(nodes.iter().map(|node| Name::from(node.as_str()))),
         };
-        Ok(match self.durability.as_deref() {
+        Ok(match self.durability() {
             None | Some("sync") => thread.durability(Durability::Sync),
             Some("async") => thread.durability(Durability::Async),
             Some("exit") => thread.durability(Durability::Exit),

@@ -33,6 +33,7 @@ mod mcp_tasks;
 mod metrics;
 mod operations;
 mod protocol;
+mod requests;
 mod runs;
 mod schemas;
 mod secrets;

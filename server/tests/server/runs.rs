@@ -211,7 +211,7 @@ async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
 #[case::route(Method::GET, "/nothing", Value::Null, 404, "there is no route GET /nothing")]
 #[case::method(Method::PUT, "/threads", json!({}), 405, "Method Not Allowed")]
 #[case::body(Method::POST, "/threads", json!([1]), 422, "invalid type")]
-#[case::run_id(Method::GET, "/threads/a/runs/b", Value::Null, 400, "UUID")]
+#[case::run_id(Method::GET, "/threads/a/runs/b", Value::Null, 422, "UUID")]
 #[tokio::test]
 async fn what_is_not_there_is_named(
     #[case] method: Method,

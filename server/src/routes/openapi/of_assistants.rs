@@ -1,7 +1,6 @@
 //! The routes of assistants and of their graphs in the description.
 
-use super::super::assistants::{AssistantBody, DeleteQuery, SearchBody, VersionBody};
-use super::super::query::Page;
+use super::super::assistants::{AssistantBody, DeleteQuery, SearchBody, VersionBody, VersionSearch};
 use super::super::schemas::{GraphQuery, SubgraphsQuery};
 use super::route::{Route, count, delete, get, object, patch, post};
 use crate::records::assistant::AssistantJson;
@@ -32,7 +31,7 @@ pub(super) fn assistants() -> Vec<Route> {
             .empty(204, "It is deleted.")
             .errors([404, 409, 422]),
         post("/assistants/{assistant_id}/versions", "list_assistant_versions", "Lists the versions of an assistant")
-            .body::<Page>()
+            .body::<VersionSearch>()
             .page::<AssistantJson<'_>>("A page of versions, the newest first.")
             .errors([404]),
         post("/assistants/{assistant_id}/latest", "set_latest_assistant_version", "Makes a version the current one")
