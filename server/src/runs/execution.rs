@@ -341,6 +341,7 @@ impl<'a> Plan<'a> {
             secrets: self.secrets(thread).await,
             created: &server.created,
             is_resumed: self.run.status == RunStatus::Running,
+            input_step: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Small because the engine replays what is recorded.
 
+use superstep::checkpoint::Source;
 use superstep::graph::{AnyThread, CheckpointInfo, EventKind, Mode, Replay, RunError};
 
 use super::sender::EventSender;
@@ -23,6 +24,7 @@ pub(super) async fn send_lost_events(
     };
     let made = thread.history().await?.filter(is_its).metadata_only().await?;
     let Some(oldest) = made.last() else { return Ok(()) };
+    sender.input_step = made.first().filter(|newest| newest.source == Source::Input).map(|newest| newest.step);
     let from = oldest.parent;
     let replayed = from.map_or_else(|| thread.clone(), |from| thread.clone().at(from));
     let mut events = replayed.replay(Replay::Recorded).stream(modes);

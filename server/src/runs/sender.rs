@@ -25,12 +25,15 @@ pub(super) struct EventSender<'a> {
     pub created: &'a watch::Sender<()>,
     /// Set if an earlier execution may have sent some of the events.
     pub is_resumed: bool,
+    /// The superstep of the run's input, if an earlier execution has committed nothing after it: the first values of the run are those
+    /// with the input, and not those from which the engine goes on.
+    pub input_step: Option<i64>,
 }
 
 impl EventSender<'_> {
     /// Sends an event, unless an earlier execution did, or nobody can read it.
     pub(super) fn send(&mut self, event: &Event) {
-        if !self.has_readers() {
+        if !self.has_readers() || self.is_before_input(event) {
             return;
         }
         let mark = if self.run.stores_events { mark_of(event) } else { None };
@@ -50,6 +53,12 @@ impl EventSender<'_> {
 
     fn has_readers(&self) -> bool {
         self.run.stores_events || self.feed.has_readers() || self.created.receiver_count() > 0
+    }
+
+    /// Returns whether an event has the values that the thread had before the input of the run.
+    fn is_before_input(&self, event: &Event) -> bool {
+        let is_of_step = self.input_step == Some(event.step) && event.namespace.is_empty();
+        is_of_step && matches!(event.kind, EventKind::Values { .. })
     }
 }
 

@@ -1,10 +1,12 @@
 //! Webhooks that are sent until their target accepts them, for a day. A server claims one by moving its timer to the time at which
-//! another may try, should this one die.
+//! another may try, should this one die, and moves it on while the request is under way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep::checkpoint::ItemWrite;
 use superstep_base::time::now;
+use tokio::time::sleep;
 
 use crate::error::ApiResult;
 use crate::records::delivery::DeliveryRecord;
@@ -13,8 +15,10 @@ use crate::records::time::time_text;
 use crate::records::timer::Timer;
 use crate::server::Server;
 
-/// Time after which another server may try, in milliseconds: longer than a request may take.
-const CLAIM: u64 = 60_000;
+/// Time after which another server may try, in milliseconds: it is short, as the receiver waits that long after a kill.
+const CLAIM: u64 = 6_000;
+/// The interval at which a claim is renewed.
+const RENEWAL: Duration = Duration::from_secs(2);
 /// Time for which it is tried, in milliseconds.
 const DAY: u64 = 86_400_000;
 
@@ -40,7 +44,10 @@ pub(super) async fn deliver(server: &Arc<Server>, timer: &StoredRecord<Timer>) -
 async fn attempt(server: &Server, claimed: DeliveryRecord) {
     let mut body = claimed.body.clone();
     body["webhook_sent_at"] = time_text(now()).into();
-    let sent = server.webhooks.send(&claimed.url, body.to_string()).await;
+    let sent = tokio::select! {
+        sent = server.webhooks.send(&claimed.url, body.to_string()) => sent,
+        reason = keep_claim(server, &claimed) => Err(reason),
+    };
     let next = match &sent {
         Ok(()) => None,
         Err(reason) => {
@@ -53,14 +60,28 @@ async fn attempt(server: &Server, claimed: DeliveryRecord) {
     }
 }
 
-/// Stores the result of an attempt, unless another server has claimed the webhook since.
-async fn settle(server: &Server, claimed: &DeliveryRecord, next: Option<DeliveryRecord>) -> ApiResult<()> {
+/// Renews the claim of a webhook until it is lost; returns the reason for which it is.
+async fn keep_claim(server: &Server, claimed: &DeliveryRecord) -> String {
+    loop {
+        sleep(RENEWAL).await;
+        let renewed = DeliveryRecord { due: now() + CLAIM, ..claimed.clone() };
+        match settle(server, claimed, Some(renewed)).await {
+            Ok(true) => {}
+            Ok(false) => return "another server has claimed it".into(),
+            Err(error) => tracing::warn!(run = %claimed.run, %error, "the claim of a webhook was not renewed"),
+        }
+    }
+}
+
+/// Stores what comes after an attempt, unless another server has claimed the webhook since; returns whether it did.
+async fn settle(server: &Server, claimed: &DeliveryRecord, next: Option<DeliveryRecord>) -> ApiResult<bool> {
     let key = claimed.key();
     let changed = server.records.change::<DeliveryRecord, ()>(&key, |found| {
-        let found = found.filter(|found| found.record.due == claimed.due)?;
+        // Each claim counts one attempt more.
+        let found = found.filter(|found| found.record.attempts == claimed.attempts)?;
         Some((moves(&found, next.as_ref()), ()))
     });
-    Ok(changed.await.map(drop)?)
+    Ok(changed.await?.is_some())
 }
 
 /// Returns a webhook for its next attempt: 1, 4, 16 s and so on after the one before; `None` after a day.

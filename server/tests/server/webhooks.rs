@@ -1,6 +1,7 @@
 //! Webhooks: what is sent when a run has ended, again until it is accepted, whichever server is there.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,9 +12,10 @@ use reqwest::Method;
 use ring::hmac;
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::MemoryCheckpointer;
+use superstep::checkpoint::{Checkpointer, ItemScan, MemoryCheckpointer};
 use superstep_server::Options;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::api::{Api, Process, make_due};
 
@@ -161,6 +163,37 @@ async fn a_later_run_and_its_webhook_survive_a_kill() {
         (&run["run_id"], &json!("success"), &json!(6))
     );
     assert!(headers.contains_key("superstep-signature"));
+}
+
+#[tokio::test]
+async fn a_webhook_whose_server_was_killed_while_it_sent_it_is_sent_within_seconds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut receiver = Receiver::start([None]).await;
+    let (process, api) = Process::start(&folder.path().join("store"));
+    let run = api.post("/runs", body(&receiver, json!({}))).await;
+    receiver.next().await; // it is claimed, and has no answer
+    drop(process);
+    let (_process, _) = Process::start(&folder.path().join("store"));
+    let (_, sent) = timeout(Duration::from_secs(30), receiver.next()).await.unwrap();
+    assert_eq!(sent["run_id"], run["run_id"]);
+}
+
+#[tokio::test]
+async fn a_webhook_stays_claimed_while_its_target_has_not_answered() {
+    let (mut receiver, (api, store)) = (Receiver::start([None]).await, start().await);
+    api.post("/runs", body(&receiver, json!({}))).await;
+    receiver.next().await;
+    let due = async || {
+        let found = store.scan_items(&ItemScan::of("superstep.server.deliveries")).await.unwrap();
+        let delivery: Value = serde_json::from_slice(&found[0].1).unwrap();
+        (delivery["record"]["due"].as_u64().unwrap(), delivery["record"]["attempts"].clone())
+    };
+    let first = due().await;
+    while due().await.0 == first.0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let renewed = due().await;
+    assert!(renewed.0 > first.0 && renewed.1 == first.1, "{first:?} {renewed:?}");
 }
 
 #[rstest]

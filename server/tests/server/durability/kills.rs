@@ -31,6 +31,7 @@ pub(super) async fn pause(rng: &mut Rng, most: u64) {
 
 #[rstest]
 #[case::sled(Site::sled, 4)]
+#[case::fjall(Site::fjall, 2)]
 #[case::postgres(Site::postgres, 3)]
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_was_acknowledged_is_lost_by_a_kill(#[case] site: fn() -> Option<Site>, #[case] rounds: u64) {

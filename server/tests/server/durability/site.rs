@@ -23,6 +23,12 @@ impl Site {
         Some(Self { store: folder.path().join("store"), folder })
     }
 
+    /// Returns a store of fjall.
+    pub(crate) fn fjall() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        Some(Self { store: format!("fjall:{}", folder.path().join("store").display()).into(), folder })
+    }
+
     /// Returns a store in PostgreSQL with short leases; `None` if it is not installed.
     pub(crate) fn postgres() -> Option<Self> {
         let address = format!("{}&lease=1s&pool=6", postgres::new_store()?);
