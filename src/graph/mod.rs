@@ -65,7 +65,8 @@ pub use build::topology::{Subgraph, Topology, TopologyEdge, TopologyNode};
 #[doc(hidden)]
 pub use build::untestable::TestUtil;
 pub use context::{
-    Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NodeStore, NotVerified, VerifyReport, VerifyVerdict, WhatIf,
+    Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NodeStore, NotVerified, SecretValues, VerifyReport,
+    VerifyVerdict, WhatIf,
 };
 pub use diff::report::Diff;
 pub use document::compile::Registry;

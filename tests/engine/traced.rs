@@ -272,3 +272,62 @@ async fn a_log_has_no_secret_of_an_error(#[case] graph: StateGraph<Safe, Name>) 
         assert!(tree.lines().any(|line| line.contains(message) && line.contains("[secret] is refused")), "{tree}");
     }
 }
+
+#[rstest]
+#[case::alone(&["write"])]
+#[case::beside_another(&["write", "idle"])]
+#[tokio::test]
+async fn no_log_and_no_record_has_a_secret_that_a_router_puts_into_its_panic(#[case] nodes: &[&str]) {
+    let write = |_: Arc<Safe>, _: Ctx| async { Ok::<_, NodeError>(Safe::update().token("correct-horse")) };
+    let idle = |_: Arc<Safe>, _: Ctx| async { Ok::<_, NodeError>(Safe::update()) };
+    let builder = StateGraph::<Safe, Name>::new().add_node(id("write"), write).add_node(id("idle"), idle);
+    let route = |safe: &Safe| -> Name { panic!("no way for {}", safe.token) };
+    let builder = builder.add_edge(START, nodes.iter().map(|node| id(node)).collect::<Vec<_>>());
+    let builder = builder.add_conditional_edges_to(id("write"), route, [id("idle")]);
+    let graph = builder.compile().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let log = Log::default();
+    let listening = log.listen();
+    let mut run = graph.thread("t").stream(Request::input(Safe::update()), [Mode::Tasks]);
+    let mut shown = String::new();
+    while let Some(event) = run.next().await {
+        shown += &format!("{:?}\n", event.kind);
+    }
+    let secrets = run.secrets();
+    let mut error = run.outcome().await.unwrap_err().to_string();
+    drop(listening);
+    secrets.hide_in_text(&mut error);
+    let status = format!("{:?}", graph.thread("t").status().await.unwrap());
+    for text in [log.tree(), error] {
+        assert!(text.contains("its router: no way for [secret]") && !text.contains("horse"), "{text}");
+    }
+    assert!(!shown.contains("horse") && !status.contains("horse"), "{shown} {status}");
+}
+
+#[tokio::test]
+async fn a_reader_of_events_is_given_the_secrets_of_subgraphs() {
+    let write = |_: Arc<Safe>, _: Ctx| async { Ok::<_, NodeError>(Safe::update().token("correct-horse")) };
+    let show = |safe: Arc<Safe>, ctx: Ctx| async move {
+        ctx.emit(serde_json::json!({ "copy": safe.token, "more": [format!("it is {}", safe.token)] })).await;
+        Ok::<_, NodeError>(Safe::update())
+    };
+    let inner = StateGraph::<Safe, Name>::new().add_node(id("write"), write).add_node(id("show"), show);
+    let inner = inner.add_sequence([id("write"), id("show")]).compile().unwrap();
+    let call = move |_: Arc<Safe>, ctx: Ctx| {
+        let inner = inner.clone();
+        async move {
+            ctx.call(&inner, Safe::update()).await?;
+            Ok::<_, NodeError>(Safe::update())
+        }
+    };
+    let outer = StateGraph::<Safe, Name>::new().add_node(id("call"), call).add_sequence([id("call")]);
+    let graph = outer.compile().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let mut run = graph.thread("t").stream_deep(Request::input(Safe::update()), [Mode::Custom]);
+    let secrets = run.secrets();
+    let mut copies = vec![];
+    while let Some(event) = run.next().await {
+        let EventKind::Custom { value: mut shown } = event.kind else { continue };
+        secrets.hide(&mut shown);
+        copies.push(shown);
+    }
+    assert_eq!(copies, [serde_json::json!({ "copy": "[secret]", "more": ["it is [secret]"] })]);
+}

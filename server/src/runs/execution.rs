@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Claim, ThreadId};
 use superstep::graph::{
     AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, EventKind, Name, Outcome, Request, RunError,
-    RunStream, Status,
+    RunStream, SecretValues, Status,
 };
 use superstep_base::time::{millis, now};
 use superstep_metrics::MODES;
@@ -221,7 +221,7 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         Err(_) if feed.is_taken_over() && is_ended_by_another(server, &run.record).await => return Attempt::Later,
         Err(done) => {
             let thread = plan.graph.thread(run.record.thread.as_str());
-            let mut sender = plan.sender(server, &thread).await;
+            let mut sender = plan.sender(server, plan.secrets(&thread, SecretValues::default()).await);
             plan.resume_events(server, &mut sender, &thread).await;
             return *done;
         }
@@ -230,16 +230,20 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
     let observer = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
     let listeners = RunListeners::new(server.metrics.begin(&run.record), observer);
     let stream = plan.stream(server, &thread, request);
-    let result = follow(server, stream, (&plan, &thread), listeners).await;
+    let secrets = plan.secrets(&thread, stream.secrets()).await;
+    let sender = plan.sender(server, secrets.clone());
+    let result = follow(server, stream, (&plan, &thread, sender), listeners).await;
     server.metrics.end_execution(&run.record.graph, &result);
-    let attempt = match result {
+    let mut attempt = match result {
         Ok(outcome) => {
             plan.note_questions(server, &outcome);
             of_outcome(&outcome)
         }
         Err(error) => of_error(&error),
     };
-    let attempt = without_secrets(attempt, &plan, &thread).await;
+    if let Attempt::Ended((_, Some(failure))) = &mut attempt {
+        secrets.hide_in_text(&mut failure.message); // a node may have put them into its error
+    }
     if let Attempt::Ended((RunStatus::Error, Some(failure))) = &attempt {
         feed.send("error", &json!(failure));
     }
@@ -250,14 +254,6 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
 async fn is_ended_by_another(server: &Server, run: &RunRecord) -> bool {
     sleep(GRACE).await;
     server.records.run(&run.thread, run.run).await.map_or(true, |found| found.record.status.has_ended())
-}
-
-/// Hides the values of secret channels in the failure of a run: a node may have put them into its error.
-async fn without_secrets(mut attempt: Attempt, plan: &Plan<'_>, thread: &AnyThread) -> Attempt {
-    if let Attempt::Ended((_, Some(failure))) = &mut attempt {
-        plan.secrets(thread).await.hide_in_text(&mut failure.message);
-    }
-    attempt
 }
 
 /// A run as its record describes it.
@@ -332,13 +328,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    async fn sender<'b>(&'b self, server: &'b Server, thread: &AnyThread) -> EventSender<'b> {
+    fn sender<'b>(&'b self, server: &'b Server, secrets: Secrets) -> EventSender<'b> {
         EventSender {
             run: self.run,
             feed: server.feeds.of(self.run.run),
             log: &server.log,
             converter: Converter::new(&self.graph, &self.run.thread, &self.modes, self.body.stream_subgraphs),
-            secrets: self.secrets(thread).await,
+            secrets,
             created: &server.created,
             is_resumed: self.run.status == RunStatus::Running,
             input_step: None,
@@ -360,16 +356,15 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the values of secret channels that are known now: those of the request, and those of the state.
-    async fn secrets(&self, thread: &AnyThread) -> Secrets {
-        if secret_channels(&self.graph).is_empty() {
-            return Secrets::default();
+    /// Returns the values of secret channels that the run gets to know, those of its request, and those of the state.
+    async fn secrets(&self, thread: &AnyThread, of_run: SecretValues) -> Secrets {
+        let secrets = Secrets::of_run(of_run, &self.graph, &self.run.request);
+        if !secret_channels(&self.graph).is_empty()
+            && let Ok(Some(snapshot)) = thread.state().await
+        {
+            secrets.add_state(&self.graph, &snapshot.values);
         }
-        let requested = Secrets::of_request(&self.graph, &self.run.request);
-        match thread.state().await {
-            Ok(Some(snapshot)) => requested.and(Secrets::of_state(&self.graph, &snapshot.values)),
-            Ok(None) | Err(_) => requested,
-        }
+        secrets
     }
 
     fn stream(&self, server: &Server, thread: &AnyThread, request: Request<AnyState, Name>) -> RunStream<AnyState> {
@@ -386,10 +381,10 @@ impl<'a> Plan<'a> {
 async fn follow(
     server: &Server,
     mut events: RunStream<AnyState>,
-    (plan, thread): (&Plan<'_>, &AnyThread),
+    (plan, thread, mut sender): (&Plan<'_>, &AnyThread, EventSender<'_>),
     mut listeners: RunListeners,
 ) -> Result<Outcome<AnyState>, RunError> {
-    let (feed, mut sender, mut is_first) = (server.feeds.of(plan.run.run), plan.sender(server, thread).await, true);
+    let (feed, mut is_first) = (Arc::clone(&sender.feed), true);
     while let Some(event) = events.next().await {
         if std::mem::take(&mut is_first) {
             plan.resume_events(server, &mut sender, thread).await; // the thread is claimed by now

@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 use serde_json::value::Serializer;
-use superstep::graph::{AnyGraph, AnyState, State};
+use superstep::graph::{AnyGraph, AnyState, SecretValues, State};
 
 /// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
-/// The shortest text that is looked for inside of others, in bytes; a shorter one is hidden only if it is the whole text.
-const PART: usize = 6;
 
 /// Returns the names of the secret channels of a graph.
 pub(crate) fn secret_channels(graph: &AnyGraph) -> Vec<String> {
@@ -32,77 +30,44 @@ pub(crate) fn visible_request(request: &Value, secret_channels: &[String]) -> Va
     shown
 }
 
-/// The values of secret channels, as texts that are hidden wherever nodes have copied them to.
+/// The values of secret channels, which are hidden wherever nodes have copied them to.
 #[derive(Clone, Default)]
-pub(crate) struct Secrets(Vec<String>);
+pub(crate) struct Secrets(SecretValues);
 
 impl Secrets {
-    /// Returns those that a request writes.
-    pub(crate) fn of_request(graph: &AnyGraph, request: &Value) -> Self {
-        let (names, mut secrets) = (secret_channels(graph), Self::default());
+    /// Returns those that a run has, now and later, those that its request writes among them.
+    pub(crate) fn of_run(run: SecretValues, graph: &AnyGraph, request: &Value) -> Self {
+        let names = secret_channels(graph);
         for place in ["/input", "/command/update"] {
-            let values = names.iter().filter_map(|name| request.pointer(place)?.get(name));
-            values.for_each(|value| secrets.add(value));
+            let fields = request.pointer(place);
+            run.add(names.iter().filter_map(|name| fields?.get(name)).cloned());
         }
-        secrets.sorted()
+        Self(run)
     }
 
     /// Returns those of a state.
     pub(crate) fn of_state(graph: &AnyGraph, state: &AnyState) -> Self {
-        let mut secrets = Self::default();
-        for (at, _) in graph.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret()) {
-            if state.is_set(graph.schema(), at)
-                && let Ok(value) = state.encode_channel(graph.schema(), at, Serializer)
-            {
-                secrets.add(&value);
-            }
-        }
-        secrets.sorted()
+        let secrets = Self::default();
+        secrets.add_state(graph, state);
+        secrets
     }
 
-    /// Returns both these and others.
-    pub(crate) fn and(mut self, others: Self) -> Self {
-        self.0.extend(others.0);
-        self.sorted()
-    }
-
-    /// Returns them with the longest first: one may contain another.
-    fn sorted(mut self) -> Self {
-        self.0.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        self
-    }
-
-    fn add(&mut self, value: &Value) {
-        match value {
-            Value::String(text) if !text.is_empty() => self.0.push(text.clone()),
-            Value::Number(number) if number.to_string().len() >= PART => self.0.push(number.to_string()),
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(fields) => fields.values().for_each(|field| self.add(field)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
+    /// Adds those of a state.
+    pub(crate) fn add_state(&self, graph: &AnyGraph, state: &AnyState) {
+        let schema = graph.schema();
+        let secret = graph.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
+        let values = secret.filter(|(at, _)| state.is_set(schema, *at));
+        self.0.add(values.filter_map(|(at, _)| state.encode_channel(schema, at, Serializer).ok()));
     }
 
     /// Hides them in a text.
     pub(crate) fn hide_in_text(&self, text: &mut String) {
-        for secret in &self.0 {
-            if text == secret || (secret.len() >= PART && text.contains(secret.as_str())) {
-                *text = text.replace(secret.as_str(), HIDDEN);
-            }
-        }
+        self.0.hide_in_text(text);
     }
 
     /// Hides them in a value. Names of fields stay: a client finds the others by them.
     pub(crate) fn hide(&self, value: &mut Value) {
-        if self.0.is_empty() {
-            return;
-        }
-        match value {
-            Value::String(text) => self.hide_in_text(text),
-            Value::Number(number) if self.0.contains(&number.to_string()) => *value = HIDDEN.into(),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.hide(field)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+        self.0.hide(value);
     }
 }
 
@@ -119,14 +84,5 @@ mod tests {
         assert_eq!(shown["input"], json!({ "token": HIDDEN, "n": 1 }));
         assert_eq!(shown["command"], json!({ "update": { "token": HIDDEN }, "resume": HIDDEN }));
         assert_eq!(visible_request(&request, &[]), request);
-    }
-
-    #[test]
-    fn copies_of_secrets_are_hidden_and_short_ones_only_where_they_are_the_whole_text() {
-        let mut secrets = Secrets::default();
-        secrets.add(&json!({ "a": "correct horse", "b": ["ab", 1_234_567], "c": true }));
-        let mut value = json!([{ "ab": "a correct horse" }, "ab", "cabin", 1_234_567, 7, true]);
-        secrets.sorted().hide(&mut value);
-        assert_eq!(value, json!([{ "ab": "a [secret]" }, "[secret]", "cabin", "[secret]", 7, true]));
     }
 }

@@ -1,15 +1,14 @@
-//! The values that secret channels have had in a run: nodes may put them into their errors, which are logged. Knows no state.
-//!
-//! Small because the texts are found by `view`.
+//! The values that secret channels have had in a run: nodes may put them into their errors, which are logged and stored, and into
+//! their events, which programs show. Knows no state.
 
 use std::fmt::Display;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
 use crate::graph::view::HiddenTexts;
 
-/// The secrets of a run, and of its subgraphs, that its log hides.
+/// The secrets of a run, and of its subgraphs, that its log and its records hide.
 #[derive(Default)]
 pub(crate) struct LoggedSecrets(Mutex<HiddenTexts>);
 
@@ -20,7 +19,7 @@ impl LoggedSecrets {
         self.lock().add_all(values.into_iter());
     }
 
-    /// Returns an error as it is logged.
+    /// Returns an error as it is logged and stored.
     pub(crate) fn hide(&self, error: &impl Display) -> String {
         let mut text = error.to_string();
         self.lock().in_text(&mut text);
@@ -29,5 +28,33 @@ impl LoggedSecrets {
 
     fn lock(&self) -> MutexGuard<'_, HiddenTexts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The values of secret channels, to hide copies of them. A clone shares them. A text of less than six bytes is hidden only if it is
+/// the whole text.
+#[derive(Clone, Default)]
+pub struct SecretValues(pub(crate) Arc<LoggedSecrets>);
+
+impl SecretValues {
+    /// Adds values: the texts and numbers in them.
+    pub fn add(&self, values: impl IntoIterator<Item = Value>) {
+        self.0.add(values.into_iter());
+    }
+
+    /// Replaces the secrets in a value, but not in the names of its fields, by `[secret]`.
+    pub fn hide(&self, value: &mut Value) {
+        self.0.lock().in_value(value);
+    }
+
+    /// Replaces the secrets in a text by `[secret]`.
+    pub fn hide_in_text(&self, text: &mut String) {
+        self.0.lock().in_text(text);
+    }
+}
+
+impl std::fmt::Debug for SecretValues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SecretValues").finish_non_exhaustive()
     }
 }

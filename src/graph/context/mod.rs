@@ -16,7 +16,7 @@
 //! | `shared` | what all tasks of a run share |
 //! | `permits`, `stragglers` | how many tasks run at once; contexts that outlive their bodies |
 //! | `verify_result` | what a replay that compares finds |
-//! | `logged_secrets` | what the log of a run hides |
+//! | `logged_secrets` | what the log, the records and the readers of a run's events do not get |
 //! | `lazy` | a future made of its settings at the first poll |
 
 mod ask;
@@ -43,6 +43,7 @@ pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope, StateCell, StateLocations};
 pub(crate) use logged_secrets::LoggedSecrets;
+pub use logged_secrets::SecretValues;
 pub(crate) use memory::LongTermMemory;
 pub(crate) use permits::Permits;
 pub(crate) use places::{Answers, EarlierQuestion, KnownAnswers};

@@ -199,7 +199,8 @@ impl Run {
         let choose = |seen: &AnyState| self.choose(task.node, task.key, seen, result);
         let chosen = view.with(&self.table, &self.pos.state, (&writes, returned), choose);
         result.writes = writes;
-        chosen.map_err(|error| self.not_seen(at, error))?
+        let chosen = chosen.map_err(|error| self.not_seen(at, error)).and_then(|chosen| chosen);
+        chosen.inspect_err(|_| self.note_secrets_of(&result.writes))
     }
 
     /// Runs the routers after a node over this state.

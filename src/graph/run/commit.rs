@@ -170,7 +170,7 @@ impl Run {
     async fn store_unapplied(&self, tasks: &[Task], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
         let Some(recorder) = self.recorder() else { return Ok(()) };
         if let [only] = tasks {
-            let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
+            let (status, error) = (TaskStatus::Failed, Some(self.shared.events.secrets.hide(error)));
             let record = TaskRecord { status, error, ..only.to_record() };
             puts.push((self.task_key(only.key), Row::record(record)));
         }

@@ -260,14 +260,14 @@ impl Run {
 
     /// Records that an error handler runs; returns the failure the first time.
     fn note_handled_failure(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<HandledFailure> {
-        let text = error.to_string();
+        let text = self.shared.events.secrets.hide(error);
         let task = &mut self.step.tasks[at];
         task.record.error = Some(text.clone());
         if task.record.handled.is_some() {
             return None;
         }
         task.note_failure(FailureRecord { error: text.clone(), at: self.shared.now() });
-        task.record.handled = Some(HandledRecord { error: text.clone() });
+        task.record.handled = Some(HandledRecord { error: error.to_string() }); // which the handler gets
         Some(HandledFailure { error: text, answered })
     }
 
@@ -288,8 +288,9 @@ impl Run {
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
             trace::failed(&self.node_name(self.step.tasks[at].node), &error, &self.shared.events.secrets);
-            self.step.tasks[at].record.error = Some(error.to_string());
-            let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
+            let text = self.shared.events.secrets.hide(&error);
+            self.step.tasks[at].record.error = Some(text.clone());
+            let failure = FailureRecord { error: text, at: self.shared.now() };
             self.step.tasks[at].note_failure(failure);
             let mut puts = std::mem::take(&mut self.outbox.finished);
             if let Some(recorder) = self.recorder() {

@@ -65,14 +65,14 @@ impl AttemptRecords {
     pub(crate) async fn before_handler(
         &self,
         mut failures: Vec<FailureRecord>,
+        last: FailureRecord,
         error: &NodeError,
-        now: u64,
     ) -> Result<(), RunError> {
-        let error = error.to_string();
-        failures.push(FailureRecord { error: error.clone(), at: now });
-        let handled = Some(HandledRecord { error: error.clone() });
+        let shown = Some(last.error.clone());
+        failures.push(last);
+        let handled = Some(HandledRecord { error: error.to_string() }); // which the handler gets
         let record = self.after(&failures, failures.len() as u32);
-        self.store(TaskRecord { error: Some(error), handled, ..record }).await
+        self.store(TaskRecord { error: shown, handled, ..record }).await
     }
 
     /// Returns the record of the task once so many attempts of this run have started.

@@ -168,7 +168,8 @@ async fn run_with_handler(job: Job, details: &mut TaskDetails) -> PerformedTask 
         performed.ctx.end();
     }
     if let Some(records) = job.records.as_ref().filter(|_| job.handled.is_none())
-        && let Err(refused) = records.before_handler(details.failures.clone(), &error, job.ctx.shared.now()).await
+        && let Err(refused) =
+            records.before_handler(details.failures.clone(), failure_of(&job.ctx, &error), &error).await
     {
         return not_stored(&performed.ctx, performed.attempts, refused);
     }
@@ -212,7 +213,7 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> PerformedTask
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
             return PerformedTask::without_details(ended, ctx, tried);
         };
-        failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
+        failures.push(failure_of(&ctx, error));
         trace::retry(&ctx, error);
         called = ctx.call_count();
         ctx.end();
@@ -222,6 +223,11 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> PerformedTask
         }
         pause(delay).await;
     }
+}
+
+/// Returns the record of a failure that the task's context has had.
+fn failure_of(ctx: &TaskCtx, error: &NodeError) -> FailureRecord {
+    FailureRecord { error: ctx.shared.events.secrets.hide(error), at: ctx.shared.now() }
 }
 
 /// The end of a task after an attempt whose failure the store refused. That attempt has ended, so the task needs another

@@ -18,11 +18,6 @@ pub(crate) fn logs_warnings() -> bool {
     tracing::event_enabled!(Severity::WARN)
 }
 
-/// Returns true if a subscriber takes errors.
-pub(crate) fn logs_errors() -> bool {
-    tracing::event_enabled!(Severity::ERROR)
-}
-
 /// Returns the span of a run; `way`: the nodes that contain the graph.
 pub(crate) fn run_span(thread: Option<&ThreadId>, graph: &str, way: &[String]) -> Span {
     let thread = thread.map(ThreadId::as_str);

@@ -122,7 +122,7 @@ pub(crate) struct ThreadEnvironment {
     pub host: Host,
     /// Replaces effects in tests.
     pub stage: Option<Arc<dyn Stage>>,
-    /// Set for the time of a run whose end is logged: the values that are hidden in its errors.
+    /// Set for the time of a run whose end is logged or whose events are read: the values that are hidden in them.
     pub secrets: Option<Arc<LoggedSecrets>>,
 }
 

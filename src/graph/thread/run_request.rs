@@ -11,7 +11,7 @@ use super::open::{RunEnd, end_to_keep, is_resumable};
 use super::outcome::{Outcome, log_end};
 use super::request::{AnyRequest, Kind};
 use crate::checkpoint::TaskStatus;
-use crate::graph::context::{Exit, GraphScope, LoggedSecrets, RunShared};
+use crate::graph::context::{Exit, GraphScope, RunShared};
 use crate::graph::error::RunError;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
@@ -48,7 +48,7 @@ impl ThreadCore {
         if !trace::is_on() {
             return catch_panics(RUNNING, self.run_locked(request, sink)).await;
         }
-        let (mut thread, secrets) = (self.clone(), Arc::<LoggedSecrets>::default());
+        let (mut thread, secrets) = (self.clone(), self.environment.secrets.clone().unwrap_or_default());
         thread.environment.secrets = Some(Arc::clone(&secrets));
         let span = trace::run_span(self.id.as_ref(), &self.graph.name, &[]);
         let outcome = Box::pin(catch_panics(RUNNING, thread.run_locked(request, sink))).instrument(span.clone()).await;

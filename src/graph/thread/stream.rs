@@ -1,6 +1,7 @@
 //! A run or a replay as a stream of its events. It advances only while the stream is read: a slow reader slows it down.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::Stream;
@@ -10,6 +11,7 @@ use super::handle::{Thread, ThreadCore};
 use super::outcome::Outcome;
 use super::request::{AnyRequest, Request};
 use crate::checkpoint::ThreadId;
+use crate::graph::context::SecretValues;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::state::{Boxed, State};
@@ -76,7 +78,7 @@ impl<T: Unpin> EventStream<T> {
 
 /// The events of a run, in order, and its outcome. Dropping it cancels the run; the thread can be resumed later.
 #[must_use = "a run advances only while its stream is read"]
-pub struct RunStream<S>(EventStream<Outcome<S>>);
+pub struct RunStream<S>(EventStream<Outcome<S>>, SecretValues);
 
 impl<S> std::fmt::Debug for RunStream<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -85,14 +87,22 @@ impl<S> std::fmt::Debug for RunStream<S> {
 }
 
 impl<S: State> RunStream<S> {
-    pub(crate) fn new(thread: ThreadCore, request: AnyRequest, modes: Vec<Mode>, subgraphs: bool) -> Self {
+    pub(crate) fn new(mut thread: ThreadCore, request: AnyRequest, modes: Vec<Mode>, subgraphs: bool) -> Self {
+        let secrets = SecretValues::default();
+        thread.environment.secrets = Some(Arc::clone(&secrets.0));
         let run = async move |thread: ThreadCore, sink| Ok(thread.run_to(request, Some(sink)).await?.typed());
-        Self(EventStream::new(modes, subgraphs, thread.id.clone(), |sink| Box::pin(run(thread, sink))))
+        Self(EventStream::new(modes, subgraphs, thread.id.clone(), |sink| Box::pin(run(thread, sink))), secrets)
     }
 
     /// Returns the next event; none once the run has ended.
     pub async fn next(&mut self) -> Option<Event> {
         self.0.next().await
+    }
+
+    /// Returns the values of the secret channels of the run and its subgraphs, and those to come: nodes may have copied them into
+    /// their events and errors.
+    pub fn secrets(&self) -> SecretValues {
+        self.1.clone()
     }
 
     /// Runs to the end, dropping the remaining events, and returns the outcome.

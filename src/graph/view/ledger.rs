@@ -111,15 +111,18 @@ pub(crate) struct HiddenTexts(Vec<String>);
 impl HiddenTexts {
     /// Adds the texts of more values, each once; the longest come first, as one may contain another.
     pub(crate) fn add_all(&mut self, values: impl Iterator<Item = Value>) {
+        let known = self.0.len();
         values.for_each(|value| self.add(&value));
+        if self.0.len() == known {
+            return;
+        }
         self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        self.0.dedup();
     }
 
     fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) if !text.is_empty() => self.add_text(text),
-            Value::Number(number) if number.to_string().len() >= PART => self.0.push(number.to_string()),
+            Value::Number(number) if number.to_string().len() >= PART => self.push(number.to_string()),
             Value::Array(items) => items.iter().for_each(|item| self.add(item)),
             Value::Object(fields) => fields.values().for_each(|field| self.add(field)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -131,9 +134,15 @@ impl HiddenTexts {
         let quoted = Value::from(text).to_string();
         let escaped = &quoted[1..quoted.len() - 1];
         if escaped != text {
-            self.0.push(escaped.to_owned());
+            self.push(escaped.to_owned());
         }
-        self.0.push(text.to_owned());
+        self.push(text.to_owned());
+    }
+
+    fn push(&mut self, text: String) {
+        if !self.0.contains(&text) {
+            self.0.push(text);
+        }
     }
 
     /// Hides them in a text.
@@ -145,7 +154,7 @@ impl HiddenTexts {
         }
     }
 
-    fn in_value(&self, value: &mut Value) {
+    pub(crate) fn in_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.in_text(text),
             Value::Number(number) if self.0.contains(&number.to_string()) => *value = HIDDEN.into(),

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `crowds` | a thousand streams, and readers that do not read |
 //! | `requests` | requests that no client sends |
+//! | `secrets` | nodes that copy a secret to all that they can write to |
 //! | `sockets` | WebSockets that carry no commands |
 //!
 //! Small because it only lists the folder.
 
 mod crowds;
 mod requests;
+mod secrets;
 mod sockets;
