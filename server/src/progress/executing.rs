@@ -73,6 +73,13 @@ impl ExecutingThreads {
         self.lock().keys().map(|name| ThreadId::from(name.as_str())).collect()
     }
 
+    /// Returns the runs that are executed, with their threads.
+    pub(crate) fn runs(&self) -> Vec<(String, Uuid)> {
+        let threads = self.lock();
+        let runs = threads.iter().filter_map(|(thread, execution)| Some((thread.clone(), execution.run.as_ref()?.0)));
+        runs.collect()
+    }
+
     /// Waits until no thread is executed.
     pub(crate) async fn wait_until_none(&self) {
         loop {

@@ -164,6 +164,9 @@ pub(crate) struct OpenRun {
     pub thread: String,
     #[serde(default)]
     pub graph: String,
+    /// Set if somebody has asked to stop it.
+    #[serde(default)]
+    pub is_to_stop: bool,
 }
 
 impl Record for OpenRun {
@@ -176,7 +179,8 @@ impl Record for OpenRun {
 
 impl OpenRun {
     pub(crate) fn of(run: &RunRecord) -> Self {
-        Self { run: run.run, thread: run.thread.clone(), graph: run.graph.clone() }
+        let (thread, graph) = (run.thread.clone(), run.graph.clone());
+        Self { run: run.run, thread, graph, is_to_stop: run.is_to_stop() }
     }
 }
 

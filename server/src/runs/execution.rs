@@ -20,7 +20,6 @@ use super::lost_events::{RUN_ID, send_lost_events};
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
 use super::sender::EventSender;
-use super::stop::cancel_on_request;
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
@@ -64,7 +63,6 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
     let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
     let cancel = server.executing.token(thread, run);
-    let _requests = cancel_on_request(server, thread, run, &cancel);
     let (run, attempt) = {
         let Ok(_permit) = server.jobs.acquire().await else { return Ok(false) };
         if server.records.0.owner(&ThreadId::from(thread)).await?.is_some() {

@@ -160,7 +160,10 @@ impl Records {
             let is_pending = stored.record.status == RunStatus::Pending;
             let writes = match is_pending {
                 true => self.removal(&stored).await?,
-                false => vec![stored.replace(&RunRecord { is_rolled_back: true, ..stored.record.clone() })],
+                false => {
+                    let rolled_back = RunRecord { is_rolled_back: true, ..stored.record.clone() };
+                    vec![stored.replace(&rolled_back), put(&OpenRun::of(&rolled_back))]
+                }
             };
             match self.write(writes).await {
                 Err(CheckpointError::ItemConflict { .. }) => tokio::task::yield_now().await,

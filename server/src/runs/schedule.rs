@@ -68,11 +68,14 @@ async fn execute_thread(server: &Arc<Server>, thread: &str) {
 
 /// Starts the threads that the store says have work.
 async fn start_found(server: &Arc<Server>) -> ApiResult<()> {
-    let open_runs = server.records.all::<OpenRun>("").await?;
+    let executed = server.executing.runs();
+    let stored = server.records.all::<OpenRun>("").await?;
+    let open_runs: Vec<OpenRun> = stored.into_iter().map(|open| open.record).collect();
     server.open_runs.set(open_runs.len());
-    server.metrics.set_open(open_runs.iter().map(|open| &open.record));
+    server.metrics.set_open(open_runs.iter());
+    server.executing.stop_all_but(executed, &open_runs);
     for open in open_runs {
-        execute(server, &open.record.thread);
+        execute(server, &open.thread);
     }
     start_due(server).await
 }

@@ -1,22 +1,14 @@
 //! Requests to stop a run. They are stored before they are acknowledged, as the server that executes the run may be killed, or none may
 //! execute it at that moment. Must not know how a run is executed.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashSet;
 
-use superstep::graph::CancellationToken;
-use tokio::time::sleep;
-use tokio_util::sync::DropGuard;
 use uuid::Uuid;
 
 use crate::error::ApiResult;
-use crate::records::items::Records;
-use crate::records::run::RunRecord;
-use crate::server::Server;
-
-/// The interval at which a server looks whether a run that it executes is to be stopped: a request that was sent to the server may have
-/// been lost.
-const PAUSE: Duration = Duration::from_secs(1);
+use crate::progress::executing::ExecutingThreads;
+use crate::records::items::{Records, put};
+use crate::records::run::{OpenRun, RunRecord};
 
 impl RunRecord {
     /// Returns whether somebody has asked to stop the run.
@@ -28,37 +20,42 @@ impl RunRecord {
 impl Records {
     /// Stores that a run is to be stopped, unless it has ended.
     pub(crate) async fn cancel(&self, run: &RunRecord) -> ApiResult<()> {
-        let mark = |record: &mut RunRecord| record.is_cancelled |= !record.status.has_ended();
-        self.change_run(run, mark).await.map(drop)
+        let key = RunRecord::key_of(&run.thread, run.run);
+        let cancelled = self.change::<RunRecord, ()>(&key, |found| {
+            let found = found.filter(|found| !found.record.status.has_ended())?;
+            let record = RunRecord { is_cancelled: true, ..found.record.clone() };
+            let open = record.starts_at.is_none().then(|| put(&OpenRun::of(&record)));
+            Some(([found.replace(&record)].into_iter().chain(open).collect(), ()))
+        });
+        Ok(cancelled.await.map(drop)?)
     }
 }
 
-/// Cancels the token of a run soon after it is stored that the run is to be stopped, or once the run is gone; until the guard is dropped.
-pub(super) fn cancel_on_request(
-    server: &Arc<Server>,
-    thread: &str,
-    run: Uuid,
-    cancel: &CancellationToken,
-) -> DropGuard {
-    let (server, thread, cancel) = (Arc::clone(server), thread.to_owned(), cancel.clone());
-    let left = CancellationToken::new();
-    let guard = left.clone().drop_guard();
-    tokio::spawn(async move {
-        tokio::select! {
-            () = left.cancelled() => {}
-            () = wait_for_request(&server, &thread, run) => cancel.cancel(),
-        }
-    });
-    guard
+impl ExecutingThreads {
+    /// Stops those of these runs that are to be stopped, or are gone: a request that was sent to this server may have been lost. The
+    /// runs were executed before the open ones were read.
+    pub(super) fn stop_all_but(&self, executed: Vec<(String, Uuid)>, open: &[OpenRun]) {
+        let going_on: HashSet<Uuid> = open.iter().filter(|open| !open.is_to_stop).map(|open| open.run).collect();
+        let to_stop = executed.into_iter().filter(|(_, run)| !going_on.contains(run));
+        to_stop.for_each(|(thread, run)| _ = self.stop(&thread, run));
+    }
 }
 
-async fn wait_for_request(server: &Server, thread: &str, run: Uuid) {
-    loop {
-        sleep(PAUSE).await;
-        match server.records.run(thread, run).await {
-            Ok(found) if found.record.is_to_stop() => return,
-            Err(error) if error.is_not_found() => return,
-            _ => {}
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(run: Uuid, is_to_stop: bool) -> OpenRun {
+        OpenRun { run, thread: String::new(), graph: String::new(), is_to_stop }
+    }
+
+    #[test]
+    fn runs_that_are_to_be_stopped_or_are_gone_are_stopped() {
+        let (threads, runs) = (ExecutingThreads::default(), [Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7()]);
+        let entered: Vec<_> = ["a", "b", "c"].iter().map(|name| threads.enter(name)).collect();
+        let tokens: Vec<_> = ["a", "b", "c"].iter().zip(runs).map(|(name, run)| threads.token(name, run)).collect();
+        threads.stop_all_but(threads.runs(), &[open(runs[0], false), open(runs[1], true)]);
+        assert_eq!(tokens.iter().map(|token| token.is_cancelled()).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(entered.len(), 3);
     }
 }
