@@ -75,5 +75,6 @@ pub use client_input::InputReader;
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
 pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};
+pub use start::router;
 #[cfg(feature = "otel")]
 pub use telemetry::{TraceExporter, TraceExporterError};

@@ -26,6 +26,7 @@ pub struct Options {
     pub(crate) keep_events: Duration,
     pub(crate) memory: Option<Arc<dyn Store>>,
     pub(crate) stop: CancellationToken,
+    pub(crate) end: CancellationToken,
     pub(crate) allows_private_webhooks: bool,
     pub(crate) webhook_secret: Option<WebhookSecret>,
     pub(crate) security: Security,
@@ -41,6 +42,7 @@ impl Default for Options {
             keep_events: KEEP_EVENTS,
             memory: None,
             stop: CancellationToken::new(),
+            end: CancellationToken::new(),
             allows_private_webhooks: false,
             webhook_secret: None,
             security: Security::default(),
@@ -72,6 +74,13 @@ impl Options {
     /// Sets a token that stops the server: runs stop at the end of their superstep, and another server or the next start goes on.
     pub fn stop_with(mut self, token: CancellationToken) -> Self {
         self.stop = token;
+        self
+    }
+
+    /// Sets a token that the server cancels once it has [stopped](Self::stop_with) and executes no run any more. A program that mounts the
+    /// router waits for it before it ends: else a superstep is cut off, and the next start repeats it.
+    pub fn signal_end(mut self, token: CancellationToken) -> Self {
+        self.end = token;
         self
     }
 

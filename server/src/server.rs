@@ -94,7 +94,7 @@ impl Server {
             jobs: Semaphore::new(options.jobs),
             observer: options.observer,
             stop: options.stop,
-            closing: CancellationToken::new(),
+            closing: options.end,
             guard: options.security.guard(),
             limits: options.security.limits,
             open_runs: OpenRunCount::default(),
@@ -239,6 +239,12 @@ impl Server {
         if let Some(graph) = self.graph_of(&record.record)? {
             self.delete_checkpoints(graph, thread).await?;
         }
+        self.remove_records(&record).await
+    }
+
+    /// Removes what the server knows of a thread beside its checkpoints, which are gone.
+    pub(crate) async fn remove_records(&self, record: &StoredRecord<ThreadRecord>) -> ApiResult<()> {
+        let thread = record.record.thread.as_str();
         let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
         let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();
         writes.extend(runs.iter().map(|run| delete(&RunPlace::of(&run.record))));

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use crate::expiry::remove_expired_items;
 use crate::foreign_activity::watch_others;
+use crate::foreign_threads::watch_foreign;
 use crate::options::Options;
 use crate::routes::routes;
 use crate::runs::log_writer::write_all;
@@ -23,9 +24,17 @@ use crate::timers::clock::run_timers;
 /// The time that open connections have to end once no run is executed any more.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// Returns the routes over graphs whose threads are in `store`, with settings: [`Options::router`] as a function.
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub fn router(graphs: Graphs, store: Arc<dyn Checkpointer>, options: Options) -> Router {
+    options.router(graphs, store)
+}
+
 impl Options {
     /// Returns the routes over graphs whose threads are in `store`, to be served or mounted in a program's own router. Runs are
-    /// executed by a task that begins now.
+    /// executed by a task that begins now, and that outlives the router: only [`stop_with`](Self::stop_with) ends it.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -64,16 +73,9 @@ impl Options {
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));
         tokio::spawn(watch_others(Arc::clone(&server)));
-        tokio::spawn(find_first(Arc::clone(&server)));
+        tokio::spawn(watch_foreign(Arc::clone(&server)));
         tokio::spawn(remove_expired_items(Arc::clone(&server)));
         tokio::spawn(run_timers(Arc::clone(&server)));
         (routes(Arc::clone(&server)), server)
-    }
-}
-
-/// Finds the threads that other programs have left, so that the first list need not.
-async fn find_first(server: Arc<Server>) {
-    if let Err(error) = server.find_foreign().await {
-        tracing::warn!(%error, "threads of other programs are not listed yet");
     }
 }

@@ -36,8 +36,9 @@ pub(crate) fn routes(server: &Arc<Server>) -> Router<Arc<Server>> {
         .route("/mcp/", post(redirect).get(redirect).delete(redirect))
 }
 
+/// Leads to the path without its last `/`, below whatever prefix the router is mounted at.
 async fn redirect() -> Redirect {
-    Redirect::temporary("/mcp")
+    Redirect::temporary("../mcp")
 }
 
 type Service = StreamableHttpService<GraphTools, LocalSessionManager>;

@@ -54,12 +54,16 @@ pub(crate) struct StateMark {
     /// Set if another program was running the thread.
     #[serde(default)]
     pub is_busy: bool,
+    /// True if a task had failed, which changes no checkpoint; `None` where that is not known.
+    #[serde(default)]
+    pub has_failed: Option<bool>,
 }
 
 impl StateMark {
     /// Returns the mark of a thread whose state is being made: it is left alone for a minute, or until it has its mark.
     pub(crate) fn unfinished(now: u64) -> Self {
-        Self { updated_at: now, is_open: true, seen_at: now.saturating_add(60_000), is_busy: false }
+        let seen_at = now.saturating_add(60_000);
+        Self { updated_at: now, is_open: true, seen_at, is_busy: false, has_failed: None }
     }
 
     /// Returns the mark of a state as the store lists it, with the time at which the server saw it last.
@@ -69,8 +73,21 @@ impl StateMark {
             is_open: !matches!(info.status, StatusKind::New | StatusKind::Finished),
             seen_at,
             is_busy: info.status == StatusKind::Running,
+            has_failed: (info.status != StatusKind::Running).then(|| has_failed(info)),
         }
     }
+
+    /// Returns whether another program has changed the state since this mark of it was made.
+    fn is_older(self, now: Self) -> bool {
+        let has_failed = self.has_failed.zip(now.has_failed);
+        now.updated_at > self.updated_at
+            || now.is_busy != self.is_busy
+            || has_failed.is_some_and(|(before, now)| before != now)
+    }
+}
+
+fn has_failed(info: &ThreadInfo) -> bool {
+    matches!(info.status, StatusKind::Failed | StatusKind::Damaged)
 }
 
 /// Time for which a thread is kept after its last change.
@@ -119,9 +136,8 @@ pub(crate) struct RunFailure {
 impl RunFailure {
     /// Returns the failure of a thread that another program ran; `None` if it has not failed.
     fn elsewhere(info: &ThreadInfo) -> Option<Self> {
-        let has_failed = matches!(info.status, StatusKind::Failed | StatusKind::Damaged);
         let message = || "a run of another program has failed: the tasks of the state have its error".into();
-        has_failed.then(|| Self { error: "RunError".into(), message: info.reason.clone().unwrap_or_else(message) })
+        has_failed(info).then(|| Self { error: "RunError".into(), message: info.reason.clone().unwrap_or_else(message) })
     }
 }
 
@@ -178,9 +194,15 @@ impl ThreadRecord {
             return None;
         }
         let mark = StateMark::of(info, seen_at);
-        let is_changed = self.state.is_none_or(|old| mark.updated_at > old.updated_at || mark.is_busy != old.is_busy);
+        let is_changed = self.state.is_none_or(|old| old.is_older(mark));
         let graph = Some(info.graph.clone());
         is_changed.then(|| Self { graph, state: Some(mark), error: RunFailure::elsewhere(info), ..self.clone() })
+    }
+
+    /// Returns whether no server has the thread in hand: it has no run, and a server has seen its state before a time. If it has no state
+    /// any more, another program has deleted it; a server would have removed the record too.
+    pub(crate) fn is_left(&self, at: u64) -> bool {
+        self.queue.is_empty() && !self.is_temporary && self.state.is_some_and(|state| state.seen_at < at)
     }
 
     /// Returns whether a run that has not ended has an answer which excludes another one.

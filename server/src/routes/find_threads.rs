@@ -73,16 +73,18 @@ pub(super) async fn search(
     Json(body): Json<SearchBody>,
 ) -> ApiResult<(HeaderMap, Json<Vec<Value>>)> {
     body.check()?;
-    server.find_foreign().await?;
     let (offset, limit) = body.page.bounds();
     let mut threads = Threads::new(&server, &body)?;
+    threads.find_foreign().await?;
     let (mut page, mut count) = (vec![], threads.skip(offset).await?);
     while page.len() < limit
         && let Some(thread) = threads.next().await?
     {
-        count += 1;
-        if count > offset {
-            page.push(shown(&server, &body, &thread).await?);
+        if count < offset {
+            count += 1;
+        } else if let Some(shown) = shown(&server, &body, &thread).await? {
+            count += 1;
+            page.push(shown);
         }
     }
     let has_more = page.len() == limit && threads.next().await?.is_some();
@@ -101,14 +103,21 @@ pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<Se
     Ok(Json(count))
 }
 
-async fn shown(server: &Server, body: &SearchBody, thread: &ThreadRecord) -> ApiResult<Value> {
-    let shown = thread_json(server, thread).await?;
+/// Returns a thread of the page; `None` if another program has deleted it, or changed it so that it is not of the list any more.
+async fn shown(server: &Server, body: &SearchBody, thread: &ThreadRecord) -> ApiResult<Option<Value>> {
+    let shown = match thread_json(server, thread).await {
+        Err(error) if error.is_not_found() => return Ok(None),
+        shown => shown?,
+    };
+    if body.status.as_ref().is_some_and(|status| shown["status"] != **status) {
+        return Ok(None);
+    }
     let extracted = body.extract.as_ref().map(|paths| extract_fields(&shown, paths)).transpose()?;
     let mut shown = select_fields(shown, body.page.select.as_deref());
     if let Some(extracted) = extracted {
         shown["extracted"] = extracted;
     }
-    Ok(shown)
+    Ok(Some(shown))
 }
 
 /// Order of a list.
@@ -172,6 +181,20 @@ impl<'a> Threads<'a> {
             page: PAGES.0,
             is_over: false,
         })
+    }
+
+    /// Finds the threads of other programs that the list may have.
+    async fn find_foreign(&self) -> ApiResult<()> {
+        match self.is_newest_first() {
+            true => self.server.find_newest_foreign().await,
+            false => self.server.find_foreign().await,
+        }
+    }
+
+    /// Returns whether the list has the order in which threads of other programs are found.
+    fn is_newest_first(&self) -> bool {
+        let is_by_creation = matches!(self.order, ListOrder::Time(ThreadTime::Created));
+        is_by_creation && self.direction == Order::Descending && self.body.ids.is_none()
     }
 
     /// Returns the next thread that meets all conditions.
@@ -250,12 +273,24 @@ impl<'a> Threads<'a> {
     /// Returns the next places; the pages grow, as few of the threads fit.
     async fn next_places(&mut self) -> ApiResult<Vec<ThreadPlace>> {
         self.server.make_orders().await?;
-        let (prefix, bounds) = (self.order.time().prefix(), (self.direction, self.page));
-        let places = self.server.records.scan::<ThreadPlace>(prefix, self.after.as_deref(), bounds).await?;
+        let places = loop {
+            let reached = self.server.foreign.reached();
+            let places = self.scan_places().await?;
+            let oldest = places.last().filter(|_| places.len() == self.page).map_or(0, |last| last.record.at);
+            if !self.is_newest_first() || reached <= oldest {
+                break places;
+            }
+            self.server.wait_for_foreign(oldest).await?; // which may have threads that come before these
+        };
         self.step(&places);
         let status = self.body.status.as_ref();
         let fits = |place: &ThreadPlace| status.is_none_or(|status| place.status == *status);
         Ok(places.into_iter().map(|place| place.record).filter(fits).collect())
+    }
+
+    async fn scan_places(&self) -> ApiResult<Vec<StoredRecord<ThreadPlace>>> {
+        let (prefix, bounds) = (self.order.time().prefix(), (self.direction, self.page));
+        Ok(self.server.records.scan(prefix, self.after.as_deref(), bounds).await?)
     }
 
     /// Notes how far a page went.

@@ -9,6 +9,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::{ThreadId, trust as trust_thread};
+use superstep::graph::{AnyGraph, AnyState, StateSnapshot};
 use superstep_base::time::now;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -44,13 +45,42 @@ pub(super) struct ThreadBody {
     supersteps: Option<Vec<Superstep>>,
 }
 
-/// Returns a thread on the wire.
+/// Returns a thread on the wire, as it is now: another program may have changed it since the server looked last.
+///
+/// # Errors
+/// 404 if another program has deleted it.
 pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
+    let state = read_state(server, record).await?;
+    if !is_outdated(record, state.as_ref(), server.records.time()) {
+        return shown(server, record, state).await;
+    }
+    let refreshed = server.refresh(record).await?;
+    let record = refreshed.ok_or_else(|| ApiError::not_found("thread", &record.thread))?;
+    let state = read_state(server, &record).await?;
+    shown(server, &record, state).await
+}
+
+type ThreadState<'a> = (&'a AnyGraph, StateSnapshot<AnyState>);
+
+/// Returns the state of a thread with its graph; `None` before its first run.
+async fn read_state<'a>(server: &'a Server, record: &ThreadRecord) -> ApiResult<Option<ThreadState<'a>>> {
+    let Some(graph) = server.graph_of(record)? else { return Ok(None) };
+    let snapshot = graph.thread(record.thread.as_str()).state().await?;
+    Ok(snapshot.map(|snapshot| (graph, snapshot)))
+}
+
+/// Returns whether another program has deleted a thread, or changed it, since its record was written.
+fn is_outdated(record: &ThreadRecord, state: Option<&ThreadState<'_>>, now: u64) -> bool {
+    let Some(mark) = record.state.filter(|_| record.is_left(now)) else { return false };
+    let Some((_, snapshot)) = state else { return true };
+    let has_failed = snapshot.tasks.iter().any(|task| task.error.is_some());
+    snapshot.created_at > mark.updated_at || mark.has_failed.is_some_and(|before| before != has_failed)
+}
+
+async fn shown(server: &Server, record: &ThreadRecord, state: Option<ThreadState<'_>>) -> ApiResult<Value> {
     let (mut values, mut asked, mut is_open, mut state_updated) = (Value::Null, Map::new(), false, record.updated_at);
     let mut secrets = Secrets::default();
-    if let Some(graph) = server.graph_of(record)?
-        && let Some(snapshot) = graph.thread(record.thread.as_str()).state().await?
-    {
+    if let Some((graph, snapshot)) = state {
         values = snapshot.json(graph.schema());
         secrets = Secrets::of_state(graph, &snapshot.values);
         state_updated = snapshot.created_at;

@@ -30,11 +30,18 @@ impl Default for Origins {
 
 impl Origins {
     pub(crate) fn allow_origin(&mut self, origin: &str) {
+        if origin != "*" && !origin.contains("://") {
+            tracing::error!(origin, "this is no origin of pages, so none is allowed: write it as https://chat.example.com");
+        }
         self.patterns.push(normal(origin));
     }
 
+    /// Allows the name of an address, which may have a scheme and a port: they do not matter.
     pub(crate) fn allow_host(&mut self, host: &str) {
-        self.hosts.push(host.to_ascii_lowercase());
+        let name = host.split_once("://").map_or(host, |(_, rest)| rest).trim_end_matches('/');
+        let authority = name.parse::<Authority>();
+        let name = authority.as_ref().map_or(name, Authority::host);
+        self.hosts.push(name.trim_end_matches('.').to_ascii_lowercase());
     }
 
     pub(super) fn allow_any_host(&mut self) {
@@ -44,7 +51,8 @@ impl Origins {
     /// Refuses a request that a page of an origin that is not allowed may have sent.
     pub(super) fn check(&self, method: &Method, host: Option<&str>, headers: &HeaderMap) -> ApiResult<()> {
         if let Some(host) = host.filter(|host| !self.is_host(host)) {
-            let detail = format!("the host `{}` is not this server's: allow it, or set keys", host.escape_debug());
+            let host = host.escape_debug();
+            let detail = format!("the host `{host}` is not this server's: allow it (`Options::allow_host`), or set keys");
             return Err(ApiError::new(StatusCode::FORBIDDEN, detail));
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
@@ -52,7 +60,8 @@ impl Origins {
             return Ok(());
         }
         let origin = String::from_utf8_lossy(origin.as_bytes());
-        let detail = format!("pages of {} may not send this: allow the origin", origin.escape_debug());
+        let origin = origin.escape_debug();
+        let detail = format!("pages of {origin} may not send this: allow the origin (`Options::allow_origin`)");
         Err(ApiError::new(StatusCode::FORBIDDEN, detail))
     }
 

@@ -43,6 +43,35 @@ async fn a_run_is_waited_for_and_its_states_are_read() {
     assert_eq!(on["n"], 117);
 }
 
+#[rstest]
+#[case::empty(json!({}), 11)]
+#[case::no_channel(json!({ "unknown": 1 }), 11)]
+#[case::none(Value::Null, 6)]
+#[tokio::test]
+async fn an_input_without_values_starts_the_graph_and_none_at_all_resumes_it(#[case] input: Value, #[case] n: u64) {
+    let api = Api::start().await;
+    let path = format!("/threads/{}/runs", api.thread().await);
+    let wait = async |input: &Value| {
+        api.post(&format!("{path}/wait"), json!({ "assistant_id": "counter", "input": input })).await
+    };
+    assert_eq!(wait(&json!({ "n": 1 })).await["n"], 6);
+    assert_eq!(wait(&input).await["n"], n);
+    assert_eq!(api.get(&path).await[0]["status"], "success");
+}
+
+#[rstest]
+#[case::empty(json!({}), Value::Null, "idle")]
+#[case::none(Value::Null, json!("EmptyInputError"), "error")]
+#[tokio::test]
+async fn a_new_thread_needs_an_input_that_may_be_empty(#[case] input: Value, #[case] error: Value, #[case] status: &str) {
+    let (api, body) = (Api::start().await, json!({ "assistant_id": "counter", "input": input }));
+    let thread = api.thread().await;
+    let values = api.post(&format!("/threads/{thread}/runs/wait"), body.clone()).await;
+    assert_eq!(values["__error__"]["error"], error, "{values}");
+    assert_eq!(api.get(&format!("/threads/{thread}")).await["status"], status);
+    assert_eq!(api.post("/runs/wait", body).await["__error__"]["error"], error);
+}
+
 #[tokio::test]
 async fn a_question_ends_a_run_and_an_answer_is_the_next() {
     let api = Api::start().await;

@@ -3,14 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::rejection::NestedPathRejection;
+use axum::extract::{NestedPath, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use utoipa::openapi::path::{PathItem, PathsBuilder};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{ComponentsBuilder, InfoBuilder, License, OpenApi, OpenApiBuilder, RefOr, SecurityRequirement};
+use utoipa::openapi::{
+    self, ComponentsBuilder, InfoBuilder, License, OpenApi, OpenApiBuilder, RefOr, SecurityRequirement,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::errors::{ErrorJson, all_errors};
@@ -29,12 +32,17 @@ pub(in super::super) fn routes() -> Router<Arc<Server>> {
     Router::new().route("/openapi.json", get(answer))
 }
 
-async fn answer(State(server): State<Arc<Server>>) -> impl IntoResponse {
-    static WITH_PAGE: OnceLock<String> = OnceLock::new();
-    static WITHOUT_PAGE: OnceLock<String> = OnceLock::new();
+async fn answer(
+    State(server): State<Arc<Server>>,
+    prefix: Result<NestedPath, NestedPathRejection>,
+) -> impl IntoResponse {
+    static WITH_PAGE: OnceLock<OpenApi> = OnceLock::new();
+    static WITHOUT_PAGE: OnceLock<OpenApi> = OnceLock::new();
     let known = if server.has_page { &WITH_PAGE } else { &WITHOUT_PAGE };
-    let text = known.get_or_init(|| document(server.has_page).to_json().unwrap_or_default());
-    ([(header::CONTENT_TYPE, "application/json")], text.as_str())
+    let mut document = known.get_or_init(|| document(server.has_page)).clone();
+    // Below a prefix, clients that take the place of the routes from here would look for them at the root.
+    document.servers = prefix.ok().map(|prefix| vec![openapi::Server::new(prefix.as_str())]);
+    ([(header::CONTENT_TYPE, "application/json")], document.to_json().unwrap_or_default())
 }
 
 /// Returns all routes that the document has, by tag.
