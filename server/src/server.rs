@@ -9,6 +9,7 @@ use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError,
 use superstep::memory::{CheckpointerStore, Store};
 use superstep_base::time::now;
 use tokio::sync::{Notify, OnceCell, Semaphore, watch};
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::activity::{Activity, ActivityKind};
@@ -33,6 +34,10 @@ use crate::security::secrets::Secrets;
 use crate::telemetry::Metrics;
 use crate::webhooks::client::Webhooks;
 use crate::wire::with_interrupts;
+
+/// The time for which a deletion waits for a thread that somebody holds, and the pause before it is tried again.
+const HELD: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The state of a server.
 pub(crate) struct Server {
@@ -224,12 +229,19 @@ impl Server {
         Ok(())
     }
 
-    /// Removes the checkpoints of a thread, if it has any.
+    /// Removes the checkpoints of a thread, if it has any. Waits a moment for who holds the thread: servers that search for work do so
+    /// briefly.
     pub(crate) async fn delete_checkpoints(&self, graph: &AnyGraph, thread: &str) -> ApiResult<()> {
-        match graph.thread(thread).delete().await {
-            Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => Ok(()),
-            Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => Ok(()),
-            Err(error) => Err(error.into()),
+        let begun = Instant::now();
+        loop {
+            match graph.thread(thread).delete().await {
+                Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => return Ok(()),
+                Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => return Ok(()),
+                Err(RunError::Checkpoint(CheckpointError::ThreadBusy { .. })) if begun.elapsed() < HELD => {
+                    sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 

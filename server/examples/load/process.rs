@@ -9,14 +9,14 @@ const STORE: &[&str] = &["superstep-commi", "sled-", "fjall"];
 /// CPU time in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CpuTime {
-    pub all: u64,
+    pub(super) all: u64,
     /// The part of the threads that write to the store.
-    pub store: u64,
+    pub(super) store: u64,
 }
 
 impl CpuTime {
     /// Returns the CPU time that a process has used; `None` where that is not known.
-    pub fn of(pid: &str) -> Option<Self> {
+    pub(super) fn of(pid: &str) -> Option<Self> {
         let all = ticks(&format!("/proc/{pid}/stat"))? * 10;
         let threads = read_dir(format!("/proc/{pid}/task")).ok()?.filter_map(Result::ok);
         let store = threads.filter_map(|thread| {

@@ -115,7 +115,8 @@ async fn a_run_that_is_waited_for_has_its_events_from_when_somebody_reads_them()
         };
         events(rejoin(&api, &run, "1").await).await
     };
-    let (waited, read) = tokio::join!(api.post(&format!("{thread}/runs/wait"), body.clone()), read);
+    let wait = format!("{thread}/runs/wait");
+    let (waited, read) = tokio::join!(api.post(&wait, body.clone()), read);
     assert_eq!(waited["ticks"], 60);
     let ticks = check_numbers(&read, 1);
     assert_eq!(ticks, (61 - ticks.len() as u64..=60).collect::<Vec<_>>());
