@@ -59,6 +59,8 @@ struct Inner {
     stored: StoredSize,
     /// Set while this process executes the run, or has ended it.
     is_here: bool,
+    /// Set if this process has created the run.
+    is_own: bool,
     ended: Option<Instant>,
     /// The values at the end of a run whose thread is gone by then.
     result: Option<Value>,
@@ -111,6 +113,21 @@ impl Feed {
             inner.is_taken_over = true;
         }
         (inner.is_here, inner.start, inner.reserved) = (true, inner.sent, reserved);
+    }
+
+    /// Notes that this process has created the run, and may send events up to a number if it is the one that executes the run: another
+    /// server may be faster.
+    pub(crate) fn reserve(&self, to: u64) {
+        let mut inner = self.lock();
+        inner.is_own = true;
+        if inner.reserved == 0 && !inner.is_here {
+            inner.reserved = to;
+        }
+    }
+
+    /// Returns whether this process has created the run.
+    pub(crate) fn is_own(&self) -> bool {
+        self.lock().is_own
     }
 
     /// Notes that this process may send events up to a later number.

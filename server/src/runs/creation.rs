@@ -104,7 +104,7 @@ impl Server {
             created => created?,
         };
         if run.events_to > 0 {
-            self.feeds.of(run.run).start(0, run.events_to); // the numbers are this server's
+            self.feeds.of(run.run).reserve(run.events_to);
         }
         match body.multitask_strategy.as_deref() {
             Some("interrupt") => self.stop_earlier(&run, StopAction::Interrupt).await?,

@@ -162,7 +162,10 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
     }
     if is_temporary {
         feed.set_result(server.values(&run.thread).await?);
-        server.remove_thread(&run.thread).await?;
+        // Another server may wait for the values: then the thread is removed by its timer.
+        if feed.is_own() || run.stores_events {
+            server.remove_thread(&run.thread).await?;
+        }
     }
     let fields = json!({ "run_id": run.run, "status": status, "error": failure });
     server.activity.note(&run.thread, &run.graph, ActivityKind::Ended, fields);

@@ -26,6 +26,8 @@ pub(crate) struct EventReader {
     changed: watch::Receiver<()>,
     /// The number of the last event that was read.
     number: u64,
+    /// Set once a run that had not ended was waited for.
+    has_waited: bool,
 }
 
 impl EventReader {
@@ -33,7 +35,7 @@ impl EventReader {
     pub(crate) fn after(server: &Arc<Server>, run: &RunRecord, number: u64) -> Self {
         let feed = server.feeds.of(run.run);
         let changed = if number == u64::MAX { feed.watch_end() } else { feed.watch() };
-        Self { server: Arc::clone(server), run: run.clone(), feed, changed, number }
+        Self { server: Arc::clone(server), has_waited: run.status.has_ended(), run: run.clone(), feed, changed, number }
     }
 
     pub(crate) fn server(&self) -> &Arc<Server> {
@@ -67,10 +69,11 @@ impl EventReader {
             if !part.events.is_empty() {
                 return Ok(Some(self.read(part.events)));
             }
-            if part.has_ended || (!part.is_here && self.has_ended().await?) {
+            if part.has_ended || (!part.is_here && self.has_waited && self.has_ended().await?) {
                 return Ok(None);
             }
             self.wait(part.is_here).await;
+            self.has_waited = true;
         }
     }
 

@@ -5,13 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use reqwest::Method;
+use rstest::rstest;
 use serde_json::json;
+use superstep_server::Options;
 use tokio::task::JoinSet;
 
 use super::kills::{pause, seeds};
 use super::script::Script;
 use super::site::Site;
-use crate::api::make_due;
+use crate::api::{Api, make_due};
 use crate::mcp_client::{McpClient, NEW, tasks};
 use crate::postgres;
 use crate::rng::Rng;
@@ -74,6 +76,27 @@ async fn check_webhooks(mut receiver: Receiver, succeeded: &HashSet<String>, is_
         *counts.entry(run).or_default() += 1;
     }
     assert!(is_killed || counts.values().all(|count| *count == 1), "{counts:?}");
+}
+
+#[rstest]
+#[case::of_a_thread("/threads/x/runs/wait")]
+#[case::without_a_thread("/runs/wait")]
+#[case::of_events("/threads/x/runs/stream")]
+#[case::of_events_without_a_thread("/runs/stream")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_answers_for_a_run_that_it_has_created_and_another_one_executes(#[case] path: &str) {
+    let Some(site) = Site::postgres() else { return };
+    let store = site.store().to_str().unwrap();
+    let busy = Api::start_with(Options::default().jobs(1), postgres::open(store)).await;
+    let endless = json!({ "assistant_id": "slow", "input": { "steps": 1_000_000, "ms": 10 }, "if_not_exists": "create" });
+    let run = busy.post("/threads/endless/runs", endless).await;
+    let run = format!("/threads/endless/runs/{}", run["run_id"].as_str().unwrap());
+    busy.until(&run, |run| run["status"] == "running").await;
+    let _free = Api::start_with(Options::default(), postgres::open(store)).await;
+    let body = json!({ "assistant_id": "counter", "input": {}, "if_not_exists": "create" });
+    let answer = async { busy.send(Method::POST, path, Some(body)).await.text().await.unwrap() };
+    let answer = tokio::time::timeout(LIMIT, answer).await.expect("no answer ends");
+    assert!(answer.contains(r#""n":5"#), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
