@@ -88,7 +88,8 @@ async fn a_server_answers_for_a_run_that_it_has_created_and_another_one_executes
     let Some(site) = Site::postgres() else { return };
     let store = site.store().to_str().unwrap();
     let busy = Api::start_with(Options::default().jobs(1), postgres::open(store)).await;
-    let endless = json!({ "assistant_id": "slow", "input": { "steps": 1_000_000, "ms": 10 }, "if_not_exists": "create" });
+    let endless =
+        json!({ "assistant_id": "slow", "input": { "steps": 1_000_000, "ms": 10 }, "if_not_exists": "create" });
     let run = busy.post("/threads/endless/runs", endless).await;
     let run = format!("/threads/endless/runs/{}", run["run_id"].as_str().unwrap());
     busy.until(&run, |run| run["status"] == "running").await;
