@@ -2,7 +2,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `items` | records as items of the store |
+//! | `items`, `pages` | records as items of the store, and read a page at a time |
 //! | `assistant`, `thread`, `run`, `cron` | the records, and their JSON on the wire |
 //! | `event` | events of runs in batches |
 //! | `delivery`, `timer` | webhooks that are still to be sent; times at which the server does something by itself |
@@ -21,6 +21,7 @@ pub(crate) mod event;
 pub(crate) mod items;
 pub(crate) mod mark;
 pub(crate) mod order;
+pub(crate) mod pages;
 pub(crate) mod run;
 pub(crate) mod thread;
 pub(crate) mod time;

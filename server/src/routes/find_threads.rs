@@ -18,8 +18,8 @@ use super::query::{Page, contains, page_headers};
 use super::threads::thread_json;
 use crate::choices::{THREAD_STATUS, check_choice};
 use crate::error::{ApiError, ApiResult};
-use crate::records::items::{Record, StoredRecord};
 use crate::records::order::{ThreadPlace, ThreadTime};
+use crate::records::pages::Pages;
 use crate::records::thread::ThreadRecord;
 use crate::server::{Server, select_fields};
 
@@ -41,8 +41,8 @@ const FIELDS: [&str; 13] = [
 ];
 /// Fields by which threads are sorted.
 const SORTED_BY: [&str; 5] = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"];
-/// The number of places that are read at once: first, and at most.
-const PAGES: (usize, usize) = (32, 512);
+/// The number of records that are read at once.
+const PAGE: usize = 32;
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = ThreadSearch)]
@@ -142,11 +142,12 @@ impl ListOrder {
         }
     }
 
-    /// Returns the time in whose order places are read.
-    fn time(self) -> ThreadTime {
+    /// Returns the first part of the keys of what is read: places in the order of a time, or records by their names.
+    fn prefix(self) -> &'static str {
         match self {
-            Self::Time(time) => time,
-            Self::Name | Self::Status => ThreadTime::Created,
+            Self::Time(time) => time.prefix(),
+            Self::Status => ThreadTime::Created.prefix(),
+            Self::Name => "",
         }
     }
 }
@@ -157,30 +158,20 @@ struct Threads<'a> {
     body: &'a SearchBody,
     order: ListOrder,
     direction: Order,
+    pages: Pages,
     /// Keys of records that were not read.
     keys: VecDeque<String>,
     /// Records that were not looked at.
     read: VecDeque<ThreadRecord>,
-    /// Key of the last place that was read.
-    after: Option<String>,
-    page: usize,
-    is_over: bool,
 }
 
 impl<'a> Threads<'a> {
     fn new(server: &'a Server, body: &'a SearchBody) -> ApiResult<Self> {
         let is_ascending = body.page.sort_order.as_deref() == Some("asc");
-        Ok(Self {
-            server,
-            body,
-            order: ListOrder::parse(body.page.sort_by.as_deref())?,
-            direction: if is_ascending { Order::Ascending } else { Order::Descending },
-            keys: VecDeque::new(),
-            read: VecDeque::new(),
-            after: None,
-            page: PAGES.0,
-            is_over: false,
-        })
+        let direction = if is_ascending { Order::Ascending } else { Order::Descending };
+        let order = ListOrder::parse(body.page.sort_by.as_deref())?;
+        let pages = Pages::new(order.prefix(), direction);
+        Ok(Self { server, body, order, direction, pages, keys: VecDeque::new(), read: VecDeque::new() })
     }
 
     /// Finds the threads of other programs that the list may have.
@@ -205,7 +196,7 @@ impl<'a> Threads<'a> {
                     return Ok(Some(thread));
                 }
             }
-            if self.keys.is_empty() && self.is_over {
+            if self.keys.is_empty() && self.pages.is_over {
                 return Ok(None);
             }
             self.read_more().await?;
@@ -216,7 +207,7 @@ impl<'a> Threads<'a> {
     async fn skip(&mut self, count: usize) -> ApiResult<usize> {
         let mut skipped = 0;
         while skipped < count && self.is_of_places() {
-            if self.keys.is_empty() && self.is_over {
+            if self.keys.is_empty() && self.pages.is_over {
                 break;
             }
             match self.keys.is_empty() {
@@ -251,11 +242,11 @@ impl<'a> Threads<'a> {
         if let Some(ids) = &self.body.ids {
             self.read = self.read_ids(ids).await?;
         } else if matches!(self.order, ListOrder::Name) {
-            self.read = self.read_names().await?;
+            self.read = self.pages.next(&self.server.records).await?.into();
         } else if self.keys.is_empty() {
             self.read_keys().await?;
         } else {
-            let keys = self.keys.drain(..self.keys.len().min(PAGES.0)).collect();
+            let keys = self.keys.drain(..self.keys.len().min(PAGE)).collect();
             self.read = self.records(keys).await?;
         }
         Ok(())
@@ -270,47 +261,28 @@ impl<'a> Threads<'a> {
         Ok(())
     }
 
-    /// Returns the next places; the pages grow, as few of the threads fit.
+    /// Returns those of the next places that fit.
     async fn next_places(&mut self) -> ApiResult<Vec<ThreadPlace>> {
         self.server.make_orders().await?;
-        let places = loop {
-            let reached = self.server.foreign.reached();
-            let places = self.scan_places().await?;
-            let oldest = places.last().filter(|_| places.len() == self.page).map_or(0, |last| last.record.at);
+        let mut places = loop {
+            let (reached, mut pages) = (self.server.foreign.reached(), self.pages.clone());
+            let places = pages.next::<ThreadPlace>(&self.server.records).await?;
+            let oldest = places.last().filter(|_| !pages.is_over).map_or(0, |last| last.at);
             if !self.is_newest_first() || reached <= oldest {
+                self.pages = pages;
                 break places;
             }
             self.server.wait_for_foreign(oldest).await?; // which may have threads that come before these
         };
-        self.step(&places);
         let status = self.body.status.as_ref();
-        let fits = |place: &ThreadPlace| status.is_none_or(|status| place.status == *status);
-        Ok(places.into_iter().map(|place| place.record).filter(fits).collect())
-    }
-
-    async fn scan_places(&self) -> ApiResult<Vec<StoredRecord<ThreadPlace>>> {
-        let (prefix, bounds) = (self.order.time().prefix(), (self.direction, self.page));
-        Ok(self.server.records.scan(prefix, self.after.as_deref(), bounds).await?)
-    }
-
-    /// Notes how far a page went.
-    fn step<R: Record>(&mut self, page: &[StoredRecord<R>]) {
-        self.is_over = page.len() < self.page;
-        self.after = page.last().map(|last| last.record.key());
-        self.page = (2 * self.page).min(PAGES.1);
-    }
-
-    async fn read_names(&mut self) -> ApiResult<VecDeque<ThreadRecord>> {
-        let bounds = (self.direction, self.page);
-        let page = self.server.records.scan::<ThreadRecord>("", self.after.as_deref(), bounds).await?;
-        self.step(&page);
-        Ok(page.into_iter().map(|thread| thread.record).collect())
+        places.retain(|place| status.is_none_or(|status| place.status == *status));
+        Ok(places)
     }
 
     /// Returns all places, sorted by their status: within one, the order is that of their creation.
     async fn all_by_status(&mut self) -> ApiResult<Vec<ThreadPlace>> {
         let mut places = vec![];
-        while !self.is_over {
+        while !self.pages.is_over {
             places.extend(self.next_places().await?);
         }
         places.sort_by(|a, b| match self.direction {
@@ -321,7 +293,7 @@ impl<'a> Threads<'a> {
     }
 
     async fn read_ids(&mut self, ids: &[String]) -> ApiResult<VecDeque<ThreadRecord>> {
-        self.is_over = true;
+        self.pages.is_over = true;
         let mut threads: Vec<_> = self.records(ids.iter().map(|id| ThreadRecord::key_of(id)).collect()).await?.into();
         threads.dedup_by(|a, b| a.thread == b.thread);
         let order = self.order;
