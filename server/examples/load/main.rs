@@ -1,9 +1,10 @@
-//! Measures a running server: `load ADDRESS [wait|alone|stream|readers] [CLIENTS] [SECONDS] [PID]`. Each client creates a thread and a
+//! Measures a running server: `load ADDRESS [wait|alone|stream|mcp|readers] [CLIENTS] [SECONDS] [PID]`. Each client creates a thread and a
 //! run of the graph `counter`, and waits for it, again and again; with the process's number, the CPU time that it needs for a run is
-//! printed too. `readers` has all clients read one run of the graph `slow`, and measures how much later than the first the last one gets
+//! printed too. `mcp` starts the run as a task and waits for the answer to its first poll. `readers` has all clients read one run of the graph `slow`, and measures how much later than the first the last one gets
 //! each event.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
+mod mcp;
 mod process;
 mod readers;
 
@@ -29,6 +30,7 @@ enum Scenario {
     Wait,
     Alone,
     Stream,
+    Mcp,
 }
 
 struct Target {
@@ -48,11 +50,16 @@ impl Target {
         if matches!(self.scenario, Scenario::Alone) {
             return check(&self.post("/runs/wait", &body).await?);
         }
+        if matches!(self.scenario, Scenario::Mcp) {
+            return mcp::start_and_poll(self).await;
+        }
         let thread: Value = serde_json::from_str(&self.post("/threads", &json!({})).await?)?;
         let path = format!("/threads/{}/runs", thread["thread_id"].as_str().unwrap_or_default());
         match self.scenario {
             Scenario::Stream => check(&self.post(&format!("{path}/stream"), &body).await?),
-            Scenario::Wait | Scenario::Alone => check(&self.post(&format!("{path}/wait"), &body).await?),
+            Scenario::Wait | Scenario::Alone | Scenario::Mcp => {
+                check(&self.post(&format!("{path}/wait"), &body).await?)
+            }
         }
     }
 }
@@ -93,12 +100,15 @@ async fn run(words: &[String]) -> Outcome<()> {
         "wait" => Scenario::Wait,
         "alone" => Scenario::Alone,
         "stream" => Scenario::Stream,
+        "mcp" => Scenario::Mcp,
         "readers" => {
             let run =
                 readers::SharedRun { address: word(0, ADDRESS), readers: word(2, "1000").parse()?, pid: words.get(4) };
             return run.measure(word(3, "5").parse()?).await;
         }
-        other => return Err(format!("there is no scenario `{other}`: there are wait, alone, stream, readers").into()),
+        other => {
+            return Err(format!("there is no scenario `{other}`: there are wait, alone, stream, mcp, readers").into());
+        }
     };
     let (clients, seconds): (usize, u64) = (word(2, "32").parse()?, word(3, "5").parse()?);
     let target = Arc::new(Target { client: Client::new(), address: word(0, ADDRESS), scenario });

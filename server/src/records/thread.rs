@@ -137,7 +137,8 @@ impl RunFailure {
     /// Returns the failure of a thread that another program ran; `None` if it has not failed.
     fn elsewhere(info: &ThreadInfo) -> Option<Self> {
         let message = || "a run of another program has failed: the tasks of the state have its error".into();
-        has_failed(info).then(|| Self { error: "RunError".into(), message: info.reason.clone().unwrap_or_else(message) })
+        has_failed(info)
+            .then(|| Self { error: "RunError".into(), message: info.reason.clone().unwrap_or_else(message) })
     }
 }
 

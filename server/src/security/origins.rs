@@ -31,7 +31,10 @@ impl Default for Origins {
 impl Origins {
     pub(crate) fn allow_origin(&mut self, origin: &str) {
         if origin != "*" && !origin.contains("://") {
-            tracing::error!(origin, "this is no origin of pages, so none is allowed: write it as https://chat.example.com");
+            tracing::error!(
+                origin,
+                "this is no origin of pages, so none is allowed: write it as https://chat.example.com"
+            );
         }
         self.patterns.push(normal(origin));
     }
@@ -52,7 +55,8 @@ impl Origins {
     pub(super) fn check(&self, method: &Method, host: Option<&str>, headers: &HeaderMap) -> ApiResult<()> {
         if let Some(host) = host.filter(|host| !self.is_host(host)) {
             let host = host.escape_debug();
-            let detail = format!("the host `{host}` is not this server's: allow it (`Options::allow_host`), or set keys");
+            let detail =
+                format!("the host `{host}` is not this server's: allow it (`Options::allow_host`), or set keys");
             return Err(ApiError::new(StatusCode::FORBIDDEN, detail));
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };

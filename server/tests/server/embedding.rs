@@ -141,7 +141,8 @@ async fn a_program_that_stops_waits_for_the_end_of_a_superstep() {
 
 /// Serves the routes of the graphs below a prefix.
 async fn mount(wrap: fn(Router) -> Router) -> Api {
-    let agents = superstep_server::router(all_graphs().unwrap(), Arc::new(MemoryCheckpointer::new()), Options::default());
+    let agents =
+        superstep_server::router(all_graphs().unwrap(), Arc::new(MemoryCheckpointer::new()), Options::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/a/b", listener.local_addr().unwrap());
     let router = wrap(agents);

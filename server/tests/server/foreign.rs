@@ -1,15 +1,24 @@
 //! Threads that a program has made in the store of a server without it: before its start, and while it serves.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
-use superstep::graph::{AnyThread, Request};
+use superstep::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Item, ItemKey, ItemScan, ItemWrite, Key, Lease,
+    LeaseOwner, ListedThread, MemoryCheckpointer, Order, Receipt, Record, ThreadHead, ThreadId, ThreadQuery,
+};
+use superstep::graph::{Answer, AnyThread, Graphs, Request};
+use superstep::prelude::*;
 use superstep_server::Options;
+use tokio::sync::Semaphore;
 
-use crate::api::{Api, all_graphs};
+use crate::api::{Api, Process, all_graphs, program};
+use crate::postgres;
 
 type Store = Arc<dyn Checkpointer>;
 
@@ -91,7 +100,7 @@ async fn a_thread_of_the_server_that_another_program_finished_is_idle() {
     let request = json!({ "assistant_id": "approval", "if_not_exists": "create", "input": { "request": "x" } });
     api.post("/threads/t/runs/wait", request).await;
     assert_eq!(names(&api, json!({ "status": "interrupted" })).await, ["t"]);
-    let answer = superstep::graph::Answer::json(&json!("yes"));
+    let answer = Answer::json(&json!("yes"));
     thread(&store, "approval", "t").run(Request::answers([answer])).await.unwrap();
     assert_eq!(names(&api, json!({ "status": "idle" })).await, ["t"]);
     assert_eq!(names(&api, json!({ "status": "interrupted" })).await, [""; 0]);
@@ -130,4 +139,235 @@ async fn a_found_thread_is_run_and_deleted_as_any_other() {
     assert_eq!(values["n"], 12);
     assert_eq!(api.status(Method::DELETE, "/threads/t", None).await, 204);
     assert_eq!(names(&api, json!({})).await, [""; 0]);
+}
+
+type Reading<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
+
+/// A store that counts reads of single threads, and lets the records of many threads be read only as often as it has permits.
+#[derive(Debug)]
+struct WatchedStore {
+    inner: MemoryCheckpointer,
+    reads: AtomicUsize,
+    permits: Semaphore,
+}
+
+/// The number of records that a list does not read at once, and a look at all threads does.
+const MANY: usize = 100;
+
+impl WatchedStore {
+    fn new(inner: MemoryCheckpointer, permits: usize) -> Arc<Self> {
+        Arc::new(Self { inner, reads: AtomicUsize::new(0), permits: Semaphore::new(permits) })
+    }
+
+    fn count(&self) -> &MemoryCheckpointer {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        &self.inner
+    }
+}
+
+impl Checkpointer for WatchedStore {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Reading<'_, Lease> {
+        self.inner.claim(thread, claim)
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        self.inner.commit(commit)
+    }
+
+    fn head(&self, thread: &ThreadId) -> Reading<'_, Option<ThreadHead>> {
+        self.count().head(thread)
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Reading<'_, Vec<Option<Vec<u8>>>> {
+        self.count().get(thread, keys)
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> Reading<'_, Vec<Record>> {
+        self.count().scan(thread, range, order, limit)
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Reading<'_, Vec<ThreadId>> {
+        self.inner.threads(after, limit)
+    }
+
+    fn list<'a>(&'a self, query: &'a ThreadQuery) -> Reading<'a, Vec<ListedThread>> {
+        self.inner.list(query)
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> Reading<'_, ()> {
+        self.inner.delete_thread(lease)
+    }
+
+    fn owner(&self, thread: &ThreadId) -> Reading<'_, Option<Arc<LeaseOwner>>> {
+        self.inner.owner(thread)
+    }
+
+    fn get_items(&self, items: Vec<ItemKey>) -> Reading<'_, Vec<Option<Vec<u8>>>> {
+        Box::pin(async move {
+            if items.len() > MANY {
+                self.permits.acquire().await.unwrap().forget();
+            }
+            self.inner.get_items(items).await
+        })
+    }
+
+    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> Reading<'a, Vec<Item>> {
+        self.inner.scan_items(scan)
+    }
+
+    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
+        self.inner.write_items(writes)
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_the_newest_threads_does_not_wait_for_older_ones() {
+    let inner = MemoryCheckpointer::new();
+    let program: Store = Arc::new(inner.clone());
+    for (hours, age, number) in [(48, "old", 640), (24, "new", 40)] {
+        let time = SystemTime::now() - Duration::from_secs(3600 * hours);
+        let graphs = all_graphs().unwrap().with_shared_checkpointer(Arc::clone(&program)).with_clock(move || time);
+        for number in 0..number {
+            let counter = graphs.get("counter").unwrap();
+            let input = counter.input(&json!({})).unwrap();
+            counter.thread(format!("{age} {number:03}")).run(Request::input(input)).await.unwrap();
+        }
+    }
+    let store = WatchedStore::new(inner, 1); // for the first of two pages of records
+    let api = Api::start_with(Options::default(), store.clone()).await;
+    let page = json!({ "limit": 20, "select": ["thread_id"] });
+    let found = api.post("/threads/search", page.clone()).await;
+    assert!(found.as_array().is_some_and(|page| page.len() == 20), "{found}");
+    assert!(found.as_array().unwrap().iter().all(|thread| thread["thread_id"].as_str().unwrap().starts_with("new")));
+    run(&program, "counter", "now", json!({})).await;
+    assert_eq!(api.post("/threads/search", page).await[0], json!({ "thread_id": "now" }));
+    store.permits.add_permits(MANY);
+    assert_eq!(api.post("/threads/count", json!({})).await, 681);
+    let last = api.post("/threads/search", json!({ "limit": 10, "offset": 671 })).await;
+    assert_eq!(last.as_array().unwrap().len(), 10);
+}
+
+#[tokio::test]
+async fn a_look_at_all_threads_reads_none_by_itself() {
+    let inner = MemoryCheckpointer::new();
+    let program: Store = Arc::new(inner.clone());
+    for number in 0..30 {
+        run(&program, "approval", &format!("asks {number}"), json!({ "request": "x" })).await;
+    }
+    let store = WatchedStore::new(inner, 0);
+    let api = Api::start_with(Options::default(), store.clone()).await;
+    assert_eq!(api.post("/threads/count", json!({ "status": "interrupted" })).await, 30);
+    assert_eq!(store.reads.load(Ordering::SeqCst), 0);
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Doubt {
+    is_sure: bool,
+}
+
+#[derive(NodeId)]
+enum Thinker {
+    Decide,
+}
+
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool)]
+struct IsSure(String);
+
+/// Returns a graph that asks, and fails if the answer is no.
+fn doubts() -> Graphs {
+    let decide = async |_: Arc<Doubt>, ctx: Ctx| match ctx.interrupt(IsSure("really?".into()))? {
+        true => Ok(Doubt::update().is_sure(true)),
+        false => Err(NodeError::permanent("not sure")),
+    };
+    let graph =
+        StateGraph::new().add_node(Thinker::Decide, decide.asks::<IsSure>()).add_sequence([Thinker::Decide]).compile();
+    Graphs::new().with(graph.unwrap().named("doubt"))
+}
+
+/// Starts a server on a store with the thread t, which asks; returns the thread of another program too.
+async fn start_asking(store: &Store) -> (Api, AnyThread) {
+    let api = Api::start_graphs(doubts(), Options::default(), Arc::clone(store)).await;
+    let request = json!({ "assistant_id": "doubt", "if_not_exists": "create", "input": {} });
+    api.post("/threads/t/runs/wait", request).await;
+    assert_eq!(names(&api, json!({ "status": "interrupted" })).await, ["t"]);
+    let graphs = doubts().with_shared_checkpointer(Arc::clone(store));
+    (api, graphs.get("doubt").unwrap().thread("t"))
+}
+
+#[rstest]
+#[case::of_the_thread(Method::GET, "/threads/t", Value::Null)]
+#[case::of_all(Method::POST, "/threads/search", json!({}))]
+#[case::of_those_that_asked(Method::POST, "/threads/search", json!({ "status": "interrupted" }))]
+#[tokio::test]
+async fn a_thread_that_fails_elsewhere_has_failed_here(
+    #[case] method: Method,
+    #[case] path: &str,
+    #[case] body: Value,
+    #[values(true, false)] is_restarted: bool,
+) {
+    let store: Store = Arc::new(MemoryCheckpointer::new());
+    let (mut api, thread) = start_asking(&store).await;
+    assert!(thread.run(Request::answers([Answer::json(&json!(false))])).await.is_err());
+    if is_restarted {
+        api = Api::start_graphs(doubts(), Options::default(), Arc::clone(&store)).await;
+        assert_eq!(api.post("/threads/count", json!({ "status": "error" })).await, 1);
+    }
+    let body = (!body.is_null()).then_some(body);
+    let answer: Value = api.send(method, path, body).await.json().await.unwrap();
+    let shown = answer.get(0).unwrap_or(&answer);
+    assert!(shown == &json!([]) || shown["status"] == "error" && shown["error"]["error"] == "RunError", "{shown}");
+    assert_eq!(names(&api, json!({ "status": "interrupted" })).await, [""; 0]);
+    assert_eq!(names(&api, json!({ "status": "error" })).await, ["t"]);
+    assert_eq!(api.post("/threads/count", json!({ "status": "interrupted" })).await, 0);
+}
+
+#[rstest]
+#[case::of_the_thread(Method::GET, "/threads/t", None, 404)]
+#[case::of_all(Method::POST, "/threads/search", Some(json!({})), 200)]
+#[tokio::test]
+async fn a_thread_that_is_deleted_elsewhere_is_gone_here(
+    #[case] method: Method,
+    #[case] path: &str,
+    #[case] body: Option<Value>,
+    #[case] status: u16,
+    #[values(true, false)] is_restarted: bool,
+) {
+    let store: Store = Arc::new(MemoryCheckpointer::new());
+    let (mut api, thread) = start_asking(&store).await;
+    api.post("/threads", json!({ "thread_id": "unborn" })).await;
+    thread.delete().await.unwrap();
+    if is_restarted {
+        api = Api::start_graphs(doubts(), Options::default(), Arc::clone(&store)).await;
+        assert_eq!(api.post("/threads/count", json!({})).await, 1);
+    }
+    assert_eq!(api.status(method, path, body).await, status);
+    assert_eq!(names(&api, json!({})).await, ["unborn"]);
+    assert_eq!(api.post("/threads/count", json!({})).await, 1);
+    assert_eq!(api.status(Method::GET, "/threads/t/runs", None).await, 404);
+    assert_eq!(api.status(Method::GET, "/threads/unborn", None).await, 200);
+}
+
+#[tokio::test]
+async fn a_thread_that_a_command_deletes_is_gone_from_all_servers() {
+    let Some(store) = postgres::new_store() else { return };
+    let serve = || Process::of(program().args(["serve", "--listen", "127.0.0.1:0", "--store", &store]));
+    let servers = [serve(), serve()];
+    let request = json!({ "assistant_id": "approval", "if_not_exists": "create", "input": { "request": "x" } });
+    servers[0].1.post("/threads/t/runs/wait", request).await;
+    for (_, api) in &servers {
+        assert_eq!(names(api, json!({})).await, ["t"]);
+    }
+    let deleted = Process::command(store.as_ref(), &["delete", "t"]);
+    assert!(deleted.status.success(), "{}", String::from_utf8_lossy(&deleted.stderr));
+    for (_, api) in &servers {
+        assert_eq!(names(api, json!({})).await, [""; 0]);
+        assert_eq!(api.status(Method::GET, "/threads/t", None).await, 404);
+    }
 }

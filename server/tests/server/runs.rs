@@ -63,7 +63,11 @@ async fn an_input_without_values_starts_the_graph_and_none_at_all_resumes_it(#[c
 #[case::empty(json!({}), Value::Null, "idle")]
 #[case::none(Value::Null, json!("EmptyInputError"), "error")]
 #[tokio::test]
-async fn a_new_thread_needs_an_input_that_may_be_empty(#[case] input: Value, #[case] error: Value, #[case] status: &str) {
+async fn a_new_thread_needs_an_input_that_may_be_empty(
+    #[case] input: Value,
+    #[case] error: Value,
+    #[case] status: &str,
+) {
     let (api, body) = (Api::start().await, json!({ "assistant_id": "counter", "input": input }));
     let thread = api.thread().await;
     let values = api.post(&format!("/threads/{thread}/runs/wait"), body.clone()).await;
