@@ -7,6 +7,8 @@ use superstep_metrics::RunMeter;
 
 #[cfg(feature = "otel")]
 use super::model_calls::ModelCalls;
+#[cfg(feature = "otel")]
+use super::tool_calls::ToolCalls;
 use crate::observer::RunListener;
 
 /// The listeners of one execution.
@@ -15,6 +17,8 @@ pub(crate) struct RunListeners {
     observer: Option<Box<dyn RunListener>>,
     #[cfg(feature = "otel")]
     calls: ModelCalls,
+    #[cfg(feature = "otel")]
+    tools: ToolCalls,
 }
 
 impl RunListeners {
@@ -24,6 +28,8 @@ impl RunListeners {
             observer,
             #[cfg(feature = "otel")]
             calls: ModelCalls::new(),
+            #[cfg(feature = "otel")]
+            tools: ToolCalls::new(),
         }
     }
 
@@ -31,6 +37,8 @@ impl RunListeners {
         let _used = self.meter.on_event(event);
         #[cfg(feature = "otel")]
         self.calls.on_event(event, _used);
+        #[cfg(feature = "otel")]
+        self.tools.on_event(event);
         self.observer.iter_mut().for_each(|observer| observer.on_event(event));
     }
 

@@ -6,7 +6,7 @@
 //! | `request_log` | the span of a request, and the line that is logged with its answer |
 //! | `metrics`, `open_questions` | the numbers of the server; the questions of its store |
 //! | `trace_context` | the trace that a request is part of, for the run that it creates |
-//! | `traces`, `model_calls` | spans for a collector of OpenTelemetry |
+//! | `traces`, `model_calls`, `tool_calls` | spans for a collector of OpenTelemetry |
 //! | `listeners` | those who get the events of an execution |
 //!
 //! Small because it only lists the folder.
@@ -18,6 +18,8 @@ mod model_calls;
 mod open_questions;
 mod request_id;
 mod request_log;
+#[cfg(feature = "otel")]
+mod tool_calls;
 mod trace_context;
 #[cfg(feature = "otel")]
 mod traces;

@@ -8,6 +8,7 @@
 //! | `turn`, `request` | a turn, and each request of it |
 //! | `outcome`, `budget` | the end of a request: recorded, with its waits; the ledger of the run |
 //! | `journal` | a turn on record: texts, transcript, read back |
+//! | `tool_spans` | the spans of the tools that an agent calls |
 //! | `developer`, `reviewer` | the nodes that have a task worked on, and the work judged |
 //!
 //! Small because it only lists the folder.
@@ -20,6 +21,7 @@ mod outcome;
 mod request;
 mod reviewer;
 mod submit;
+mod tool_spans;
 mod turn;
 
 pub use agents::{AgentSpec, Agents, BudgetShare, Crew};

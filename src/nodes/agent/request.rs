@@ -13,6 +13,7 @@ use super::budget::{self, BlockedTurn, Overdraft};
 use super::journal::{RecordCopy, RecordedTexts, Texts, Transcript};
 use super::outcome::{Progress, RequestRecord, RetryContext, outage_message, record_end, truncate_text, wait_until};
 use super::submit::Submit;
+use super::tool_spans::ToolSpans;
 use super::turn::{CutOff, CutReason, NextStep, RequestEnd, RequestState, Turn};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, DriverErrorClass, Finished, Ledger, NewLimits, Session, TurnPlace,
@@ -358,12 +359,13 @@ impl Turn {
         };
         // In the journal, each turn starts with its prompts.
         ctx.keep_message(&self.start_message(&start_message)).await;
-        let mut transcript = Transcript::open(self.transcript.as_deref());
+        let (mut transcript, mut tools) = (Transcript::open(self.transcript.as_deref()), ToolSpans::default());
         let mut events = driver.run(request);
         while let Some(event) = events.next().await {
             ctx.heartbeat();
             let event = event?;
             transcript.add(&event);
+            tools.on_event(&event);
             if let AgentEvent::Usage(usage) = &event {
                 *furthest = usage.tokens().saturating_add(usage.requests).max(*furthest);
             }

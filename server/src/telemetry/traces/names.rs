@@ -35,6 +35,7 @@ const OF_CALL: &Names = &[
     ("input_tokens", "gen_ai.usage.input_tokens"),
     ("output_tokens", "gen_ai.usage.output_tokens"),
 ];
+const OF_TOOL: &Names = &[("node", "superstep.node"), ("call", "gen_ai.tool.call.id"), ("error", "error.type")];
 const OF_TASK: &Names =
     &[("node", "superstep.node"), ("task", "superstep.task.id"), ("attempt", "superstep.task.attempt")];
 
@@ -69,6 +70,7 @@ fn with_names(mut span: SpanData) -> SpanData {
             span.name = format!("task {}", text(&found, "node")).into();
         }
         "chat" => name_call(&mut span, &found),
+        "tool" => name_tool(&mut span, &found),
         _ => name_run(&mut span, &found),
     }
     span
@@ -110,7 +112,26 @@ fn name_call(span: &mut SpanData, found: &[KeyValue]) {
         span.attributes.push(KeyValue::new("gen_ai.request.model", model));
     }
     span.span_kind = SpanKind::Client;
-    let milliseconds: f64 = text(found, "milliseconds").parse().unwrap_or_default();
+    set_start(span, found);
+}
+
+fn name_tool(span: &mut SpanData, found: &[KeyValue]) {
+    let tool = text(found, "tool");
+    span.attributes = rename(found, OF_TOOL);
+    span.attributes.push(KeyValue::new("gen_ai.operation.name", "execute_tool"));
+    span.name = format!("execute_tool {tool}").trim_end().to_owned().into();
+    if !tool.is_empty() {
+        span.attributes.push(KeyValue::new("gen_ai.tool.name", tool));
+    }
+    if found.iter().any(|it| it.key.as_str() == "error") {
+        span.status = Status::error("");
+    }
+    set_start(span, found);
+}
+
+/// Sets the start of a span that is known only once it has ended.
+fn set_start(span: &mut SpanData, found: &[KeyValue]) {
+    let Ok(milliseconds) = text(found, "milliseconds").parse::<f64>() else { return };
     let time = Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or_default();
     span.start_time = span.end_time.checked_sub(time).unwrap_or(span.end_time);
 }
@@ -156,6 +177,7 @@ mod tests {
     #[rstest]
     #[case::call("chat", &[("model", "m1"), ("input_tokens", "7")], "chat m1", "gen_ai.usage.input_tokens=7 gen_ai.operation.name=chat gen_ai.request.model=m1")]
     #[case::call_of_an_unknown_model("chat", &[("model", "")], "chat", "gen_ai.operation.name=chat")]
+    #[case::tool("tool", &[("tool", "shell"), ("call", "c1"), ("error", "tool_error"), ("arguments", "a")], "execute_tool shell", "gen_ai.tool.call.id=c1 error.type=tool_error gen_ai.operation.name=execute_tool gen_ai.tool.name=shell")]
     #[case::odd_method("request", &[("method", "SPY"), ("route", "/ok")], "_OTHER /ok", "http.request.method=_OTHER http.route=/ok")]
     #[case::error("request", &[("method", "GET"), ("status", "503")], "GET", "http.request.method=GET http.response.status_code=503 error.type=503")]
     #[case::no_key_and_nothing_unknown("task", &[("node", "n"), ("key", "k"), ("input", "i")], "task n", "superstep.node=n")]

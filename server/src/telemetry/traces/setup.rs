@@ -92,7 +92,7 @@ where
     let is_ours = metadata.is_span() && metadata.target().starts_with("superstep") && *metadata.level() <= Level::INFO;
     is_ours
         && match metadata.name() {
-            "request" | "execution" | "task" | "chat" => true,
+            "request" | "execution" | "task" | "chat" | "tool" => true,
             "run" => context.lookup_current().is_none_or(|parent| parent.name() != "execution"),
             _ => false,
         }
