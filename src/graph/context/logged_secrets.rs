@@ -44,7 +44,7 @@ impl SecretValues {
 
     /// Replaces the secrets in a value, but not in the names of its fields, by `[secret]`.
     pub fn hide(&self, value: &mut Value) {
-        self.0.lock().in_value(value);
+        self.0.lock().hide(value);
     }
 
     /// Replaces the secrets in a text by `[secret]`.

@@ -154,7 +154,14 @@ impl HiddenTexts {
         }
     }
 
-    pub(crate) fn in_value(&self, value: &mut Value) {
+    /// Hides them in a value; reads none of it if there are no secrets.
+    pub(crate) fn hide(&self, value: &mut Value) {
+        if !self.0.is_empty() {
+            self.in_value(value);
+        }
+    }
+
+    fn in_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.in_text(text),
             Value::Number(number) if self.0.contains(&number.to_string()) => *value = HIDDEN.into(),
