@@ -1,5 +1,7 @@
 //! The threads of a store, the one that changed last first: read a page at a time, so that the work grows with what is taken. Must not
 //! know what is wanted of them.
+//!
+//! Small because `pages` reads.
 
 use std::collections::VecDeque;
 

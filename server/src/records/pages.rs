@@ -1,4 +1,6 @@
 //! The records under a prefix, a page at a time, so that the work grows with what is taken. Must not know what is wanted of them.
+//!
+//! Small because it only counts pages.
 
 use superstep::checkpoint::{CheckpointError, Order};
 
