@@ -53,7 +53,7 @@ pub(crate) struct VoteJson {
 #[schema(as = Checkpoint)]
 pub(crate) struct CheckpointJson {
     pub thread_id: String,
-    pub checkpoint_ns: &'static str,
+    pub checkpoint_ns: String,
     pub checkpoint_id: String,
 }
 
@@ -97,11 +97,12 @@ pub(crate) struct TaskJson {
     /// Its open questions.
     #[schema(value_type = Vec<InterruptJson>)]
     pub interrupts: Vec<Value>,
-    /// The checkpoint and the state of its subgraph, where they are known.
+    /// The namespace of its subgraph, if it runs one.
     #[schema(required, value_type = Option<Object>)]
-    pub checkpoint: (),
+    pub checkpoint: Option<Value>,
+    /// The state of its subgraph, if the request asks for those of subgraphs.
     #[schema(required, value_type = Option<Object>)]
-    pub state: (),
+    pub state: Option<Value>,
     /// Its writes, once it has ended.
     #[schema(required)]
     pub result: Option<Value>,

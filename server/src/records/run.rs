@@ -140,6 +140,30 @@ impl RunRecord {
         self.starts_at.map(|at| Timer::new(TimerKind::Run, at, self.key()))
     }
 
+    /// Returns the request as clients read it: with what it has left out, and under the names that the fields have there.
+    fn kwargs(&self) -> Value {
+        let mut shown = visible_request(&self.request, &self.secret_channels);
+        let Some(fields) = shown.as_object_mut() else { return shown };
+        let modes = match fields.get("stream_mode") {
+            Some(Value::Array(modes)) if !modes.is_empty() => modes.clone(),
+            Some(Value::String(mode)) => vec![mode.clone().into()],
+            _ => vec!["values".into()],
+        };
+        fields.insert("stream_mode".into(), modes.into());
+        for (name, given) in [("subgraphs", "stream_subgraphs"), ("resumable", "stream_resumable")] {
+            let value = fields.get(given).cloned().unwrap_or(false.into());
+            fields.insert(name.into(), value);
+        }
+        for name in ["input", "command", "interrupt_before", "interrupt_after", "webhook"] {
+            fields.entry(name).or_insert(Value::Null);
+        }
+        for name in ["config", "context"] {
+            fields.entry(name).or_insert_with(|| Map::new().into());
+        }
+        fields.entry("durability").or_insert("async".into());
+        shown
+    }
+
     /// Returns the run on the wire.
     pub(crate) fn json(&self) -> Value {
         json!(RunJson {
@@ -148,7 +172,7 @@ impl RunRecord {
             assistant_id: self.assistant,
             metadata: &self.metadata,
             status: self.status,
-            kwargs: visible_request(&self.request, &self.secret_channels),
+            kwargs: self.kwargs(),
             multitask_strategy: &self.multitask_strategy,
             created_at: time_text(self.created_at),
             updated_at: time_text(self.updated_at),

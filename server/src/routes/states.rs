@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::updates::state_update;
 use crate::error::{ApiError, ApiResult};
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
-use crate::server::Server;
+use crate::server::{Server, select_fields};
 use crate::wire::{checkpoint, empty_state, state};
 use crate::wire_types::UpdateJson;
 
@@ -37,6 +37,11 @@ pub(super) struct UpdateBody {
 pub(super) struct CheckpointRequest {
     #[serde(default)]
     checkpoint: CheckpointBody,
+    /// Returns the states of subgraphs too, in their tasks.
+    #[serde(default)]
+    subgraphs: bool,
+    /// The fields of the state, and `values.CHANNEL` for one channel; all without it.
+    select: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -48,6 +53,8 @@ pub(super) struct HistoryBody {
     before: Option<Value>,
     /// Values that the metadata of the states have.
     metadata: Option<Map<String, Value>>,
+    /// The fields of the states, and `values.CHANNEL` for one channel; all without it.
+    select: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -62,26 +69,64 @@ pub(super) struct HistoryQuery {
 
 type Answer = ApiResult<Json<Value>>;
 
+/// The parts of a state that a client asks for.
+#[derive(Debug, Default)]
+struct Parts {
+    /// Set if the states of subgraphs are asked for too.
+    has_subgraphs: bool,
+    select: Option<Vec<String>>,
+}
+
+impl Parts {
+    fn of_query(words: &[(String, String)]) -> Self {
+        let named = words.iter().filter(|(name, _)| name == "select").flat_map(|(_, fields)| fields.split(','));
+        let select: Vec<_> = named.map(str::to_owned).collect();
+        let is_true = |text: &str| text == "1" || text.eq_ignore_ascii_case("true");
+        let has_subgraphs = words.iter().any(|(name, text)| name == "subgraphs" && is_true(text));
+        Self { has_subgraphs, select: (!select.is_empty()).then_some(select) }
+    }
+
+    /// Returns the selected fields of a state; `values.CHANNEL` is one of its values.
+    fn select(&self, mut shown: Value) -> Value {
+        let Some(names) = &self.select else { return shown };
+        let channels: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix("values.")).collect();
+        let mut fields = names.clone();
+        if !channels.is_empty() && !names.iter().any(|name| name == "values") {
+            fields.push("values".into());
+            if let Some(values) = shown["values"].as_object_mut() {
+                values.retain(|channel, _| channels.contains(&channel.as_str()));
+            }
+        }
+        select_fields(shown, Some(&fields))
+    }
+}
+
 /// Returns the state of a thread at a checkpoint, or now.
-async fn read(server: &Server, thread: &str, at: Option<CheckpointId>) -> Answer {
-    let Some((graph, found)) = server.thread(thread).await? else { return Ok(Json(empty_state())) };
+async fn read(server: &Server, thread: &str, at: Option<CheckpointId>, parts: &Parts) -> Answer {
+    let Some((graph, found)) = server.thread(thread).await? else { return Ok(Json(parts.select(empty_state()))) };
     let found = if let Some(at) = at { found.at(at) } else { found };
-    match found.state().await {
-        Ok(Some(snapshot)) => Ok(Json(state(graph, thread, &snapshot))),
-        Ok(None) | Err(RunError::UnknownCheckpoint { .. }) => Ok(Json(empty_state())),
+    let snapshot = if parts.has_subgraphs { found.state_deep().await } else { found.state().await };
+    match snapshot {
+        Ok(Some(snapshot)) => Ok(Json(parts.select(state(graph, thread, &snapshot)))),
+        Ok(None) | Err(RunError::UnknownCheckpoint { .. }) => Ok(Json(parts.select(empty_state()))),
         Err(error) => Err(error.into()),
     }
 }
 
-pub(super) async fn now(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> Answer {
-    read(&server, &thread, None).await
+pub(super) async fn now(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Query(words): Query<Vec<(String, String)>>,
+) -> Answer {
+    read(&server, &thread, None, &Parts::of_query(&words)).await
 }
 
 pub(super) async fn at(
     State(server): State<Arc<Server>>,
     Path((thread, checkpoint)): Path<(String, String)>,
+    Query(words): Query<Vec<(String, String)>>,
 ) -> Answer {
-    read(&server, &thread, Some(named(&checkpoint))).await
+    read(&server, &thread, Some(named(&checkpoint)), &Parts::of_query(&words)).await
 }
 
 pub(super) async fn at_body(
@@ -89,7 +134,8 @@ pub(super) async fn at_body(
     Path(thread): Path<String>,
     Json(body): Json<CheckpointRequest>,
 ) -> Answer {
-    read(&server, &thread, body.checkpoint.checkpoint_id.as_deref().map(named)).await
+    let parts = Parts { has_subgraphs: body.subgraphs, select: body.select };
+    read(&server, &thread, body.checkpoint.checkpoint_id.as_deref().map(named), &parts).await
 }
 
 /// Returns the checkpoint of an id; for a text that is none, one that no thread has: its state is empty, as that of any unknown one.
@@ -103,6 +149,7 @@ pub(super) async fn update(
     Path(thread): Path<String>,
     Json(body): Json<UpdateBody>,
 ) -> Answer {
+    server.give_graph(&thread).await?;
     let Some((graph, found)) = server.thread(&thread).await? else {
         return Err(ApiError::conflict(format!("the thread `{thread}` has no graph before its first run")));
     };
@@ -122,7 +169,10 @@ pub(super) async fn history(
     Json(body): Json<HistoryBody>,
 ) -> Answer {
     let before = body.before.as_ref().map(before).transpose()?.flatten();
-    states_before(&server, &thread, (body.limit, before), body.metadata.as_ref()).await
+    let Json(states) = states_before(&server, &thread, (body.limit, before), body.metadata.as_ref()).await?;
+    let parts = Parts { has_subgraphs: false, select: body.select };
+    let Value::Array(states) = states else { return Ok(Json(states)) };
+    Ok(Json(states.into_iter().map(|state| parts.select(state)).collect()))
 }
 
 pub(super) async fn history_of(

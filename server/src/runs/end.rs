@@ -2,11 +2,13 @@
 //! threads; the writes are in `queue`.
 
 use axum::http::StatusCode;
+use serde_json::Value;
 use superstep::checkpoint::{ItemWrite, ListedThread, ThreadId};
 use superstep::graph::ThreadInfo;
 
 use super::queue::{RunEnd, RunEnding};
 use crate::error::ApiResult;
+use crate::records::assistant::default_id;
 use crate::records::run::{RunRecord, RunStatus};
 use crate::records::thread::{StateMark, ThreadRecord};
 use crate::server::Server;
@@ -64,6 +66,25 @@ impl Server {
         let thread = found.map(|found| found.record).filter(|thread| thread.queue.is_empty());
         let seen_at = thread.and_then(|thread| thread.state).map(|state| state.seen_at);
         Ok(seen_at.zip(listed.due).is_some_and(|(seen_at, due)| due <= seen_at))
+    }
+
+    /// Gives a thread that has not run the graph that its metadata name, so that its state can be written.
+    ///
+    /// # Errors
+    /// 404 for an unknown thread or graph.
+    pub(crate) async fn give_graph(&self, thread: &str) -> ApiResult<()> {
+        let record = self.thread_record(thread).await?.record;
+        let named = record.metadata.get("graph_id").and_then(Value::as_str);
+        let Some(name) = named.filter(|_| record.graph.is_none()) else { return Ok(()) };
+        self.graphs.get(name)?;
+        let key = ThreadRecord::key_of(thread);
+        let changed = self.records.change::<ThreadRecord, ()>(&key, |found| {
+            let found = found.filter(|found| found.record.graph.is_none())?;
+            let mut record = ThreadRecord { graph: Some(name.to_owned()), ..found.record.clone() };
+            record.metadata.insert("assistant_id".into(), default_id(name).to_string().into());
+            Some((vec![found.replace(&record)], ()))
+        });
+        Ok(changed.await.map(drop)?)
     }
 
     /// Stores the state of a thread that has changed without a run.

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use superstep::graph::stream::CheckpointView;
+use superstep::graph::stream::{CheckpointView, TaskView};
 use superstep::graph::{AnyGraph, Event, EventKind, Mode};
+use superstep_base::time::now;
 
 use super::messages::Messages;
 use super::request::StreamModes;
 use crate::message_form::takes_changes;
-use crate::wire::{Updates, WireEvent, checkpoint, interrupts, with_interrupts};
+use crate::records::time::time_text;
+use crate::wire::{Updates, WireEvent, all_asked, checkpoint, with_interrupts};
 
 /// Converts the events of one execution of a run.
 pub(crate) struct Converter<'a> {
@@ -49,7 +51,11 @@ impl<'a> Converter<'a> {
         }
         let Some((name, data)) = self.wire_event(event) else { return };
         if is_debugged && let Some(kind) = debug_kind(name, &data) {
-            send(("debug".into(), json!({ "step": event.step, "type": kind, "payload": data })));
+            let timestamp = time_text(now());
+            send((
+                "debug".into(),
+                json!({ "step": event.step, "timestamp": timestamp, "type": kind, "payload": data }),
+            ));
         }
         if self.modes.has(name) {
             send((name.into(), data));
@@ -63,16 +69,17 @@ impl<'a> Converter<'a> {
         let data = match &event.kind {
             EventKind::Values { values, questions } => with_interrupts(values.json(), questions),
             EventKind::Update { writes, .. } => json!({ node: self.updates.json(&writes.json()) }),
-            EventKind::Interrupt { questions } => json!({ "__interrupt__": interrupts(questions) }),
+            EventKind::Interrupt { questions } => json!({ "__interrupt__": all_asked(questions) }),
             EventKind::Custom { value } => value.clone(),
-            EventKind::TaskStart { input, .. } => {
-                json!({ "id": task, "name": node, "input": input.json(), "triggers": [], "metadata": {} })
+            EventKind::TaskStart { input, sent, .. } => {
+                let trigger = if *sent { "__pregel_push".to_owned() } else { format!("branch:to:{node}") };
+                json!({ "id": task, "name": node, "input": input.json(), "triggers": [trigger], "metadata": {} })
             }
             EventKind::TaskEnd { error, writes, questions, .. } => {
-                let (result, asked) = (self.updates.json(&writes.json()), interrupts(questions));
+                let (result, asked) = (self.updates.json(&writes.json()), all_asked(questions));
                 json!({ "id": task, "name": node, "error": error, "result": result, "interrupts": asked })
             }
-            EventKind::Checkpoint(made) => checkpoint_event(self.thread, made),
+            EventKind::Checkpoint(made) => checkpoint_event(self.thread, made, &self.updates),
             _ => return None,
         };
         Some((wire_name(&event.kind)?, data))
@@ -113,13 +120,18 @@ fn debug_kind(name: &str, data: &Value) -> Option<&'static str> {
     }
 }
 
-fn checkpoint_event(thread: &str, made: &CheckpointView) -> Value {
+fn checkpoint_event(thread: &str, made: &CheckpointView, updates: &Updates) -> Value {
+    let task = |task: &TaskView| {
+        let result = task.result.as_ref().map(|writes| updates.json(&writes.json()));
+        let asked = all_asked(&task.questions);
+        json!({ "name": task.name, "error": task.error, "result": result, "interrupts": asked, "state": null })
+    };
     json!({
         "config": { "configurable": made.id.map(|id| checkpoint(thread, id)) },
         "parent_config": null,
         "values": made.values.json(),
         "metadata": { "source": made.source.as_str(), "step": made.step, "parents": {} },
         "next": made.next,
-        "tasks": made.tasks,
+        "tasks": made.tasks.iter().map(task).collect::<Vec<_>>(),
     })
 }

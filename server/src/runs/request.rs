@@ -16,6 +16,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::inputs::{InputChecks, writes};
 use crate::message_form::known_channels;
 use crate::records::assistant::AssistantVersion;
+use crate::wire::metadata_texts;
 
 /// The body of a request for a run. Fields that it does not name are accepted and ignored.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -77,7 +78,7 @@ pub(crate) struct CommandBody {
     pub note: Option<String>,
     /// Values of channels.
     pub update: Option<Value>,
-    /// The name of a node, `{node}`, or a list of them.
+    /// The name of a node, `{node, input}` with the payload of a worker, or a list of them.
     pub goto: Option<Value>,
 }
 
@@ -184,7 +185,11 @@ impl StreamModes {
 impl RunBody {
     pub(crate) fn parse(body: &Value) -> ApiResult<Self> {
         let body = Self::deserialize(body);
-        body.map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))
+        let mut body = body.map_err(|error| ApiError::invalid(format!("the request cannot be read: {error}")))?;
+        if let Some(update) = body.command.as_mut().and_then(|command| command.update.as_mut()) {
+            read_pairs(update);
+        }
+        Ok(body)
     }
 
     /// Returns the milliseconds before which the run does not start; `None` if it starts at once.
@@ -228,8 +233,7 @@ impl RunBody {
         if let Some(limit) = self.config.as_ref().and_then(|config| config.recursion_limit) {
             thread = thread.recursion_limit(limit);
         }
-        for (key, value) in self.metadata.iter().flatten() {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        for (key, text) in self.metadata.iter().flat_map(metadata_texts) {
             thread = thread.metadata(key, text);
         }
         let thread = match &self.interrupt_before {
@@ -330,6 +334,11 @@ impl CommandBody {
             let name = value.as_str().or_else(|| value.get("node").and_then(Value::as_str));
             let name = name.ok_or_else(|| ApiError::invalid(format!("`goto` names no node: {value}")))?;
             let unknown = || ApiError::new(StatusCode::BAD_REQUEST, format!("there is no node `{name}`"));
+            let payload = value.get("input").filter(|payload| !payload.is_null());
+            if let Some(send) = payload.and_then(|payload| graph.send_json(name, payload)) {
+                let misfit = |error| ApiError::invalid(format!("goto.input of `{name}`: {error}"));
+                return send.map(Target::Sends).map_err(misfit);
+            }
             match name {
                 END => Ok(Target::End),
                 name => graph.node(name).map(Target::Node).ok_or_else(unknown),
@@ -340,6 +349,18 @@ impl CommandBody {
             Some(Value::Array(all)) => Ok(Some(Target::Many(all.iter().map(target).collect::<ApiResult<_>>()?))),
             Some(one) => Ok(Some(target(one)?)),
         }
+    }
+}
+
+/// Reads an update that is a list of pairs of a channel and its value as an object.
+fn read_pairs(update: &mut Value) {
+    let pair = |pair: &Value| match pair.as_array().map(Vec::as_slice) {
+        Some([Value::String(channel), value]) => Some((channel.clone(), value.clone())),
+        _ => None,
+    };
+    let pairs = update.as_array().and_then(|pairs| pairs.iter().map(pair).collect::<Option<Map<_, _>>>());
+    if let Some(fields) = pairs {
+        *update = fields.into();
     }
 }
 

@@ -200,3 +200,119 @@ async fn events_that_are_joined_with_modes_are_those_of_the_modes_alone() {
     let names: Vec<_> = events(joined).await.into_iter().map(|(name, ..)| name).collect();
     assert_eq!(names, ["updates"]);
 }
+
+#[tokio::test]
+async fn the_state_of_a_thread_that_has_not_run_is_written_by_the_graph_that_its_metadata_name() {
+    let api = Api::start().await;
+    let thread = api.post("/threads", json!({ "metadata": { "graph_id": "counter" } })).await["thread_id"].clone();
+    let path = format!("/threads/{}", thread.as_str().unwrap());
+    let update = json!({ "values": { "n": 1, "trail": ["own"] }, "as_node": "step3" });
+    let written = api.post(&format!("{path}/state"), update).await;
+    assert!(written["checkpoint"]["checkpoint_id"].is_string(), "{written}");
+    let run = json!({ "assistant_id": "counter", "input": null });
+    assert_eq!(api.post(&format!("{path}/runs/wait"), run).await["trail"], json!(["own", "step4", "step5"]));
+}
+
+#[tokio::test]
+async fn a_client_asks_for_parts_of_a_state() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    api.post(&format!("{path}/runs/wait"), json!({ "assistant_id": "counter", "input": { "n": 1 } })).await;
+    let part = json!({ "values": { "n": 6 }, "next": [] });
+    assert_eq!(api.get(&format!("{path}/state?select=values.n&select=next")).await, part);
+    let body = json!({ "checkpoint": {}, "select": ["values.n", "next"] });
+    assert_eq!(api.post(&format!("{path}/state/checkpoint"), body).await, part);
+    let body = json!({ "limit": 1, "select": ["values.n", "next"] });
+    assert_eq!(api.post(&format!("{path}/history"), body).await, json!([part]));
+}
+
+#[tokio::test]
+async fn the_states_of_subgraphs_are_in_their_tasks() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    api.post(&format!("{path}/runs/wait"), json!({ "assistant_id": "nested", "input": { "path": "p" } })).await;
+    let history = api.post(&format!("{path}/history"), json!({ "limit": 50 })).await;
+    let before = history.as_array().unwrap().iter().find(|state| state["next"] == json!(["child"])).unwrap();
+    let namespace = &before["tasks"][0]["checkpoint"]["checkpoint_ns"];
+    assert!(namespace.as_str().unwrap().starts_with("child:"), "{before}");
+    assert_eq!(before["tasks"][0]["state"], Value::Null);
+
+    let body = json!({ "checkpoint": before["checkpoint"], "subgraphs": true });
+    let deep = api.post(&format!("{path}/state/checkpoint"), body).await;
+    let inside = &deep["tasks"][0]["state"];
+    assert_eq!(inside["values"], json!({ "path": "p/first/inner_a/inner_b" }), "{deep}");
+    assert_eq!(&inside["checkpoint"]["checkpoint_ns"], namespace);
+    let deep = api.get(&format!("{path}/state/{}?subgraphs=true", before["checkpoint_id"].as_str().unwrap())).await;
+    assert_eq!(deep["tasks"][0]["state"]["next"], json!([]));
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_run_are_those_of_its_checkpoints() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let metadata = json!({ "number": 1, "text": "1", "is_so": true, "object": { "a": [1] }, "none": null });
+    let run = json!({ "assistant_id": "counter", "input": { "n": 1 }, "metadata": metadata });
+    api.post(&format!("{path}/runs/wait"), run).await;
+    let state = api.get(&format!("{path}/state")).await;
+    for (key, value) in metadata.as_object().unwrap() {
+        assert_eq!(&state["metadata"][key], value);
+        let body = json!({ "limit": 50, "metadata": { key: value } });
+        assert_eq!(api.post(&format!("{path}/history"), body).await.as_array().unwrap().len(), 7, "{key}");
+    }
+    assert_eq!(state["metadata"].as_object().unwrap().keys().find(|key| key.starts_with("superstep")), None);
+}
+
+#[tokio::test]
+async fn a_command_starts_workers_with_their_inputs() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}/runs/wait", api.thread().await);
+    let send = |item: Value| json!({ "node": "worker", "input": { "item": item } });
+    let goto = |item: Value| json!({ "assistant_id": "parallel", "command": { "goto": [send(item), send(json!(5))] } });
+    assert_eq!(api.post(&path, goto(json!(4))).await["results"], json!([16, 25]));
+    assert_eq!(api.status(Method::POST, &path, Some(goto(json!("four")))).await, 422);
+}
+
+#[tokio::test]
+async fn a_command_updates_channels_by_pairs() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}/runs/wait", api.thread().await);
+    api.post(&path, json!({ "assistant_id": "counter", "input": { "n": 1 } })).await;
+    let update = json!([["n", 3], ["trail", ["own"]]]);
+    let values = api.post(&path, json!({ "assistant_id": "counter", "command": { "update": update } })).await;
+    assert_eq!((&values["n"], values["trail"].as_array().unwrap().last().unwrap()), (&json!(9), &json!("own")));
+}
+
+#[tokio::test]
+async fn a_run_shows_what_its_request_has_left_out() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}/runs", api.thread().await);
+    let request = json!({ "assistant_id": "counter", "input": { "n": 1 }, "stream_mode": "updates" });
+    let shown = api.post(&path, request).await["kwargs"].clone();
+    let expected = json!({ "input": { "n": 1 }, "command": null, "config": {}, "context": {}, "stream_mode": ["updates"],
+        "subgraphs": false, "resumable": false, "interrupt_before": null, "interrupt_after": null, "webhook": null,
+        "durability": "async" });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(shown.get(name), Some(value), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn events_of_tasks_and_checkpoints_have_the_fields_that_clients_read() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}/runs/stream", api.thread().await);
+    let modes = ["tasks", "checkpoints", "debug", "updates"];
+    let body = json!({ "assistant_id": "approval", "input": { "request": "x" }, "stream_mode": modes });
+    let all = api.stream(&path, body).await;
+    let named = |name: &str| -> Vec<&Value> {
+        all.iter().filter(|(event, ..)| event == name).map(|(_, data, _)| data).collect()
+    };
+    for task in named("checkpoints").into_iter().flat_map(|made| made["tasks"].as_array().unwrap()) {
+        let mut fields: Vec<_> = task.as_object().unwrap().keys().collect();
+        fields.sort();
+        assert_eq!(fields, ["error", "interrupts", "name", "result", "state"]);
+    }
+    assert_eq!(named("tasks")[0]["triggers"], json!(["branch:to:propose"]));
+    assert!(named("debug").iter().all(|data| data["timestamp"].is_string()));
+    let asked = named("updates").pop().unwrap();
+    assert_eq!(asked["__interrupt__"][0].get("response_schema"), Some(&Value::Null), "{asked}");
+}

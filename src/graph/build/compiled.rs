@@ -13,7 +13,7 @@ use super::{ascii, dot};
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{DeclaredQuestion, SignalType};
-use crate::graph::node::NodeId;
+use crate::graph::node::{NodeId, Sends};
 use crate::graph::records::{HANDLER, LastEnds, NodeCache};
 use crate::graph::state::{Channel, InputError, State, Writes};
 use crate::graph::view::AnyChild;
@@ -164,6 +164,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// Returns the id of the node with this name.
     pub fn node(&self, name: &str) -> Option<N> {
         self.core.table.node_index(name).and_then(|_| N::of_name(name))
+    }
+
+    /// Returns the send of a worker with a payload that is written as JSON; `None` for a node that takes no payload.
+    ///
+    /// # Errors
+    /// If the payload does not fit the worker's type.
+    pub fn send_json(&self, node: &str, payload: &serde_json::Value) -> Option<serde_json::Result<Sends<N>>> {
+        let body = &self.core.table.row(self.core.table.node_index(node)?).body;
+        let (takes, type_name) = body.payload_type()?;
+        let node = self.node(node)?;
+        let send = |payload| Sends { node, takes, type_name, payloads: vec![payload], empty: None };
+        Some(body.payload_of_json(payload)?.map(send))
     }
 
     /// Returns true if the graph has breakpoints: `interrupt_before`, `interrupt_after`.

@@ -203,6 +203,10 @@ pub(crate) trait Body: Send + Sync {
     /// True if edges can start it.
     fn by_edges(&self) -> bool;
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError>;
+    /// Returns the payload that is written as JSON, if sends can start it.
+    fn payload_of_json(&self, _: &serde_json::Value) -> Option<serde_json::Result<Arc<dyn Payload>>> {
+        None
+    }
 
     fn body_type(&self) -> BodyType;
 
@@ -305,6 +309,10 @@ where
         decode_payload::<I>(bytes)
     }
 
+    fn payload_of_json(&self, json: &serde_json::Value) -> Option<serde_json::Result<Arc<dyn Payload>>> {
+        Some(I::deserialize(json).map(|payload| Arc::new(payload) as Arc<dyn Payload>))
+    }
+
     fn body_type(&self) -> BodyType {
         self.0.body_type()
     }
@@ -346,6 +354,10 @@ where
 
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
         decode_payload::<I>(bytes)
+    }
+
+    fn payload_of_json(&self, json: &serde_json::Value) -> Option<serde_json::Result<Arc<dyn Payload>>> {
+        Some(I::deserialize(json).map(|payload| Arc::new(payload) as Arc<dyn Payload>))
     }
 
     fn body_type(&self) -> BodyType {
