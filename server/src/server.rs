@@ -21,6 +21,7 @@ use crate::observer::RunObserver;
 use crate::options::Options;
 use crate::progress::executing::ExecutingThreads;
 use crate::progress::foreign::ForeignSearch;
+use crate::progress::joined::JoinedRuns;
 use crate::progress::log::EventLog;
 use crate::progress::resumes::Resumes;
 use crate::records::assistant::AssistantRecord;
@@ -56,6 +57,7 @@ pub(crate) struct Server {
     pub readers: InputReaders,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
+    pub joined: JoinedRuns,
     pub foreign: ForeignSearch,
     /// As many permits as runs are executed at a time.
     pub jobs: Semaphore,
@@ -95,6 +97,7 @@ impl Server {
             readers: options.readers,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
+            joined: JoinedRuns::default(),
             foreign: ForeignSearch::default(),
             jobs: Semaphore::new(options.jobs),
             observer: options.observer,

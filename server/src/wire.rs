@@ -56,8 +56,18 @@ pub(crate) fn all_asked<'a>(questions: impl IntoIterator<Item = &'a Question>) -
     questions.into_iter().map(asked).collect()
 }
 
+/// Returns the values of a state without the channels that are null: a client of LangGraph does not see a channel that nothing was
+/// written to.
+pub(crate) fn written(mut values: Value) -> Value {
+    if let Some(fields) = values.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    values
+}
+
 /// Returns the values of a run that has ended: the state, and the questions with which it stopped.
-pub(crate) fn with_interrupts(mut values: Value, questions: &[Question]) -> Value {
+pub(crate) fn with_interrupts(values: Value, questions: &[Question]) -> Value {
+    let mut values = written(values);
     if !questions.is_empty()
         && let Some(fields) = values.as_object_mut()
     {
@@ -107,7 +117,7 @@ pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<Any
     let (open, updates) = (snapshot.questions().filter(|question| !question.is_answered()), Updates::of(graph));
     let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
     let mut shown = json!(StateJson {
-        values: snapshot.json(graph.schema()),
+        values: written(snapshot.json(graph.schema())),
         next: snapshot.next.clone(),
         tasks: snapshot.tasks.iter().map(|shown| task(shown, &updates, (thread, ""))).collect(),
         metadata: Some(metadata(graph.name(), thread, snapshot)),
@@ -131,7 +141,7 @@ pub(crate) fn empty_state() -> Value {
 fn nested_state(snapshot: &NestedSnapshot, updates: &Updates, (thread, namespace): (&str, &str)) -> Value {
     let place = |id: CheckpointId| CheckpointJson { checkpoint_ns: namespace.to_owned(), ..checkpoint(thread, id) };
     json!(StateJson {
-        values: snapshot.values.json(),
+        values: written(snapshot.values.json()),
         next: snapshot.next.clone(),
         tasks: snapshot.tasks.iter().map(|shown| task(shown, updates, (thread, namespace))).collect(),
         metadata: Some(json!({ "source": snapshot.source.as_str(), "step": snapshot.step, "parents": {} })),

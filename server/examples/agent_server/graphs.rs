@@ -43,10 +43,10 @@ pub(crate) fn counter() -> Result<CompiledGraph<Counter, Step>, CompileError> {
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 #[state(schema)]
 pub(crate) struct Approval {
-    request: String,
-    proposal: String,
-    decision: Value,
-    status: String,
+    request: Option<String>,
+    proposal: Option<String>,
+    decision: Option<Value>,
+    status: Option<String>,
 }
 
 #[derive(Interrupt, Serialize, Deserialize)]
@@ -65,14 +65,15 @@ pub(crate) enum Stage {
 }
 
 async fn propose(state: Arc<Approval>, _: Ctx) -> Result<ApprovalUpdate, NodeError> {
-    Ok(Approval::update().proposal(format!("do {}", state.request)))
+    Ok(Approval::update().proposal(Some(format!("do {}", state.request.as_deref().unwrap_or_default()))))
 }
 async fn review(state: Arc<Approval>, ctx: Ctx) -> Result<ApprovalUpdate, NodeError> {
-    let asked = Approve { question: "approve?".into(), proposal: state.proposal.clone() };
-    Ok(Approval::update().decision(ctx.interrupt(asked)?))
+    let asked = Approve { question: "approve?".into(), proposal: state.proposal.clone().unwrap_or_default() };
+    Ok(Approval::update().decision(Some(ctx.interrupt(asked)?)))
 }
 async fn finish(state: Arc<Approval>, _: Ctx) -> Result<ApprovalUpdate, NodeError> {
-    Ok(Approval::update().status(if state.decision == "yes" { "approved" } else { "rejected" }))
+    Ok(Approval::update()
+        .status(Some(if state.decision == Some("yes".into()) { "approved" } else { "rejected" }.to_owned())))
 }
 
 /// Returns the graph `approval`.
@@ -130,8 +131,8 @@ pub(crate) fn slow() -> Result<CompiledGraph<Slow, Tick>, CompileError> {
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 #[state(schema)]
 pub(crate) struct Fails {
-    reason: String,
-    before: bool,
+    reason: Option<String>,
+    before: Option<bool>,
 }
 
 #[derive(NodeId)]
@@ -143,9 +144,9 @@ pub(crate) enum Part {
 
 /// Returns the graph `fails`.
 pub(crate) fn fails() -> Result<CompiledGraph<Fails, Part>, CompileError> {
-    let ok = async |_: Arc<Fails>, _: Ctx| Ok::<_, NodeError>(Fails::update().before(true));
+    let ok = async |_: Arc<Fails>, _: Ctx| Ok::<_, NodeError>(Fails::update().before(Some(true)));
     let boom = async |state: Arc<Fails>, _: Ctx| {
-        Err::<FailsUpdate, _>(NodeError::permanent(format!("boom: {}", state.reason)))
+        Err::<FailsUpdate, _>(NodeError::permanent(format!("boom: {}", state.reason.as_deref().unwrap_or_default())))
     };
     StateGraph::new().add_node(Part::Ok, ok).add_node(Part::Boom, boom).add_sequence([Part::Ok, Part::Boom]).compile()
 }
@@ -153,10 +154,10 @@ pub(crate) fn fails() -> Result<CompiledGraph<Fails, Part>, CompileError> {
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 #[state(schema)]
 pub(crate) struct Parallel {
-    items: Vec<i64>,
+    items: Option<Vec<i64>>,
     #[channel(append)]
     results: Vec<i64>,
-    total: i64,
+    total: Option<i64>,
 }
 
 #[derive(NodeId)]
@@ -178,10 +179,10 @@ async fn square(item: Arc<Item>, _: Ctx) -> Result<ParallelUpdate, NodeError> {
     Ok(Parallel::update().results([item.item * item.item]))
 }
 async fn join(state: Arc<Parallel>, _: Ctx) -> Result<ParallelUpdate, NodeError> {
-    Ok(Parallel::update().total(state.results.iter().sum()))
+    Ok(Parallel::update().total(Some(state.results.iter().sum())))
 }
 fn one_for_each(state: &Parallel) -> Sends<Square> {
-    WORKER.each(state.items.iter().map(|item| Item { item: *item }))
+    WORKER.each(state.items.iter().flatten().map(|item| Item { item: *item }))
 }
 
 /// Returns the graph `parallel`.
@@ -200,7 +201,7 @@ pub(crate) fn parallel() -> Result<CompiledGraph<Parallel, Square>, CompileError
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 #[state(schema)]
 pub(crate) struct Nested {
-    path: String,
+    path: Option<String>,
 }
 
 #[derive(NodeId)]
@@ -222,7 +223,8 @@ pub(crate) enum Outer {
 pub(crate) fn nested() -> Result<CompiledGraph<Nested, Outer>, CompileError> {
     let step = |name: &'static str| {
         move |state: Arc<Nested>, _: Ctx| async move {
-            Ok::<_, NodeError>(Nested::update().path(format!("{}/{name}", state.path)))
+            let path = state.path.as_deref().unwrap_or_default();
+            Ok::<_, NodeError>(Nested::update().path(Some(format!("{path}/{name}"))))
         }
     };
     let child = StateGraph::new()

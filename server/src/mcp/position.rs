@@ -11,6 +11,7 @@ use crate::records::run::RunRecord;
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::security::secrets::Secrets;
 use crate::server::Server;
+use crate::wire::written;
 
 /// The metadata of a run that names the key of the client which started it.
 pub(super) const STARTER: &str = "mcp_client";
@@ -76,7 +77,7 @@ impl Position {
         };
         let may_answer = |question: &&Question| client.may_answer(graph, question, starter.as_deref());
         let (offered, others): (Vec<_>, Vec<_>) = open.into_iter().partition(may_answer);
-        let mut state = snapshot.json(graph.schema());
+        let mut state = written(snapshot.json(graph.schema()));
         Secrets::of_state(graph, &snapshot.values).hide(&mut state);
         let position = Self { state, ..position };
         Ok(match record.error {

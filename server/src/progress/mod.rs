@@ -3,6 +3,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `executing`, `resumes` | the threads that are executed now; how often threads were resumed that nobody has asked for |
+//! | `joined` | which new runs somebody has joined |
 //! | `foreign` | how far the server has looked for threads of other programs |
 //! | `log` | events that are to be in the store soon |
 //!
@@ -10,5 +11,6 @@
 
 pub(crate) mod executing;
 pub(crate) mod foreign;
+pub(crate) mod joined;
 pub(crate) mod log;
 pub(crate) mod resumes;

@@ -123,7 +123,11 @@ pub(super) async fn get(
     State(server): ServerState,
     Path((thread, run)): Path<(String, Uuid)>,
 ) -> ApiResult<Json<Value>> {
-    Ok(Json(server.records.run(&thread, run).await?.record.json()))
+    let found = server.records.run(&thread, run).await?.record;
+    if found.status.has_ended() {
+        server.joined.join(&found); // the client knows the end
+    }
+    Ok(Json(found.json()))
 }
 
 pub(super) async fn delete(
@@ -142,6 +146,7 @@ pub(super) async fn delete(
 pub(super) async fn join(State(server): ServerState, Path((thread, run)): Path<(String, Uuid)>) -> ApiResult<Response> {
     let found = server.records.run(&thread, run).await?.record;
     let follow = Follow { modes: None, is_numbered: false, _on_leave: None };
+    server.joined.join(&found);
     let headers = run_headers(&found, Some("join"), false);
     Ok(values(EventReader::after(&server, &found, u64::MAX), follow, headers).await)
 }
@@ -153,8 +158,9 @@ pub(super) async fn join_stream(
     Query(words): Query<Vec<(String, String)>>,
 ) -> ApiResult<Response> {
     let found = server.records.run(&thread, run).await?.record;
+    let is_new = server.joined.join(&found);
     let after = match last_event_id(&headers) {
-        None if found.status == RunStatus::Pending => 0,
+        None if is_new || found.status == RunStatus::Pending => 0,
         None => server.newest_event(&found).await?,
         Some(number) => number.parse().unwrap_or_default(),
     };

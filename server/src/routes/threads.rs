@@ -26,7 +26,7 @@ use crate::records::timer::Timer;
 use crate::security::secrets::Secrets;
 use crate::security::{Caller, KeyRole};
 use crate::server::Server;
-use crate::wire::interrupts;
+use crate::wire::{interrupts, written};
 use crate::wire_types::ThreadJson;
 
 /// A thread that is made or changed.
@@ -81,7 +81,7 @@ async fn shown(server: &Server, record: &ThreadRecord, state: Option<ThreadState
     let (mut values, mut asked, mut is_open, mut state_updated) = (Value::Null, Map::new(), false, record.updated_at);
     let mut secrets = Secrets::default();
     if let Some((graph, snapshot)) = state {
-        values = snapshot.json(graph.schema());
+        values = written(snapshot.json(graph.schema()));
         secrets = Secrets::of_state(graph, &snapshot.values);
         state_updated = snapshot.created_at;
         is_open = !snapshot.next.is_empty();

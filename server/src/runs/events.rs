@@ -12,7 +12,7 @@ use super::messages::Messages;
 use super::request::StreamModes;
 use crate::message_form::takes_changes;
 use crate::records::time::time_text;
-use crate::wire::{Updates, WireEvent, all_asked, checkpoint, with_interrupts};
+use crate::wire::{Updates, WireEvent, all_asked, checkpoint, with_interrupts, written};
 
 /// Converts the events of one execution of a run.
 pub(crate) struct Converter<'a> {
@@ -73,7 +73,7 @@ impl<'a> Converter<'a> {
             EventKind::Custom { value } => value.clone(),
             EventKind::TaskStart { input, sent, .. } => {
                 let trigger = if *sent { "__pregel_push".to_owned() } else { format!("branch:to:{node}") };
-                json!({ "id": task, "name": node, "input": input.json(), "triggers": [trigger], "metadata": {} })
+                json!({ "id": task, "name": node, "input": written(input.json()), "triggers": [trigger], "metadata": {} })
             }
             EventKind::TaskEnd { error, writes, questions, .. } => {
                 let (result, asked) = (self.updates.json(&writes.json()), all_asked(questions));
@@ -129,7 +129,7 @@ fn checkpoint_event(thread: &str, made: &CheckpointView, updates: &Updates) -> V
     json!({
         "config": { "configurable": made.id.map(|id| checkpoint(thread, id)) },
         "parent_config": null,
-        "values": made.values.json(),
+        "values": written(made.values.json()),
         "metadata": { "source": made.source.as_str(), "step": made.step, "parents": {} },
         "next": made.next,
         "tasks": made.tasks.iter().map(task).collect::<Vec<_>>(),

@@ -122,8 +122,8 @@ async fn the_answer_of_a_client_without_forms_is_a_call() {
 
 #[rstest]
 #[case::accepted(json!({ "action": "accept", "content": { "answer": "yes" } }), "completed", json!("approved"))]
-#[case::declined(json!({ "action": "decline" }), "input_required", json!(""))]
-#[case::left(json!({ "action": "cancel" }), "input_required", json!(""))]
+#[case::declined(json!({ "action": "decline" }), "input_required", Value::Null)]
+#[case::left(json!({ "action": "cancel" }), "input_required", Value::Null)]
 #[tokio::test]
 async fn a_form_is_a_part_of_the_result(#[case] response: Value, #[case] status: &str, #[case] state: Value) {
     let api = Api::start().await;

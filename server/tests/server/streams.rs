@@ -123,6 +123,30 @@ async fn a_run_that_is_waited_for_has_its_events_from_when_somebody_reads_them()
     assert!(!ticks.is_empty());
 }
 
+#[rstest]
+#[case::at_once(None, &["metadata", "values", "values"])]
+#[case::once_more(Some("/stream"), &[])]
+#[case::after_its_end(Some("/join"), &[])]
+#[case::after_its_end_was_seen(Some(""), &[])]
+#[tokio::test]
+async fn a_run_is_joined_from_its_start_by_the_first_client_only(
+    #[case] before: Option<&str>,
+    #[case] expected: &[&str],
+) {
+    let api = Api::start().await;
+    let body = json!({ "assistant_id": "slow", "input": { "steps": 1, "ms": 1 } });
+    let runs = format!("/threads/{}/runs", api.thread().await);
+    let path = format!("{runs}/{}", api.post(&runs, body).await["run_id"].as_str().unwrap());
+    let get = async |end: &str| api.send(Method::GET, &format!("{path}{end}"), None).await.text().await.unwrap();
+    // Its end is looked for in the list, which does not say of one run that it is known.
+    api.until(&runs, |runs| runs[0]["status"] == "success").await;
+    if let Some(before) = before {
+        get(before).await;
+    }
+    let joined = events(api.send(Method::GET, &format!("{path}/stream"), None).await).await;
+    assert_eq!(names(&joined), expected);
+}
+
 #[tokio::test]
 async fn another_server_of_the_store_has_the_events_of_a_run() {
     let store = Arc::new(MemoryCheckpointer::new());
