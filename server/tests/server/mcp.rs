@@ -200,7 +200,7 @@ async fn a_result_is_short_whatever_the_state() {
     let asked = client.call("wait", json!({ "thread": thread })).await;
     assert!(text(&asked).len() <= 100 << 10 && text(&asked).contains(&thread), "{}", text(&asked).len());
     let content = &asked["structuredContent"];
-    assert_eq!(content["state"], json!({ "decision": null, "status": "short" }));
+    assert_eq!(content["state"], json!({ "status": "short" }));
     let note = content["note"].as_str().unwrap();
     assert!(note.contains("is shown without `request`, `proposal`: `status` with `channel`"), "{note}");
     assert!(note.contains(&format!("GET /threads/{thread}/state over HTTP")), "{note}");
