@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId, foreign};
 use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, StatusKind, ThreadInfo};
@@ -139,7 +140,12 @@ impl Server {
         let found = self.records.get::<AssistantRecord>(&id).await?;
         found.map(|found| found.record).ok_or_else(|| {
             let known: Vec<&str> = self.graphs.iter().map(|graph| graph.name()).collect();
-            ApiError::invalid(format!("there is no assistant `{name}`; the graphs are {}", known.join(", ")))
+            // An id may have been one, where another name can only be a mistake.
+            let status = match name.parse::<Uuid>() {
+                Ok(_) => StatusCode::NOT_FOUND,
+                Err(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            };
+            ApiError::new(status, format!("there is no assistant `{name}`; the graphs are {}", known.join(", ")))
         })
     }
 

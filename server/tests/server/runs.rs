@@ -235,6 +235,7 @@ async fn assistants_have_versions_and_each_graph_has_one_by_itself() {
 
 #[rstest]
 #[case::assistant(Method::POST, "/runs", json!({ "assistant_id": "none" }), 422, "the graphs are counter, chat_echo, approval")]
+#[case::assistant_that_is_gone(Method::POST, "/runs", json!({ "assistant_id": "00000000-0000-4000-8000-000000000000" }), 404, "there is no assistant")]
 #[case::thread(Method::GET, "/threads/none", Value::Null, 404, "there is no thread `none`")]
 #[case::thread_of_a_run(Method::POST, "/threads/none/runs", json!({ "assistant_id": "slow" }), 404, "there is no thread `none`")]
 #[case::mode(Method::POST, "/runs", json!({ "assistant_id": "slow", "stream_mode": "all" }), 422, "the modes are values")]
