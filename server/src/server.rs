@@ -226,7 +226,7 @@ impl Server {
         let Some(snapshot) = thread.state().await? else { return Ok(Value::Null) };
         let open: Vec<_> = snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
         let mut values = with_interrupts(snapshot.json(graph.schema()), &open);
-        Secrets::of_state(graph, &snapshot.values).hide(&mut values);
+        Secrets::of_thread(graph, &thread, &snapshot).await?.hide(&mut values);
         Ok(values)
     }
 

@@ -112,8 +112,8 @@ pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> CheckpointJson {
     CheckpointJson { thread_id: thread.to_owned(), checkpoint_ns: String::new(), checkpoint_id: id.to_string() }
 }
 
-/// Returns the state at a checkpoint.
-pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
+/// Returns the state at a checkpoint without secrets.
+pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>, secrets: &Secrets) -> Value {
     let (open, updates) = (snapshot.questions().filter(|question| !question.is_answered()), Updates::of(graph));
     let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
     let mut shown = json!(StateJson {
@@ -128,7 +128,7 @@ pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<Any
         checkpoint_id: Some(snapshot.id.to_string()),
         parent_checkpoint_id: snapshot.parent.map(|id| id.to_string()),
     });
-    Secrets::of_state(graph, &snapshot.values).hide(&mut shown);
+    secrets.hide(&mut shown);
     shown
 }
 

@@ -21,6 +21,7 @@ use super::waiting::{LONGEST, WaitCall, settle};
 use crate::error::{ApiError, ApiResult};
 use crate::runs::creation::Reader;
 use crate::security::KeyRole;
+use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::wire::state;
 
@@ -112,7 +113,9 @@ impl CallContext<'_> {
         while steps.len() < limit(args.limit)
             && let Some(snapshot) = past.next().await
         {
-            let shown = state(graph, &args.thread, &snapshot?);
+            let snapshot = snapshot?;
+            let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
+            let shown = state(graph, &args.thread, &snapshot, &secrets);
             steps.push(json!({
                 "checkpoint": shown["checkpoint_id"], "step": shown["metadata"]["step"],
                 "source": shown["metadata"]["source"], "next": shown["next"], "created_at": shown["created_at"],

@@ -69,7 +69,9 @@ impl Position {
         if !record.queue.is_empty() {
             return Ok(position);
         }
-        let Some(snapshot) = graph.thread(thread).state().await? else { return Ok(position.without_state(&record)) };
+        let reader = graph.thread(thread);
+        let Some(snapshot) = reader.state().await? else { return Ok(position.without_state(&record)) };
+        let secrets = Secrets::of_thread(graph, &reader, &snapshot).await?;
         let open: Vec<_> = snapshot.questions().filter(|question| !question.is_answered()).collect();
         let starter = match open.iter().any(|question| !client.may_answer(graph, question, None)) {
             true => starter(server, thread).await?,
@@ -78,13 +80,13 @@ impl Position {
         let may_answer = |question: &&Question| client.may_answer(graph, question, starter.as_deref());
         let (offered, others): (Vec<_>, Vec<_>) = open.into_iter().partition(may_answer);
         let mut state = written(snapshot.json(graph.schema()));
-        Secrets::of_state(graph, &snapshot.values).hide(&mut state);
+        secrets.hide(&mut state);
         let position = Self { state, ..position };
         Ok(match record.error {
             Some(failure) if failure.error == "UserInterrupt" => position.into_cancelled(failure.message),
             Some(failure) if is_of_graph(&failure, &offered, &others) => position.into_failed(&failure),
             failure if !offered.is_empty() => {
-                let open = offered.into_iter().map(|question| OpenQuestion::of(graph, &snapshot, question));
+                let open = offered.into_iter().map(|question| OpenQuestion::of(graph, (&snapshot, &secrets), question));
                 position.with_questions(open.collect(), failure)
             }
             _ if !others.is_empty() => position.with_note(waits_for(&others)),
@@ -158,10 +160,10 @@ impl ApiError {
 }
 
 impl OpenQuestion {
-    fn of(graph: &AnyGraph, snapshot: &StateSnapshot<AnyState>, question: &Question) -> Self {
+    fn of(graph: &AnyGraph, (snapshot, secrets): (&StateSnapshot<AnyState>, &Secrets), question: &Question) -> Self {
         let described = graph.form(question.name()).and_then(|form| form.describe(&snapshot.values, question));
         let mut text = described.unwrap_or_else(|| plain(&question.json()));
-        let (mut shown, secrets) = (json!(question), Secrets::of_state(graph, &snapshot.values));
+        let mut shown = json!(question);
         secrets.hide(&mut shown);
         secrets.hide_in_text(&mut text);
         Self { question: question.clone(), text, shown }

@@ -125,7 +125,7 @@ impl Server {
         };
         let Some(snapshot) = thread.state().await? else { return Ok(vec![]) };
         let mut open = interrupts(snapshot.questions().filter(|question| !question.is_answered()));
-        let secrets = Secrets::of_state(graph, &snapshot.values);
+        let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
         open.iter_mut().for_each(|question| secrets.hide(question));
         Ok(open)
     }

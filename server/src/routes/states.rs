@@ -13,6 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::updates::state_update;
 use crate::error::{ApiError, ApiResult};
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
+use crate::security::secrets::Secrets;
 use crate::server::{Server, select_fields};
 use crate::wire::{checkpoint, empty_state, state};
 use crate::wire_types::UpdateJson;
@@ -107,7 +108,10 @@ async fn read(server: &Server, thread: &str, at: Option<CheckpointId>, parts: &P
     let found = if let Some(at) = at { found.at(at) } else { found };
     let snapshot = if parts.has_subgraphs { found.state_deep().await } else { found.state().await };
     match snapshot {
-        Ok(Some(snapshot)) => Ok(Json(parts.select(state(graph, thread, &snapshot)))),
+        Ok(Some(snapshot)) => {
+            let secrets = Secrets::of_thread(graph, &found, &snapshot).await?;
+            Ok(Json(parts.select(state(graph, thread, &snapshot, &secrets))))
+        }
         Ok(None) | Err(RunError::UnknownCheckpoint { .. }) => Ok(Json(parts.select(empty_state()))),
         Err(error) => Err(error.into()),
     }
@@ -205,7 +209,9 @@ async fn states_before(
     }
     let mut states = vec![];
     while let Some(snapshot) = history.next().await {
-        let shown = state(graph, thread, &snapshot?);
+        let snapshot = snapshot?;
+        let secrets = Secrets::of_thread(graph, &found, &snapshot).await?;
+        let shown = state(graph, thread, &snapshot, &secrets);
         let is_wanted =
             metadata.is_none_or(|wanted| wanted.iter().all(|(key, value)| shown["metadata"][key] == *value));
         if is_wanted {

@@ -60,19 +60,21 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
     shown(server, &record, state).await
 }
 
-type ThreadState<'a> = (&'a AnyGraph, StateSnapshot<AnyState>);
+type ThreadState<'a> = (&'a AnyGraph, StateSnapshot<AnyState>, Secrets);
 
 /// Returns the state of a thread with its graph; `None` before its first run.
 async fn read_state<'a>(server: &'a Server, record: &ThreadRecord) -> ApiResult<Option<ThreadState<'a>>> {
     let Some(graph) = server.graph_of(record)? else { return Ok(None) };
-    let snapshot = graph.thread(record.thread.as_str()).state().await?;
-    Ok(snapshot.map(|snapshot| (graph, snapshot)))
+    let thread = graph.thread(record.thread.as_str());
+    let Some(snapshot) = thread.state().await? else { return Ok(None) };
+    let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
+    Ok(Some((graph, snapshot, secrets)))
 }
 
 /// Returns whether another program has deleted a thread, or changed it, since its record was written.
 fn is_outdated(record: &ThreadRecord, state: Option<&ThreadState<'_>>, now: u64) -> bool {
     let Some(mark) = record.state.filter(|_| record.is_left(now)) else { return false };
-    let Some((_, snapshot)) = state else { return true };
+    let Some((_, snapshot, _)) = state else { return true };
     let has_failed = snapshot.tasks.iter().any(|task| task.error.is_some());
     snapshot.created_at > mark.updated_at || mark.has_failed.is_some_and(|before| before != has_failed)
 }
@@ -80,9 +82,9 @@ fn is_outdated(record: &ThreadRecord, state: Option<&ThreadState<'_>>, now: u64)
 async fn shown(server: &Server, record: &ThreadRecord, state: Option<ThreadState<'_>>) -> ApiResult<Value> {
     let (mut values, mut asked, mut is_open, mut state_updated) = (Value::Null, Map::new(), false, record.updated_at);
     let mut secrets = Secrets::default();
-    if let Some((graph, snapshot)) = state {
+    if let Some((graph, snapshot, held)) = state {
         values = written(snapshot.json(graph.schema()));
-        secrets = Secrets::of_state(graph, &snapshot.values);
+        secrets = held;
         state_updated = snapshot.created_at;
         is_open = !snapshot.next.is_empty();
         for task in &snapshot.tasks {

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use serde_json::value::Serializer;
-use superstep::graph::{AnyGraph, AnyState, SecretValues, State};
+use superstep::graph::view::TaskSnapshot;
+use superstep::graph::{AnyGraph, AnyState, AnyThread, RunError, SecretValues, State, StateSnapshot};
 
 /// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
@@ -50,6 +51,27 @@ impl Secrets {
         let secrets = Self::default();
         secrets.add_state(graph, state);
         secrets
+    }
+
+    /// Returns those of a thread's state, and of the states of its subgraphs if one of them has asked something.
+    pub(crate) async fn of_thread(
+        graph: &AnyGraph,
+        thread: &AnyThread,
+        snapshot: &StateSnapshot<AnyState>,
+    ) -> Result<Self, RunError> {
+        let secrets = Self::of_state(graph, &snapshot.values);
+        let has_asked = snapshot.tasks.iter().any(|task| task.subgraph && !task.questions.is_empty());
+        if has_asked && let Some(deep) = thread.state_deep().await? {
+            secrets.add_nested(&deep.tasks);
+        }
+        Ok(secrets)
+    }
+
+    fn add_nested(&self, tasks: &[TaskSnapshot]) {
+        for nested in tasks.iter().filter_map(|task| task.state.as_ref()) {
+            nested.values.add_secrets_to(&self.0);
+            self.add_nested(&nested.tasks);
+        }
     }
 
     /// Adds those of a state.

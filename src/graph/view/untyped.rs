@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use superstep_base::panics::catch_panic;
 
+use crate::graph::context::SecretValues;
 use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Channel, Mask, Payload, State};
 
 /// A state, a payload or writes of any graph: typed when asked for the right type, JSON otherwise. Secrets never show.
@@ -49,6 +50,14 @@ impl View {
             Content::Payload(payload) => &**payload,
         };
         value.downcast_ref()
+    }
+
+    /// Adds the values of the secret channels of a state, so that copies of them can be hidden.
+    pub fn add_secrets_to(&self, secrets: &SecretValues) {
+        if let Content::State { state, schema, .. } = &*self.0 {
+            let held = schema.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
+            secrets.add(held.filter_map(|(at, _)| channel_json(state, schema, at)));
+        }
     }
 }
 

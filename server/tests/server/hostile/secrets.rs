@@ -108,7 +108,7 @@ enum OuterStep {
 
 /// Returns a graph that has no secret itself.
 fn outer() -> AnyGraph {
-    let inner = keeper();
+    let (inner, called) = (keeper(), keeper());
     let call = move |state: Arc<Outer>, ctx: Ctx| {
         let inner = inner.clone();
         async move {
@@ -116,7 +116,7 @@ fn outer() -> AnyGraph {
             Ok::<_, NodeError>(Outer::update())
         }
     };
-    let graph = StateGraph::new().add_node(OuterStep::Call, call.asks::<Confirm>());
+    let graph = StateGraph::new().add_node(OuterStep::Call, call.asks::<Confirm>()).calls(&OuterStep::Call, &called);
     graph.add_sequence([OuterStep::Call]).compile().unwrap().named("outer").into()
 }
 
@@ -170,6 +170,7 @@ async fn read_socket(api: &Api, thread: &str, run: Value) -> String {
 #[case("outer", "panics")]
 #[case("outer", "is_not_reduced")]
 #[case("outer", "has_no_way")]
+#[case("outer", "asks")]
 #[tokio::test]
 async fn a_secret_that_a_node_makes_leaves_by_no_way(#[case] graph: &str, #[case] way: &str) {
     let (api, mut hook) = (start().await, Receiver::start([]).await);
@@ -207,6 +208,7 @@ async fn a_secret_that_a_node_makes_leaves_by_no_way(#[case] graph: &str, #[case
 #[case("outer", "succeeds")]
 #[case("outer", "fails")]
 #[case("outer", "has_no_way")]
+#[case("outer", "asks")]
 #[tokio::test]
 async fn a_client_of_mcp_gets_no_secret_that_a_node_makes(#[case] graph: &str, #[case] way: &str) {
     let api = start().await;
