@@ -69,7 +69,7 @@ impl Secrets {
 
     fn add_nested(&self, tasks: &[TaskSnapshot]) {
         for nested in tasks.iter().filter_map(|task| task.state.as_ref()) {
-            nested.values.add_secrets_to(&self.0);
+            self.0.add_state(&nested.values);
             self.add_nested(&nested.tasks);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::graph::view::HiddenTexts;
+use crate::graph::view::{HiddenTexts, View};
 
 /// The secrets of a run, and of its subgraphs, that its log and its records hide.
 #[derive(Default)]
@@ -40,6 +40,11 @@ impl SecretValues {
     /// Adds values: the texts and numbers in them.
     pub fn add(&self, values: impl IntoIterator<Item = Value>) {
         self.0.add(values.into_iter());
+    }
+
+    /// Adds the values that the secret channels of a state have.
+    pub fn add_state(&self, state: &View) {
+        self.add(state.secrets());
     }
 
     /// Replaces the secrets in a value, but not in the names of its fields, by `[secret]`.

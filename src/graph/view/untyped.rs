@@ -8,7 +8,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use superstep_base::panics::catch_panic;
 
-use crate::graph::context::SecretValues;
 use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Channel, Mask, Payload, State};
 
 /// A state, a payload or writes of any graph: typed when asked for the right type, JSON otherwise. Secrets never show.
@@ -52,12 +51,11 @@ impl View {
         value.downcast_ref()
     }
 
-    /// Adds the values of the secret channels of a state, so that copies of them can be hidden.
-    pub fn add_secrets_to(&self, secrets: &SecretValues) {
-        if let Content::State { state, schema, .. } = &*self.0 {
-            let held = schema.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
-            secrets.add(held.filter_map(|(at, _)| channel_json(state, schema, at)));
-        }
+    /// Returns the values of the secret channels of a state.
+    pub(crate) fn secrets(&self) -> Vec<Value> {
+        let Content::State { state, schema, .. } = &*self.0 else { return vec![] };
+        let held = schema.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
+        held.filter_map(|(at, _)| channel_json(state, schema, at)).collect()
     }
 }
 
