@@ -148,7 +148,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// Looks at all threads, and at the records of those that are gone. What it reads of a thread is its summary alone.
+    /// Looks at the summaries of all threads, and at the records of those that are gone.
     async fn at_all(&self, first: Option<&FirstLook<'_>>) -> ApiResult<()> {
         let (mut query, mut names) = (ThreadQuery::default(), HashSet::new());
         query.limit = Some(BATCH);

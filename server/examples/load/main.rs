@@ -1,7 +1,7 @@
 //! Measures a running server: `load ADDRESS [wait|alone|stream|mcp|readers] [CLIENTS] [SECONDS] [PID]`. Each client creates a thread and a
 //! run of the graph `counter`, and waits for it, again and again; with the process's number, the CPU time that it needs for a run is
-//! printed too. `mcp` starts the run as a task and waits for the answer to its first poll. `readers` has all clients read one run of the graph `slow`, and measures how much later than the first the last one gets
-//! each event.
+//! printed too. `mcp` starts the run as a task and waits for the answer to its first poll. `readers` has all clients read one run of the
+//! graph `slow`, and measures how much later than the first the last one gets each event.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 mod mcp;

@@ -1,5 +1,5 @@
 //! Spans of the tools that nodes of a graph call, as they say by the messages that they return: a message of the type `tool` is the result
-//! of a call, which took the time of its task. Agents make such spans themselves. None are made without the feature `otel`. Must not
+//! of a call, which took the time of its task. Agents make such spans themselves. Without the feature `otel` there are no spans. Must not
 //! know how a span is exported.
 
 use std::collections::{HashMap, HashSet};

@@ -1,24 +1,20 @@
 //! Threads that a program has made in the store of a server without it: before its start, and while it serves.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Item, ItemKey, ItemScan, ItemWrite, Key, Lease,
-    LeaseOwner, ListedThread, MemoryCheckpointer, Order, Receipt, Record, ThreadHead, ThreadId, ThreadQuery,
-};
+use superstep::checkpoint::{Checkpointer, MemoryCheckpointer};
 use superstep::graph::{Answer, AnyThread, Graphs, Request};
 use superstep::prelude::*;
 use superstep_server::Options;
-use tokio::sync::Semaphore;
 
 use crate::api::{Api, Process, all_graphs, program};
 use crate::postgres;
+use crate::watched_store::{MANY, WatchedStore};
 
 type Store = Arc<dyn Checkpointer>;
 
@@ -139,91 +135,6 @@ async fn a_found_thread_is_run_and_deleted_as_any_other() {
     assert_eq!(values["n"], 12);
     assert_eq!(api.status(Method::DELETE, "/threads/t", None).await, 204);
     assert_eq!(names(&api, json!({})).await, [""; 0]);
-}
-
-type Reading<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
-
-/// A store that counts reads of single threads, and lets the records of many threads be read only as often as it has permits.
-#[derive(Debug)]
-struct WatchedStore {
-    inner: MemoryCheckpointer,
-    reads: AtomicUsize,
-    permits: Semaphore,
-}
-
-/// The number of records that a list does not read at once, and a look at all threads does.
-const MANY: usize = 100;
-
-impl WatchedStore {
-    fn new(inner: MemoryCheckpointer, permits: usize) -> Arc<Self> {
-        Arc::new(Self { inner, reads: AtomicUsize::new(0), permits: Semaphore::new(permits) })
-    }
-
-    fn count(&self) -> &MemoryCheckpointer {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        &self.inner
-    }
-}
-
-impl Checkpointer for WatchedStore {
-    fn claim(&self, thread: &ThreadId, claim: Claim) -> Reading<'_, Lease> {
-        self.inner.claim(thread, claim)
-    }
-
-    fn commit(&self, commit: Commit) -> Receipt {
-        self.inner.commit(commit)
-    }
-
-    fn head(&self, thread: &ThreadId) -> Reading<'_, Option<ThreadHead>> {
-        self.count().head(thread)
-    }
-
-    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Reading<'_, Vec<Option<Vec<u8>>>> {
-        self.count().get(thread, keys)
-    }
-
-    fn scan(
-        &self,
-        thread: &ThreadId,
-        range: RangeInclusive<Key>,
-        order: Order,
-        limit: usize,
-    ) -> Reading<'_, Vec<Record>> {
-        self.count().scan(thread, range, order, limit)
-    }
-
-    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Reading<'_, Vec<ThreadId>> {
-        self.inner.threads(after, limit)
-    }
-
-    fn list<'a>(&'a self, query: &'a ThreadQuery) -> Reading<'a, Vec<ListedThread>> {
-        self.inner.list(query)
-    }
-
-    fn delete_thread(&self, lease: &Lease) -> Reading<'_, ()> {
-        self.inner.delete_thread(lease)
-    }
-
-    fn owner(&self, thread: &ThreadId) -> Reading<'_, Option<Arc<LeaseOwner>>> {
-        self.inner.owner(thread)
-    }
-
-    fn get_items(&self, items: Vec<ItemKey>) -> Reading<'_, Vec<Option<Vec<u8>>>> {
-        Box::pin(async move {
-            if items.len() > MANY {
-                self.permits.acquire().await.unwrap().forget();
-            }
-            self.inner.get_items(items).await
-        })
-    }
-
-    fn scan_items<'a>(&'a self, scan: &'a ItemScan) -> Reading<'a, Vec<Item>> {
-        self.inner.scan_items(scan)
-    }
-
-    fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
-        self.inner.write_items(writes)
-    }
 }
 
 #[tokio::test]

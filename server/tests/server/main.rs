@@ -43,4 +43,5 @@ mod streams;
 mod threads;
 #[cfg(feature = "otel")]
 mod traces;
+mod watched_store;
 mod webhooks;

@@ -1,73 +1,19 @@
 //! What a person who runs a server sees: health, metrics, request ids, and stores that other releases have written.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use reqwest::{Method, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Item, ItemKey, ItemScan, ItemWrite, Key, Lease,
-    LeaseOwner, MemoryCheckpointer, Order, Receipt, Record, ThreadHead, ThreadId,
-};
+use superstep::checkpoint::{Checkpointer, ItemKey, ItemWrite, MemoryCheckpointer};
 use superstep_server::Options;
 
 use crate::api::{Api, Process, program};
-
-type Reading<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
-
-/// A store whose items cannot be read.
-#[derive(Debug, Default)]
-struct BrokenStore(MemoryCheckpointer);
-
-impl Checkpointer for BrokenStore {
-    fn claim(&self, thread: &ThreadId, claim: Claim) -> Reading<'_, Lease> {
-        self.0.claim(thread, claim)
-    }
-
-    fn commit(&self, commit: Commit) -> Receipt {
-        self.0.commit(commit)
-    }
-
-    fn head(&self, thread: &ThreadId) -> Reading<'_, Option<ThreadHead>> {
-        self.0.head(thread)
-    }
-
-    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Reading<'_, Vec<Option<Vec<u8>>>> {
-        self.0.get(thread, keys)
-    }
-
-    fn scan(
-        &self,
-        thread: &ThreadId,
-        range: RangeInclusive<Key>,
-        order: Order,
-        limit: usize,
-    ) -> Reading<'_, Vec<Record>> {
-        self.0.scan(thread, range, order, limit)
-    }
-
-    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Reading<'_, Vec<ThreadId>> {
-        self.0.threads(after, limit)
-    }
-
-    fn delete_thread(&self, lease: &Lease) -> Reading<'_, ()> {
-        self.0.delete_thread(lease)
-    }
-
-    fn owner(&self, thread: &ThreadId) -> Reading<'_, Option<Arc<LeaseOwner>>> {
-        self.0.owner(thread)
-    }
-
-    fn scan_items<'a>(&'a self, _: &'a ItemScan) -> Reading<'a, Vec<Item>> {
-        let reason = "the disk is gone";
-        Box::pin(std::future::ready(Err(CheckpointError::Poisoned { reason: reason.into() })))
-    }
-}
+use crate::watched_store::WatchedStore;
 
 #[tokio::test]
 async fn only_a_check_of_the_store_shows_that_it_is_broken() {
-    let api = Api::start_with(Options::default(), Arc::new(BrokenStore::default())).await;
+    let api = Api::start_with(Options::default(), WatchedStore::broken()).await;
     assert_eq!(api.get("/ok").await, json!({ "ok": true }));
     assert_eq!(api.get("/ok?check_db=0").await, json!({ "ok": true }));
     let response = api.send(Method::GET, "/ok?check_db=1", None).await;
