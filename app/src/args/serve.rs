@@ -45,11 +45,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub allow_origin: Vec<String>,
 
-    /// Leave out the pages for people: /docs
+    /// Leave out the pages for people: /ui/ and /docs
     #[arg(long, conflicts_with = "open")]
     pub no_page: bool,
 
-    /// Open /docs in the browser
+    /// Open the page in the browser
     #[arg(long)]
     pub open: bool,
 }

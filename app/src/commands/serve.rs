@@ -78,7 +78,7 @@ mod with_server {
                 _ => print(&format!("listening on http://{address}\n")),
             }
             if opens {
-                browser::open(format!("http://{}/docs", reachable(address)));
+                browser::open(format!("http://{}/ui/", reachable(address)));
             }
             Ok(())
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::extract::rejection::NestedPathRejection;
+use axum::extract::{NestedPath, Query, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::checkpoint::Order;
@@ -29,6 +30,19 @@ pub(super) async fn ok(State(server): State<Arc<Server>>, Query(query): Query<Ok
         check_store(&server).await?;
     }
     Ok(Json(json!({ "ok": true })))
+}
+
+/// As [`ok`]; a browser is led to the page, if there is one.
+pub(super) async fn root(
+    State(server): State<Arc<Server>>,
+    prefix: Result<NestedPath, NestedPathRejection>,
+    headers: HeaderMap,
+    query: Query<OkQuery>,
+) -> ApiResult<Response> {
+    match crate::page::start(&prefix, &headers).filter(|_| server.has_page) {
+        Some(answer) => Ok(answer),
+        None => ok(State(server), query).await.map(IntoResponse::into_response),
+    }
 }
 
 /// Returns the numbers of the server for Prometheus.

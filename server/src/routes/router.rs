@@ -31,9 +31,9 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
     let router = Router::new();
     #[cfg(feature = "mcp")]
     let router = router.merge(crate::mcp::routes(&server));
-    let router = if server.has_page { router.merge(crate::page::routes()) } else { router };
+    let router = if server.has_page { router.merge(crate::page::docs()).merge(crate::page::ui()) } else { router };
     let router = router
-        .route("/", get(meta::ok))
+        .route("/", get(meta::root))
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))
         .route("/metrics", get(meta::metrics))

@@ -25,7 +25,7 @@ async fn the_page_loads_nothing_from_elsewhere() {
 #[tokio::test]
 async fn the_page_is_left_out_where_it_is_not_wanted() {
     let api = Api::start_with(Options::default().page(false), Arc::new(MemoryCheckpointer::new())).await;
-    for path in ["/docs", "/docs/docs.js"] {
+    for path in ["/docs", "/docs/docs.js", "/ui/", "/ui/page.js", "/ui/threads"] {
         assert_eq!(api.status(Method::GET, path, None).await, 404, "{path}");
     }
 }

@@ -160,6 +160,9 @@ async fn all_ways_to_the_graphs_work_below_a_prefix(#[case] wrap: fn(Router) -> 
     assert_eq!(api.get("/openapi.json").await["servers"], json!([{ "url": "/a/b" }]));
     assert_eq!(api.status(Method::GET, "/no/such", None).await, 404);
     assert!(api.send(Method::GET, "/docs", None).await.text().await.unwrap().contains("src=\"docs/docs.js\""));
+    let page = api.send(Method::GET, "/ui/threads/order-7", None).await.text().await.unwrap();
+    assert!(page.contains("src=\"/a/b/ui/page.js\""), "{page}");
+    assert_eq!(api.status(Method::GET, "/ui/page.js", None).await, 200);
 
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } } });

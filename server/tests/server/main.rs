@@ -32,6 +32,7 @@ mod mcp_client;
 mod mcp_tasks;
 mod metrics;
 mod operations;
+mod page;
 mod protocol;
 mod requests;
 mod runs;

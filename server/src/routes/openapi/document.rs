@@ -123,9 +123,10 @@ mod tests {
     use super::*;
     use crate::security::access::{TABLE, is_same};
 
-    /// Returns whether a row of the table is an operation: neither a redirect, nor what is refused with 405 to those who may read.
+    /// Returns whether a row of the table is an operation: neither a redirect, nor what is refused with 405 to those who may read, nor a
+    /// part of the page.
     fn is_operation(method: &str, path: &str) -> bool {
-        !matches!((method, path), (_, "/mcp/") | ("GET", "/mcp"))
+        !path.starts_with("/ui") && !matches!((method, path), (_, "/mcp/") | ("GET", "/mcp"))
     }
 
     fn routes() -> Vec<Route> {

@@ -19,11 +19,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Returns the routes of the page.
 pub(crate) fn routes() -> Router<Arc<Server>> {
     Router::new()
-        .route("/docs", get(async || file("text/html; charset=utf-8", include_str!("../page/docs/index.html"))))
-        .route("/docs/docs.css", get(async || file("text/css; charset=utf-8", include_str!("../page/docs/docs.css"))))
+        .route("/docs", get(async || file("text/html; charset=utf-8", include_str!("../../page/docs/index.html"))))
+        .route(
+            "/docs/docs.css",
+            get(async || file("text/css; charset=utf-8", include_str!("../../page/docs/docs.css"))),
+        )
         .route(
             "/docs/docs.js",
-            get(async || file("text/javascript; charset=utf-8", include_str!("../page/docs/docs.js"))),
+            get(async || file("text/javascript; charset=utf-8", include_str!("../../page/docs/docs.js"))),
         )
 }
 

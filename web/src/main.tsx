@@ -1,0 +1,24 @@
+// The start of the page.
+
+import { render } from "preact";
+
+import { watchActivity } from "./api/activity";
+import { App } from "./app";
+import { countWaiting } from "./live/waiting";
+import { useTheme } from "./live/theme";
+import { handleKeys } from "./parts/keys";
+import { follow } from "./routing/navigation";
+
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/parts.css";
+
+const root = document.getElementById("page");
+if (root !== null) {
+  useTheme();
+  follow();
+  handleKeys();
+  countWaiting();
+  void watchActivity();
+  render(<App />, root);
+}

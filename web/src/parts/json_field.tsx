@@ -1,0 +1,53 @@
+// A field for JSON of any form: as text, which may be no JSON while it is typed.
+
+import { useId, useState } from "preact/hooks";
+
+import type { Json } from "../api/types";
+
+interface JsonFieldProps {
+  label: string;
+  about: string | null;
+  value: Json | undefined;
+  error: string | null;
+  isRequired: boolean;
+  onChange: (value: Json | undefined) => void;
+}
+
+export function JsonField({ label, about, value, error, isRequired, onChange }: JsonFieldProps) {
+  const id = useId();
+  const [words, setWords] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
+  const [misfit, setMisfit] = useState<string | null>(null);
+  const typed = (input: string): void => {
+    setWords(input);
+    const { value: read, problem } = parse(input);
+    setMisfit(problem);
+    onChange(read);
+  };
+  const problem = misfit ?? error;
+  return (
+    <div class="field">
+      <label class="field-label" for={id}>
+        {label} {!isRequired && <span class="soft">(optional)</span>}
+      </label>
+      <span class="field-about" id={`${id}-about`}>
+        {about ?? "As JSON; text that is no JSON is taken as a text."}
+      </span>
+      <textarea id={id} class="field-json" value={words} spellcheck={false} aria-invalid={problem !== null} aria-describedby={`${id}-about ${id}-error`} onInput={(event) => typed(event.currentTarget.value)} />
+      <span class="field-error" id={`${id}-error`}>
+        {problem ?? ""}
+      </span>
+    </div>
+  );
+}
+
+/** Reads JSON. What does not look like JSON is a text; what does and is none is a problem. */
+export function parse(input: string): { value: Json | undefined; problem: string | null } {
+  const trimmed = input.trim();
+  if (trimmed === "") return { value: undefined, problem: null };
+  try {
+    return { value: JSON.parse(trimmed) as Json, problem: null };
+  } catch (error) {
+    const looksLikeJson = /^[[{"]/.test(trimmed);
+    return looksLikeJson ? { value: undefined, problem: `This is no JSON: ${(error as Error).message}` } : { value: input, problem: null };
+  }
+}

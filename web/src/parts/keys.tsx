@@ -1,0 +1,80 @@
+// The keys that work on every view, and the list of all keys that `?` shows. A view adds its own while it is shown.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+import { go } from "../routing/navigation";
+
+export interface KeyAction {
+  key: string;
+  about: string;
+  run: () => void;
+}
+
+const isHelpShown = signal(false);
+const ofView = signal<KeyAction[]>([]);
+
+const EVERYWHERE: KeyAction[] = [
+  { key: "?", about: "show the keys", run: () => (isHelpShown.value = true) },
+  { key: "/", about: "search threads", run: search },
+  { key: "i", about: "go to the inbox", run: () => go({ view: "inbox" }) },
+  { key: "t", about: "go to the threads", run: () => go({ view: "threads", search: "" }) },
+];
+
+/** Adds keys for as long as a view is shown. */
+export function useKeys(keys: KeyAction[]): void {
+  useEffect(() => {
+    ofView.value = [...ofView.value, ...keys];
+    return () => (ofView.value = ofView.value.filter((key) => !keys.includes(key)));
+  });
+}
+
+/** Listens to the keys: not while a text is typed, and not with a modifier. */
+export function handleKeys(): void {
+  addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (document.querySelector("dialog[open]") !== null) return;
+    const action = [...ofView.value, ...EVERYWHERE].find(({ key }) => key === event.key);
+    if (action === undefined) return;
+    event.preventDefault();
+    action.run();
+  });
+}
+
+export function KeyHelp() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isShown = isHelpShown.value;
+  useEffect(() => {
+    if (isShown) dialog.current?.showModal();
+  }, [isShown]);
+  if (!isShown) return null;
+  return (
+    <dialog ref={dialog} class="dialog stack" aria-labelledby="key-help" onClose={() => (isHelpShown.value = false)}>
+      <h2 id="key-help">Keys</h2>
+      <dl class="facts">
+        {[...EVERYWHERE, ...ofView.value].map(({ key, about }) => [
+          <dt>
+            <kbd>{key}</kbd>
+          </dt>,
+          <dd>{about}</dd>,
+        ])}
+      </dl>
+      <form method="dialog">
+        <button class="button" type="submit" autofocus>
+          Close
+        </button>
+      </form>
+    </dialog>
+  );
+}
+
+function search(): void {
+  const box = document.querySelector<HTMLInputElement>('main [type="search"]');
+  if (box === null) go({ view: "threads", search: "" });
+  requestAnimationFrame(() => document.querySelector<HTMLInputElement>('main [type="search"]')?.focus());
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  const element = target as HTMLElement | null;
+  return element?.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]") != null;
+}

@@ -1,0 +1,98 @@
+// The addresses of the views: a path below the page's own to a route, and back. Knows no browser.
+
+/** An address of a view. Names and ids are decoded. */
+export type Route =
+  | { view: "inbox" }
+  | { view: "threads"; search: string }
+  | { view: "thread"; thread: string; checkpoint?: string }
+  | { view: "task"; thread: string; checkpoint?: string; task: string }
+  | { view: "diff"; thread: string; from: string; to: string; other?: string }
+  | { view: "start"; graph?: string }
+  | { view: "spend" }
+  | { view: "settings" }
+  | { view: "unknown"; path: string };
+
+/** Reads a path without its leading slash, such as `threads/order-7/checkpoints/3?q=tea`. */
+export function parseRoute(address: string): Route {
+  const [path = "", query = ""] = address.split("?", 2);
+  const parts = path.split("/").filter((part) => part !== "");
+  const names = parts.map(decode);
+  const unknown: Route = { view: "unknown", path };
+  if (names.includes(undefined)) return unknown;
+  const [first, second] = names;
+  if (first === undefined) return { view: "inbox" };
+  if (first === "threads" && second !== undefined) return parseThread(second, names.slice(2) as string[]) ?? unknown;
+  if (first === "threads") return { view: "threads", search: new URLSearchParams(query).get("q") ?? "" };
+  if (names.length > 2 || (names.length === 2 && first !== "start")) return unknown;
+  if (first === "start") return second === undefined ? { view: "start" } : { view: "start", graph: second };
+  return first === "spend" || first === "settings" ? { view: first } : unknown;
+}
+
+/** Writes a route as a path without its leading slash. */
+export function routePath(route: Route): string {
+  switch (route.view) {
+    case "inbox":
+      return "";
+    case "threads":
+      return route.search === "" ? "threads" : `threads?${new URLSearchParams({ q: route.search })}`;
+    case "thread":
+      return join(["threads", route.thread, ...at(route.checkpoint)]);
+    case "task":
+      return join(["threads", route.thread, ...at(route.checkpoint), "tasks", route.task]);
+    case "diff":
+      return `${join(["threads", route.thread, "diff"])}/${diffPart(route)}`;
+    case "start":
+      return join(route.graph === undefined ? ["start"] : ["start", route.graph]);
+    case "unknown":
+      return route.path;
+    default:
+      return route.view;
+  }
+}
+
+function parseThread(thread: string, rest: string[]): Route | undefined {
+  const [kind, id, ...more] = rest;
+  if (kind === undefined) return { view: "thread", thread };
+  if (id === undefined) return undefined;
+  if (kind === "tasks" && more.length === 0) return { view: "task", thread, task: id };
+  if (kind === "diff" && more.length === 0) return parseDiff(thread, id);
+  if (kind !== "checkpoints") return undefined;
+  if (more.length === 0) return { view: "thread", thread, checkpoint: id };
+  const [inner, task] = more;
+  return inner === "tasks" && task !== undefined && more.length === 2
+    ? { view: "task", thread, checkpoint: id, task }
+    : undefined;
+}
+
+/** Reads `3..5`, or `3..5@order-8` where 5 is a checkpoint of another thread. */
+function parseDiff(thread: string, text: string): Route | undefined {
+  const match = /^(\d+)\.\.(\d+)(?:@(.+))?$/s.exec(text);
+  if (match === null) return undefined;
+  const [, from = "", to = "", other] = match;
+  return other === undefined ? { view: "diff", thread, from, to } : { view: "diff", thread, from, to, other };
+}
+
+function diffPart({ from, to, other }: { from: string; to: string; other?: string }): string {
+  return other === undefined ? `${from}..${to}` : `${from}..${to}@${encodeURIComponent(other)}`;
+}
+
+function at(checkpoint: string | undefined): string[] {
+  return checkpoint === undefined ? [] : ["checkpoints", checkpoint];
+}
+
+function join(parts: string[]): string {
+  return parts.map(encodePart).join("/");
+}
+
+/** Encodes a name; `.` and `..` would be read as steps in a path, and a browser removes them even if encoded. */
+function encodePart(name: string): string {
+  return encodeURIComponent(name);
+}
+
+function decode(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+// What waits for a person, oldest first.
+
+import { useState } from "preact/hooks";
+
+import { useResource } from "../../api/resource";
+import { request } from "../../api/source";
+import type { InboxItem, InboxPage } from "../../api/types";
+import { groupItems, joinPages } from "../../fold/inbox";
+import { Button } from "../../parts/button";
+import { Empty, ErrorNote, Loading } from "../../parts/notes";
+import { href } from "../../routing/navigation";
+import { GroupCard } from "./group_card";
+import "./inbox.css";
+
+/** Items of a page, and pages that are shown at first. */
+const PAGE = 50;
+
+export function Inbox() {
+  const [pages, setPages] = useState(1);
+  const inbox = useResource(`inbox ${pages}`, (signal) => load(pages, signal), { changes: ({ kind }) => kind !== "position" });
+  const { value, error, reload } = inbox;
+  return (
+    <div class="inbox stack">
+      <header class="row">
+        <h1>Inbox</h1>
+        {value !== undefined && value.waiting > 0 && <span class="soft">{waitingText(value.waiting)}</span>}
+      </header>
+      {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
+      {value === undefined && error === undefined && <Loading what="what waits" />}
+      {value?.items.length === 0 && <NothingWaits />}
+      {groupItems(value?.items ?? []).map((group) => (
+        <GroupCard key={group.thread} group={group} onAnswered={reload} />
+      ))}
+      {value?.next != null && <Button onClick={() => setPages(pages + 1)}>Show more</Button>}
+    </div>
+  );
+}
+
+async function load(pages: number, signal: AbortSignal): Promise<InboxPage> {
+  const read: InboxItem[][] = [];
+  let page: InboxPage = { items: [], next: "", waiting: 0 };
+  while (read.length < pages && page.next !== null) {
+    const after = page.next === "" ? "" : `&after=${encodeURIComponent(page.next)}`;
+    page = await request<InboxPage>(`/inbox?limit=${PAGE}${after}`, { signal });
+    read.push(page.items);
+  }
+  return { ...page, items: joinPages(read) };
+}
+
+function waitingText(waiting: number): string {
+  return waiting === 1 ? "1 thing waits for a person" : `${waiting} things wait for a person`;
+}
+
+function NothingWaits() {
+  return (
+    <Empty title="Nothing waits for you">
+      <p>A question of a run comes here at once, with what is needed to answer it.</p>
+      <p>
+        <a href={href({ view: "start" })}>Start a run</a> or look at <a href={href({ view: "threads", search: "" })}>the threads</a>.
+      </p>
+    </Empty>
+  );
+}

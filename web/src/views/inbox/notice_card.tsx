@@ -1,0 +1,68 @@
+// Something that waits for a person without being a question: what, why, and what to do.
+
+import { useState } from "preact/hooks";
+
+import { request } from "../../api/source";
+import type { InboxItem } from "../../api/types";
+import { kindTexts } from "../../fold/inbox";
+import { Button, Confirm } from "../../parts/button";
+import { ErrorNote } from "../../parts/notes";
+import { Ago } from "../../parts/time";
+
+export function NoticeCard({ item, onDone }: { item: InboxItem; onDone: () => void }) {
+  if (item.kind === "question") return null;
+  const { title, mark } = kindTexts(item.kind);
+  return (
+    <div class="question stack" role="group" aria-label={title}>
+      <header class="row">
+        <span class="mark" data-kind={mark}>
+          {item.kind.replace("-", " ")}
+        </span>
+        <h3>{title}</h3>
+        <span class="soft">
+          <Ago at={item.since} />
+        </span>
+      </header>
+      {item.reason != null && <pre class="code-block" tabIndex={0}>{item.reason}</pre>}
+      {item.help != null && <p class="soft">{item.help}</p>}
+      <NoticeAction item={item} onDone={onDone} />
+    </div>
+  );
+}
+
+/** What can be done about it here. The rest is done on the command line, as its help says. */
+function NoticeAction({ item: { kind, thread, graph }, onDone }: { item: InboxItem; onDone: () => void }) {
+  const [isAsked, setAsked] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const path = `/threads/${encodeURIComponent(thread)}`;
+  const send = (to: string, body: object): void => {
+    setAsked(false);
+    setError(null);
+    request(path + to, { method: "POST", body }).then(onDone, (cause: Error) => setError(cause));
+  };
+  const proceed = (): void => send("/runs", { assistant_id: graph });
+  return (
+    <>
+      {error !== null && <ErrorNote error={error} />}
+      {(kind === "failed" || kind === "stalled") && (
+        <div class="button-row">
+          <Button kind="main" onClick={proceed}>
+            {kind === "failed" ? "Retry" : "Resume"}
+          </Button>
+        </div>
+      )}
+      {kind === "untrusted" && (
+        <div class="button-row">
+          <Button kind="main" onClick={() => setAsked(true)}>
+            Trust
+          </Button>
+        </div>
+      )}
+      {isAsked && (
+        <Confirm title={`Trust ${thread}?`} onCancel={() => setAsked(false)} onConfirm={() => send("/trust", {})}>
+          Its plans and commands were made on another machine. Once it is trusted, they run here with the rights of this server.
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,34 @@
+// Who may answer a question, until when, what happens then, and who has answered.
+
+import type { Terms } from "../../api/types";
+import { termsTexts } from "../../fold/inbox";
+import { Until } from "../../parts/time";
+
+export function QuestionTerms({ terms, peopleOnly }: { terms: Terms; peopleOnly: boolean }) {
+  const { approvers, votes, after } = termsTexts(terms);
+  if (approvers === null && votes === null && terms.expires === null && !peopleOnly) return null;
+  return (
+    <dl class="facts question-terms">
+      {approvers !== null && [<dt>May answer</dt>, <dd>{approvers}</dd>]}
+      {approvers === null && peopleOnly && [<dt>May answer</dt>, <dd>people only, not the client that started the run</dd>]}
+      {terms.expires !== null && [
+        <dt>Until</dt>,
+        <dd>
+          <Until at={terms.expires} />, then {after}
+        </dd>,
+      ]}
+      {votes !== null && [
+        <dt>Votes</dt>,
+        <dd>
+          {votes}
+          {terms.votes.map((vote) => (
+            <div class="soft">
+              {vote.by ?? "somebody"}: {JSON.stringify(vote.value)}
+              {vote.note === null ? "" : `, ${vote.note}`}
+            </div>
+          ))}
+        </dd>,
+      ]}
+    </dl>
+  );
+}

@@ -1,0 +1,34 @@
+// Which view an address has. Knows the views by name only.
+
+import { Empty } from "../parts/notes";
+import { href } from "../routing/navigation";
+import type { Route } from "../routing/routes";
+import { Inbox } from "./inbox/inbox";
+import { Settings } from "./settings/settings";
+
+export function View({ route }: { route: Route }) {
+  switch (route.view) {
+    case "inbox":
+      return <Inbox />;
+    case "settings":
+      return <Settings />;
+    default:
+      return <Unknown route={route} />;
+  }
+}
+
+function Unknown({ route }: { route: Route }) {
+  return (
+    <>
+      <h1>Not found</h1>
+      <Empty title="There is no such page">
+        <p>
+          Nothing is at <code>{route.view === "unknown" ? route.path : route.view}</code>.
+        </p>
+        <p>
+          <a href={href({ view: "inbox" })}>Go to the inbox</a>
+        </p>
+      </Empty>
+    </>
+  );
+}

@@ -1,0 +1,24 @@
+// How the page is built: files of fixed names, without hashes, since the server answers with ETags.
+
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  base: "/ui/",
+  esbuild: { jsx: "automatic", jsxImportSource: "preact", legalComments: "none" },
+  build: {
+    outDir: "../server/page/ui",
+    emptyOutDir: true,
+    target: "es2022",
+    modulePreload: false,
+    cssCodeSplit: false,
+    assetsInlineLimit: 0,
+    rollupOptions: {
+      output: {
+        entryFileNames: "page.js",
+        chunkFileNames: "[name].js",
+        assetFileNames: (asset) => (asset.names.some((name) => name.endsWith(".css")) ? "page.css" : "[name][extname]"),
+      },
+    },
+  },
+  server: { proxy: { "^/(?!ui/)": "http://127.0.0.1:2030" } },
+});
