@@ -1,6 +1,6 @@
 // A real Chromium, the pictures that are looked at, and the checks that hold on every view.
 
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
@@ -9,6 +9,8 @@ import { expect } from "vitest";
 
 const PICTURES = new URL("../../../target/page/", import.meta.url).pathname;
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+/** A folder of built files that is shown in the place of those in the program. */
+const FILES = process.env["SUPERSTEP_PAGE_FILES"];
 const PROGRAMS = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 export const WIDTHS = [360, 768, 1440];
@@ -43,7 +45,9 @@ async function newContext(width: number, theme: Look["theme"]): Promise<BrowserC
   const executablePath = chromiumPath();
   if (executablePath === undefined) throw new Error("Chromium is not installed");
   browser ??= await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-  return browser.newContext({ viewport: { width, height: width < 500 ? 740 : 900 }, colorScheme: theme ?? "light", hasTouch: width < 500 });
+  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 740 : 900 }, colorScheme: theme ?? "light", hasTouch: width < 500 });
+  if (FILES !== undefined) await context.route(/\/ui\/[^/]+\.(js|css)$/, (route) => route.fulfill({ path: join(FILES, new URL(route.request().url()).pathname.replace("/ui/", "")) }));
+  return context;
 }
 
 export async function closeBrowser(): Promise<void> {
@@ -60,8 +64,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 /** Fails if the page has a serious fault for people who read it otherwise, is wider than the screen, or has logged an error. */
 export async function expectSound(page: Page & { errors: string[] }): Promise<void> {
   // The policy of the page lets no script in but its own; the tool is put in from outside.
-  const source = (await import("node:fs")).readFileSync(AXE, "utf8");
-  await page.evaluate(source);
+  await page.evaluate(readFileSync(AXE, "utf8"));
   const faults = await page.evaluate(async () => {
     const { violations } = await (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> } }).axe.run();
     return violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3).join(" | ")}`);
