@@ -1,10 +1,27 @@
-// Compresses the built files, so that the server sends them as they are.
+// Compresses the built files, so that the server sends them as they are, and adds the licences of what is in them.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const folder = new URL("../../server/page/ui/", import.meta.url);
+const modules = new URL("../node_modules/", import.meta.url);
+const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8"));
 const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } };
+
+/** Returns the names of the packages that are not only for development. */
+function shipped() {
+  const all = Object.entries(packages).filter(([path, { dev }]) => path !== "" && !dev);
+  return all.map(([path]) => path.replace("node_modules/", "")).sort();
+}
+
+function licence(name) {
+  const files = readdirSync(new URL(`${name}/`, modules)).filter((file) => /^licen[cs]e/i.test(file)).sort();
+  const text = files.map((file) => readFileSync(new URL(`${name}/${file}`, modules), "utf8").trim()).join("\n\n");
+  const { version, license } = packages[`node_modules/${name}`];
+  return `${name} ${version} (${license})\n\n${text === "" ? "Its package has no text of the licence." : text}\n`;
+}
+
+writeFileSync(new URL("licences.txt", folder), `This page contains:\n\n${shipped().map(licence).join("\n\n---\n\n")}`);
 
 for (const name of readdirSync(folder).sort()) {
   const bytes = readFileSync(new URL(name, folder));

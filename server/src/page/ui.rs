@@ -33,7 +33,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const DOCUMENT: PageFile = file!("index.html");
 
 /// All other files.
-const FILES: &[PageFile] = &[file!("page.js"), file!("page.css"), file!("icon.svg")];
+const FILES: &[PageFile] = &[file!("page.js"), file!("page.css"), file!("icon.svg"), file!("licences.txt")];
 
 /// The prefix of a router that is mounted in another; none if it is not.
 type Prefix = Result<NestedPath, NestedPathRejection>;

@@ -26,6 +26,7 @@ fn header(answer: &Response, name: &str) -> String {
 #[case::script("/ui/page.js", "text/javascript; charset=utf-8")]
 #[case::style("/ui/page.css", "text/css; charset=utf-8")]
 #[case::icon("/ui/icon.svg", "image/svg+xml")]
+#[case::licences("/ui/licences.txt", "text/plain; charset=utf-8")]
 #[case::address_of_a_view("/ui/threads/order%2F7/checkpoints/3", "text/html; charset=utf-8")]
 #[tokio::test]
 async fn each_file_has_its_type_and_lets_nothing_else_in(#[case] path: &str, #[case] content: &str) {
