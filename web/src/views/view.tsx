@@ -3,6 +3,7 @@
 import { Empty } from "../parts/notes";
 import { href } from "../routing/navigation";
 import type { Route } from "../routing/routes";
+import { CheckpointDiff } from "./debug/diff";
 import { Inbox } from "./inbox/inbox";
 import { Settings } from "./settings/settings";
 
@@ -10,6 +11,8 @@ export function View({ route }: { route: Route }) {
   switch (route.view) {
     case "inbox":
       return <Inbox />;
+    case "diff":
+      return <CheckpointDiff thread={route.thread} from={route.from} to={route.to} other={route.other} />;
     case "settings":
       return <Settings />;
     default:
