@@ -54,6 +54,12 @@ impl AppGraph {
         self.graph.name()
     }
 
+    /// Returns the settings of the graph's threads.
+    #[cfg(feature = "server")]
+    pub(crate) fn settings(&self) -> &GraphSettings {
+        &self.settings
+    }
+
     /// Returns the labels of its tasks.
     #[cfg(feature = "server")]
     pub(crate) fn labels(&self) -> Labels {

@@ -21,8 +21,9 @@
 //! | `protocol` | the event protocol of newer clients: events and commands |
 //! | `foreign_threads` | threads that other programs made in the same store |
 //! | `feed`, `activity`, `foreign_activity` | the events of a run for its readers; what happens to all threads |
-//! | `page` | the page at `/docs` |
+//! | `page` | the page of people below `/ui/`, and that of the routes at `/docs` |
 //! | `inputs`, `client_input` | inputs against the schemas of their graphs; inputs in a form of the program's own |
+//! | `forks` | what a program does outside of the store for a fork |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
@@ -49,6 +50,7 @@ mod expiry;
 mod feed;
 mod foreign_activity;
 mod foreign_threads;
+mod forks;
 mod inputs;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -72,6 +74,7 @@ mod wire;
 mod wire_types;
 
 pub use client_input::InputReader;
+pub use forks::{ForkHook, ForkOrigin, PreparedFork};
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
 pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};

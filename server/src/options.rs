@@ -8,6 +8,7 @@ use superstep::graph::CancellationToken;
 use superstep::memory::Store;
 
 use crate::client_input::{InputReader, InputReaders};
+use crate::forks::{ForkHook, ForkHooks};
 use crate::observer::RunObserver;
 use crate::security::settings::Security;
 use crate::webhooks::signature::WebhookSecret;
@@ -32,6 +33,7 @@ pub struct Options {
     pub(crate) security: Security,
     pub(crate) has_page: bool,
     pub(crate) readers: InputReaders,
+    pub(crate) forks: ForkHooks,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             security: Security::default(),
             has_page: true,
             readers: InputReaders::default(),
+            forks: ForkHooks::default(),
         }
     }
 }
@@ -100,6 +103,12 @@ impl Options {
     /// Sets the reader of the inputs that clients give to a graph, in the place of its channels.
     pub fn read_inputs(mut self, graph: impl Into<String>, reader: impl InputReader) -> Self {
         self.readers.insert(graph.into(), Arc::new(reader));
+        self
+    }
+
+    /// Sets what is done outside of the store when a thread of a graph is forked.
+    pub fn prepare_forks(mut self, graph: impl Into<String>, hook: impl ForkHook) -> Self {
+        self.forks.insert(graph.into(), Arc::new(hook));
         self
     }
 

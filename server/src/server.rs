@@ -17,6 +17,7 @@ use crate::activity::{Activity, ActivityKind};
 use crate::client_input::InputReaders;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
+use crate::forks::ForkHooks;
 use crate::inputs::InputChecks;
 use crate::observer::RunObserver;
 use crate::options::Options;
@@ -56,6 +57,7 @@ pub(crate) struct Server {
     pub created: watch::Sender<()>,
     pub inputs: InputChecks,
     pub readers: InputReaders,
+    pub forks: ForkHooks,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
     pub joined: JoinedRuns,
@@ -96,6 +98,7 @@ impl Server {
             created: watch::Sender::new(()),
             inputs: InputChecks::default(),
             readers: options.readers,
+            forks: options.forks,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
             joined: JoinedRuns::default(),

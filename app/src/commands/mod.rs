@@ -9,6 +9,7 @@
 //! | `serve`, `keys`, `mcp` | the graphs over HTTP; the keys of their clients; as tools of a coding agent |
 //! | `agent_config`, `browser` | the configuration of a coding agent; the browser of this machine |
 //! | `client_input` | arguments of a graph as the fields of a client's input |
+//! | `fork_hook` | what a graph does outside of the store for the forks of clients |
 //!
 //! Small because it only lists the folder.
 
@@ -20,6 +21,8 @@ mod browser;
 #[cfg(feature = "server")]
 mod client_input;
 mod edits;
+#[cfg(feature = "server")]
+mod fork_hook;
 mod interactive;
 mod keys;
 mod mcp;

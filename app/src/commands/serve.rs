@@ -28,6 +28,7 @@ mod with_server {
     use super::{CommandOutput, Failure, ServeArgs, Session};
     use crate::commands::browser;
     use crate::commands::client_input::read_arguments;
+    use crate::commands::fork_hook::prepare_forks;
     use crate::control::{Control, RunGuard};
     use crate::events::{EventBuffer, later_event_json};
     use crate::graphs::{AppGraph, AppGraphs};
@@ -56,7 +57,7 @@ mod with_server {
                 true => options.observed_by(self.control_observer()),
                 false => options, // nobody can follow the runs of a store in memory
             };
-            let options = read_arguments(&self.graphs, options);
+            let options = prepare_forks(&local, read_arguments(&self.graphs, options));
             let options = with_webhooks(protect(options, &args)?, &args);
             self.announce(&listener, args.open)?;
             let graphs = self.graphs.with_store(&local.store);

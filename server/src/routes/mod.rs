@@ -22,6 +22,7 @@
 //! Small because it only lists the folder.
 
 mod assistants;
+mod branches;
 mod crons;
 mod drawing;
 mod events;

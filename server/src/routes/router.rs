@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::{
-    assistants, crons, events, find_threads, lifetime, many_runs, meta, openapi, protocol, runs, schemas, socket,
-    states, store, threads,
+    assistants, branches, crons, events, find_threads, lifetime, many_runs, meta, openapi, protocol, runs, schemas,
+    socket, states, store, threads,
 };
 use crate::error::ApiError;
 use crate::security::cors::cors;
@@ -96,6 +96,9 @@ fn of_threads() -> Router<Arc<Server>> {
         .route("/threads/prune", post(lifetime::prune))
         .route("/threads/{thread}/copy", post(lifetime::copy))
         .route("/threads/{thread}/trust", post(threads::trust))
+        .route("/threads/{thread}/fork", post(branches::fork::fork))
+        .route("/threads/{thread}/export", get(branches::transfer::export))
+        .route("/threads/import", post(branches::transfer::import))
         .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
         .route("/threads/{thread}/state", get(states::now).post(states::update))
         .route("/threads/{thread}/state/checkpoint", post(states::at_body))

@@ -15,6 +15,7 @@ mod rng;
 
 mod answers;
 mod api;
+mod branches;
 mod callers;
 mod commands;
 mod crons;

@@ -13,6 +13,7 @@
 mod document;
 mod errors;
 mod of_assistants;
+mod of_branches;
 mod of_crons;
 mod of_runs;
 mod of_server;

@@ -153,9 +153,14 @@ impl Route {
     }
 
     /// Sets the schema of the body.
-    pub(super) fn body_of(mut self, schema: impl Into<RefOr<Schema>>) -> Self {
+    pub(super) fn body_of(self, schema: impl Into<RefOr<Schema>>) -> Self {
+        self.body_as(JSON, schema)
+    }
+
+    /// Sets the type and the schema of the body.
+    pub(super) fn body_as(mut self, kind: &str, schema: impl Into<RefOr<Schema>>) -> Self {
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        self.body = Some(RequestBodyBuilder::new().content(JSON, content).required(Some(Required::True)).build());
+        self.body = Some(RequestBodyBuilder::new().content(kind, content).required(Some(Required::True)).build());
         self
     }
 
