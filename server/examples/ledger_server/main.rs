@@ -4,6 +4,7 @@
 #[path = "../agent_server/graphs.rs"]
 #[allow(dead_code, reason = "some of the graphs are used")]
 mod graphs;
+mod tour;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         .about("Runs that write to a ledger")
         .version(env!("CARGO_PKG_VERSION"))
         .graph("ledger", ledger().about("Writes entries, each once"))
+        .graph("tour", tour::tour().about("Calls subgraphs, several times"))
         .graph("counter", graphs::counter().about("Counts five steps"))
         .graph("approval", graphs::approval().about("Proposes, asks, and finishes"))
         .graph("slow", graphs::slow().about("Ticks, with a pause before each"))

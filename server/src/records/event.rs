@@ -104,14 +104,15 @@ impl Records {
         Ok(last.unwrap_or_default())
     }
 
-    /// Returns the marks of the stored events of a run: those of its newest superstep.
+    /// Returns the marks of the stored events of a run: those of its newest superstep, and of subgraphs since then.
     pub(crate) async fn sent_marks(&self, run: Uuid) -> Result<SentMarks, CheckpointError> {
         let (prefix, mut before, mut newest) = (EventBatch::prefix_of(run), None::<String>, Vec::<EventMark>::new());
         loop {
             let page = self.scan::<EventBatch>(&prefix, before.as_deref(), (Order::Descending, PAGE)).await?;
             let events = page.iter().flat_map(|batch| batch.record.events.iter().rev());
             newest.extend(events.filter_map(|event| event.4.clone()));
-            let is_whole = newest.first().zip(newest.last()).is_some_and(|(newest, oldest)| oldest.step < newest.step);
+            let mut steps = newest.iter().filter(|mark| mark.namespace.is_empty()).map(|mark| mark.step);
+            let is_whole = steps.next().zip(steps.last()).is_some_and(|(newest, oldest)| oldest < newest);
             before = page.last().map(|batch| batch.record.key());
             if is_whole || page.len() < PAGE {
                 let mut marks = SentMarks::default();

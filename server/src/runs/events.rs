@@ -21,7 +21,7 @@ pub(crate) struct Converter<'a> {
     /// Those of the engine's events that become events on the wire.
     engine_modes: BTreeSet<Mode>,
     /// Set if the events of subgraphs are sent too, under names with their namespace.
-    has_subgraphs: bool,
+    pub(super) has_subgraphs: bool,
     updates: Updates,
     messages: Messages,
 }

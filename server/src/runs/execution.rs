@@ -338,7 +338,6 @@ impl<'a> Plan<'a> {
             secrets,
             created: &server.created,
             is_resumed: self.run.status == RunStatus::Running,
-            input_step: None,
         }
     }
 

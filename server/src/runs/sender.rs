@@ -25,19 +25,20 @@ pub(super) struct EventSender<'a> {
     pub created: &'a watch::Sender<()>,
     /// Set if an earlier execution may have sent some of the events.
     pub is_resumed: bool,
-    /// The superstep of the run's input, if an earlier execution has committed nothing after it: the first values of the run are those
-    /// with the input, and not those from which the engine goes on.
-    pub input_step: Option<i64>,
 }
+
+/// The keys of events that each superstep has once.
+const CHECKPOINT: &str = "checkpoint";
+const VALUES: &str = "values ";
 
 impl EventSender<'_> {
     /// Sends an event, unless an earlier execution did, or nobody can read it.
     pub(super) fn send(&mut self, event: &Event) {
-        if !self.has_readers() || self.is_before_input(event) {
+        if !self.has_readers() || !(event.namespace.is_empty() || self.converter.has_subgraphs) {
             return;
         }
         let mark = if self.run.stores_events { mark_of(event) } else { None };
-        if mark.as_ref().is_some_and(|mark| !self.feed.note_mark(mark) && self.is_resumed) {
+        if mark.as_ref().is_some_and(|mark| !self.note(mark) && self.is_resumed) {
             return;
         }
         let mut sent = vec![];
@@ -55,21 +56,22 @@ impl EventSender<'_> {
         self.run.stores_events || self.feed.has_readers() || self.created.receiver_count() > 0
     }
 
-    /// Returns whether an event has the values that the thread had before the input of the run.
-    fn is_before_input(&self, event: &Event) -> bool {
-        let is_of_step = self.input_step == Some(event.step) && event.namespace.is_empty();
-        is_of_step && matches!(event.kind, EventKind::Values { .. })
+    /// Notes that an event is sent; returns false if it was sent before. Values of a superstep never follow its checkpoint, but for those
+    /// with which the engine resumes.
+    fn note(&self, mark: &EventMark) -> bool {
+        let is_new = self.feed.note_mark(mark);
+        if &*mark.key == CHECKPOINT {
+            self.feed.note_mark(&EventMark { key: VALUES.into(), ..mark.clone() });
+        }
+        is_new
     }
 }
 
-/// Returns the mark of an event of the root graph that its checkpoints can give again; `None` for another.
+/// Returns the mark of an event that the checkpoints of its graph can give again; `None` for another.
 fn mark_of(event: &Event) -> Option<EventMark> {
-    if !event.namespace.is_empty() {
-        return None;
-    }
     let task = event.task.as_ref().map_or("", |task| &task.id);
     let key = match &event.kind {
-        EventKind::Values { questions, .. } => format!("values {}", ids(questions)),
+        EventKind::Values { questions, .. } => format!("{VALUES}{}", ids(questions)),
         // A task that was killed before its result was stored runs again, and may have another one.
         EventKind::Update { writes, .. } => format!("update {task} {:x}", hash(&writes.json().to_string())),
         EventKind::Interrupt { questions } => format!("interrupt {}", ids(questions)),
@@ -77,10 +79,10 @@ fn mark_of(event: &Event) -> Option<EventMark> {
         EventKind::TaskEnd { error, questions, .. } => {
             format!("end {task} {} {}", error.as_deref().unwrap_or_default(), ids(questions))
         }
-        EventKind::Checkpoint(_) => "checkpoint".to_owned(),
+        EventKind::Checkpoint(_) => CHECKPOINT.to_owned(),
         _ => return None,
     };
-    Some(EventMark { step: event.step, key: key.into() })
+    Some(EventMark { namespace: Arc::clone(&event.namespace), step: event.step, key: key.into() })
 }
 
 fn ids(questions: &[Question]) -> String {

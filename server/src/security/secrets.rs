@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::Serializer;
 use superstep::graph::view::TaskSnapshot;
-use superstep::graph::{AnyGraph, AnyState, AnyThread, RunError, SecretValues, State, StateSnapshot};
+use superstep::graph::{AnyGraph, AnyState, AnyThread, Event, EventKind, RunError, SecretValues, State, StateSnapshot};
 
 /// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
@@ -80,6 +80,17 @@ impl Secrets {
         let secret = graph.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
         let values = secret.filter(|(at, _)| state.is_set(schema, *at));
         self.0.add(values.filter_map(|(at, _)| state.encode_channel(schema, at, Serializer).ok()));
+    }
+
+    /// Adds those of the states and writes that an event shows.
+    pub(crate) fn add_event(&self, event: &Event) {
+        match &event.kind {
+            EventKind::Values { values: view, .. }
+            | EventKind::Update { writes: view, .. }
+            | EventKind::TaskStart { input: view, .. } => self.0.add_state(view),
+            EventKind::Checkpoint(made) => self.0.add_state(&made.values),
+            _ => {}
+        }
     }
 
     /// Hides them in a text.

@@ -42,7 +42,7 @@ impl SecretValues {
         self.0.add(values.into_iter());
     }
 
-    /// Adds the values that the secret channels of a state have.
+    /// Adds the values that the secret channels of a state have, or those that are written to them.
     pub fn add_state(&self, state: &View) {
         self.add(state.secrets());
     }

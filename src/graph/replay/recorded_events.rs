@@ -1,6 +1,7 @@
 //! Emits the events of recorded supersteps in canonical order: the checkpoint, the tasks that started, then for each
 //! task its emitted events, subgraphs, questions, answers and end; then the state. Runs nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::walk::{StepRecord, Walk};
@@ -30,6 +31,8 @@ pub(crate) struct RecordedEvents<'a> {
     pub places: Arc<[String]>,
     /// The output channels, if not all.
     pub output: Option<&'a Mask>,
+    /// The first checkpoint, if only the events after it are wanted.
+    pub base: Option<CheckpointId>,
 }
 
 impl RecordedEvents<'_> {
@@ -83,7 +86,7 @@ impl RecordedEvents<'_> {
     }
 
     async fn checkpoint(&self, made: &Position, ran: &[String]) {
-        if !self.emitter().wants(Mode::Checkpoints) {
+        if !self.emitter().wants(Mode::Checkpoints) || self.base == Some(made.meta.id) {
             return;
         }
         let tasks = planned_tasks(self.table, made);
@@ -99,7 +102,10 @@ impl RecordedEvents<'_> {
     }
 
     async fn tasks(&self, step: &StepRecord) -> Result<(), RunError> {
-        let started = |task: &&Task| task.node != START_NODE && step.records.contains_key(&task.key);
+        let callers = self.callers_in_flight(step).await?;
+        let has_started =
+            |task: &Task| step.records.contains_key(&task.key) || callers.contains(&stored_key(step, task));
+        let started = |task: &&Task| task.node != START_NODE && has_started(task);
         for task in step.tasks.iter().filter(started) {
             self.start(step, task).await;
         }
@@ -114,6 +120,14 @@ impl RecordedEvents<'_> {
             self.emit_end(step, task).await;
         }
         Ok(())
+    }
+
+    /// Returns the tasks of the newest superstep that have called subgraphs: a process that was killed has left no other record of them.
+    async fn callers_in_flight(&self, step: &StepRecord) -> Result<BTreeSet<u32>, RunError> {
+        if step.after.is_some() || self.table.nodes.iter().all(|row| row.children.is_empty()) {
+            return Ok(BTreeSet::new());
+        }
+        Ok(self.reader.children(step.made.meta.id).await?.into_iter().map(|(task, ..)| task).collect())
     }
 
     fn emitter(&self) -> Emitter<'_> {
@@ -296,9 +310,11 @@ pub(crate) fn emit_subgraph<'a>(
     (names, places): (Arc<[String]>, Arc<[String]>),
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
-        let line = reader.nested_line(tip, since).await?;
+        let mut line = reader.nested_line(tip, since).await?;
+        let base = listener.trim(&mut line);
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
-        let teller = RecordedEvents { table, reader, listener, names, places, output: table.channels.output.as_ref() };
+        let output = table.channels.output.as_ref();
+        let teller = RecordedEvents { table, reader, listener, names, places, output, base };
         teller.emit(walk, u64::MAX).await.map(drop)
     })
 }

@@ -15,13 +15,13 @@ use crate::checkpoint::{CheckpointId, ThreadId, about_thread};
 use crate::graph::context::{Comparison, GraphScope, Spot, VerifyReport, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{ListedCheckpoint, Reader};
+use crate::graph::records::{CheckpointInfo, ListedCheckpoint, Reader};
 use crate::graph::run::Run;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, State};
 use crate::graph::superstep::Position;
 use crate::graph::thread::{AnyRequest, EventStream, Outcome, Thread, ThreadCore};
-use crate::graph::view::{Event, EventLog, Mode, ReplayListener, Sink};
+use crate::graph::view::{CheckpointFilter, Event, EventLog, Mode, ReplayListener, Sink};
 
 /// The mode of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub enum Replay {
     /// - the order in which parallel tasks emitted and ended: they come one after the other, in canonical order, a
     ///   subgraph's events before the result of its task;
     /// - the number of resumes, which emit the checkpoint and the starts again: here once, and a start after each answer;
+    /// - tasks that a killed process has left without a result, except those whose subgraphs have checkpoints;
     /// - failed attempts before a success, and their subgraphs; breakpoints; cache hits; the supersteps left (0 here);
     /// - events that nodes emitted, except with [`record_events`](crate::graph::Thread::record_events);
     /// - supersteps within a run of durability [`Exit`](crate::graph::Durability), and those of
@@ -58,6 +59,7 @@ pub struct ReplayRequest<S: State, N, C = ()> {
     thread: ThreadCore,
     mode: Replay,
     limit: u64,
+    since: Option<CheckpointFilter>,
     types: PhantomData<fn(S, N, C)>,
 }
 
@@ -83,7 +85,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Ok(()) }
     /// ```
     pub fn replay(&self, mode: Replay) -> ReplayRequest<S, N, C> {
-        ReplayRequest { thread: self.core.clone(), mode, limit: u64::MAX, types: PhantomData }
+        ReplayRequest { thread: self.core.clone(), mode, limit: u64::MAX, since: None, types: PhantomData }
     }
 
     /// Compares the records with what the graph does now, superstep by superstep, up to the first difference; with
@@ -136,6 +138,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> ReplayRequest<S, N, C> {
         self
     }
 
+    /// Begins, in the graph and in each of its subgraphs, with the tasks that led to the first checkpoint that passes the filter; if
+    /// none does, with those of the newest one. So a replay of [`Replay::Recorded`] is one of the thread's newest run, whose
+    /// checkpoints are known by their [metadata](Thread::metadata). Others ignore it.
+    pub fn since(mut self, fits: impl Fn(&CheckpointInfo) -> bool + Send + Sync + 'static) -> Self {
+        self.since = Some(Box::new(fits));
+        self
+    }
+
     /// Yields the events of these modes as they are read.
     pub fn stream(self, modes: impl IntoIterator<Item = Mode>) -> ReplayStream<S> {
         self.build_stream(modes.into_iter().collect(), false)
@@ -157,7 +167,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> ReplayRequest<S, N, C> {
         match self.mode {
             Replay::Recorded => {
                 let sink = sink.unwrap_or_else(Sink::deaf);
-                Ok(ReplayResult::Recorded { supersteps: self.thread.emit_recorded(sink, self.limit).await? })
+                let emitted = self.thread.emit_recorded(sink, self.since, self.limit).await?;
+                Ok(ReplayResult::Recorded { supersteps: emitted })
             }
             Replay::Verify => Ok(ReplayResult::Verified(self.thread.verify_up_to(self.limit).await?)),
             Replay::WhatIf => Ok(ReplayResult::WhatIf(Box::new(self.thread.what_if_up_to(self.limit).await?))),
@@ -189,7 +200,12 @@ impl ThreadCore {
         })
     }
 
-    fn emit_recorded(&self, sink: Sink, limit: u64) -> Boxed<'_, Result<u64, RunError>> {
+    fn emit_recorded(
+        &self,
+        sink: Sink,
+        since: Option<CheckpointFilter>,
+        limit: u64,
+    ) -> Boxed<'_, Result<u64, RunError>> {
         Box::pin(async move {
             let (reader, head) = self.known("a replay").await?;
             self.check_at(&reader).await?;
@@ -199,14 +215,15 @@ impl ThreadCore {
             let names: Arc<[String]> = self.scope.nodes.clone().into();
             let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
             let listens = wanted && reader.has_events().await?;
-            let listener = ReplayListener { sink, events: EventLog::default(), listens };
-            let line = self.recorded_line(&reader, newest).await?;
+            let listener = ReplayListener { sink, events: EventLog::default(), since, listens };
+            let mut line = self.recorded_line(&reader, newest).await?;
+            let base = listener.trim(&mut line);
             let table = &self.graph.table;
             let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
             let whole = names.is_empty() && !self.limits.only_output;
             let output = if whole { None } else { table.channels.output.as_ref() };
             let places = Arc::clone(&names);
-            RecordedEvents { table, reader: &reader, listener: &listener, names, places, output }
+            RecordedEvents { table, reader: &reader, listener: &listener, names, places, output, base }
                 .emit(walk, limit)
                 .await
         })

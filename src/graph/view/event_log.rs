@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::event::{EventKind, EventTask, Mode, Sink, task_id};
 use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order};
 use crate::graph::error::RunError;
-use crate::graph::records::Reader;
+use crate::graph::records::{CheckpointInfo, ListedCheckpoint, Reader};
 
 /// An event for listeners: its superstep, task and content.
 pub(crate) type RecordedEvent = (i64, EventTask, EventKind);
@@ -89,10 +89,15 @@ impl Reader {
     }
 }
 
+/// A filter for checkpoints.
+pub(crate) type CheckpointFilter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
+
 /// The listener of a replay, and the recorded events.
 pub(crate) struct ReplayListener {
     pub sink: Sink,
     pub events: EventLog,
+    /// The checkpoints with the first of which the events of each graph begin, if not with its first.
+    pub since: Option<CheckpointFilter>,
     /// Set if there are recorded events and a listener takes them.
     pub listens: bool,
 }
@@ -101,5 +106,15 @@ impl ReplayListener {
     /// Returns true if an event shows a state.
     pub(crate) fn needs_states(&self, names: &[String]) -> bool {
         [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names.is_empty()))
+    }
+
+    /// Removes the checkpoints before those whose events are wanted. Returns the one whose tasks led to the first of them, which
+    /// stays; the newest one, if none of them is wanted.
+    pub(crate) fn trim(&self, line: &mut Vec<ListedCheckpoint>) -> Option<CheckpointId> {
+        let is_wanted = self.since.as_ref()?;
+        let first = line.iter().position(|(id, record)| is_wanted(&CheckpointInfo::of(*id, record)));
+        let base = first.unwrap_or(line.len()).checked_sub(1)?;
+        line.drain(..base);
+        line.first().map(|(id, _)| *id)
     }
 }

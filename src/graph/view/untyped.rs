@@ -51,11 +51,19 @@ impl View {
         value.downcast_ref()
     }
 
-    /// Returns the values of the secret channels of a state.
+    /// Returns the values of the secret channels of a state, or what is written to them.
     pub(crate) fn secrets(&self) -> Vec<Value> {
-        let Content::State { state, schema, .. } = &*self.0 else { return vec![] };
-        let held = schema.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
-        held.filter_map(|(at, _)| channel_json(state, schema, at)).collect()
+        match &*self.0 {
+            Content::State { state, schema, .. } => {
+                let held = schema.channels().iter().enumerate().filter(|(_, channel)| channel.is_secret());
+                held.filter_map(|(at, _)| channel_json(state, schema, at)).collect()
+            }
+            Content::Writes { writes, schema, .. } => {
+                let secret = writes.0.iter().filter(|write| schema.channels()[write.channel()].is_secret());
+                secret.filter_map(|write| catch_panic(|| schema.write_json(write).ok()).ok().flatten()).collect()
+            }
+            Content::Payload(_) => vec![],
+        }
     }
 }
 

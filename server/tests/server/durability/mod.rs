@@ -6,6 +6,7 @@
 //! | `script` | what a client does with a thread, drawn at random, and what must have become of it |
 //! | `kills` | a server that is killed at any moment |
 //! | `numbers` | the events of runs whose server is killed |
+//! | `subgraphs` | the same of runs with subgraphs |
 //! | `two_servers` | two servers of one store |
 //!
 //! `SUPERSTEP_KILLS=100` plays a hundred rounds, `SUPERSTEP_SEED=7` begins with another one. Small because it only lists the folder.
@@ -14,4 +15,5 @@ mod kills;
 mod numbers;
 mod script;
 mod site;
+mod subgraphs;
 mod two_servers;
