@@ -14,9 +14,15 @@ pub(crate) struct Tour {
     round: u64,
     /// The pause in each node, in milliseconds.
     ms: u64,
+    /// Set if the shared subgraph asks in the first round.
+    asks: bool,
     #[channel(append)]
     log: Vec<String>,
 }
+
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = String, name = "guide")]
+struct Guide;
 
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
@@ -115,14 +121,22 @@ fn note(
 #[node(rename_all = "snake_case")]
 enum Visit {
     Arrive,
+    Ask,
     Leave,
+}
+
+async fn ask(tour: Arc<Tour>, ctx: Ctx) -> Result<TourUpdate, NodeError> {
+    let answer = if tour.asks && tour.round == 0 { ctx.interrupt(Guide)? } else { "alone".to_owned() };
+    pause(tour.ms).await;
+    Ok(Tour::update().log([answer]))
 }
 
 fn visit() -> Result<CompiledGraph<Tour, Visit>, CompileError> {
     StateGraph::new()
         .add_node(Visit::Arrive, note("arrive"))
+        .add_node(Visit::Ask, ask.asks::<Guide>())
         .add_node(Visit::Leave, note("leave"))
-        .add_sequence([Visit::Arrive, Visit::Leave])
+        .add_sequence([Visit::Arrive, Visit::Ask, Visit::Leave])
         .compile()
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct RecordedEvents<'a> {
     pub places: Arc<[String]>,
     /// The output channels, if not all.
     pub output: Option<&'a Mask>,
-    /// The first checkpoint, if only the events after it are wanted.
+    /// The checkpoint before those of the run whose events are wanted, if not those of all are.
     pub base: Option<CheckpointId>,
 }
 
@@ -45,7 +45,13 @@ impl RecordedEvents<'_> {
             if std::mem::take(&mut first) && step.made.meta.parent.is_none() && step.made.meta.source == Source::Loop {
                 self.emit_gap(CheckpointId(0), step.made.meta.id).await?;
             }
-            self.checkpoint(&step.made, &ran).await;
+            if self.is_before_run(&step) {
+                continue;
+            }
+            if self.is_base(&step) {
+                self.emitter().values(step.made.meta.step, || step.made.state.clone(), vec![]).await;
+            }
+            self.checkpoint(&step, &ran).await;
             if includes_tasks(&step) {
                 self.load(step.made.meta.id, step.made.meta.id).await?;
                 self.tasks(&step).await?;
@@ -61,6 +67,23 @@ impl RecordedEvents<'_> {
             supersteps += u64::from(step.after.is_some() || !step.records.is_empty());
         }
         Ok(supersteps)
+    }
+
+    /// Returns whether the run that is replayed began at this checkpoint of another one: it resumed there, unless it
+    /// [was before it](Self::is_before_run).
+    fn is_base(&self, step: &StepRecord) -> bool {
+        self.base == Some(step.made.meta.id)
+    }
+
+    /// Returns whether the run that is replayed did not resume at its base: the thread got an input or an update, or the graph had ended.
+    fn is_before_run(&self, step: &StepRecord) -> bool {
+        let goes_on = step.after.as_ref().is_none_or(|after| after.meta.source == Source::Loop);
+        self.is_base(step) && (step.tasks.is_empty() || !goes_on)
+    }
+
+    /// Returns whether a task ended before the run that is replayed: those of its base that have asked nothing.
+    fn ended_before(&self, step: &StepRecord, task: &Task) -> bool {
+        self.is_base(step) && task.asked.is_empty() && task.record.answers.is_empty()
     }
 
     async fn load(&self, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
@@ -85,17 +108,23 @@ impl RecordedEvents<'_> {
         }
     }
 
-    async fn checkpoint(&self, made: &Position, ran: &[String]) {
-        if !self.emitter().wants(Mode::Checkpoints) || self.base == Some(made.meta.id) {
+    async fn checkpoint(&self, step: &StepRecord, ran: &[String]) {
+        if !self.emitter().wants(Mode::Checkpoints) {
             return;
         }
+        let made = &step.made;
         let tasks = planned_tasks(self.table, made);
-        let view = |task: &Task| TaskView {
-            name: self.table.node_name(task.node).to_string(),
-            error: None,
-            result: None,
-            questions: vec![],
-            subgraph: !self.table.children_of(task.node).is_empty(),
+        let view = |task: &Task| {
+            // A run that resumes shows what its tasks have come to.
+            let resumed = step.tasks.iter().find(|known| self.is_base(step) && known.key == task.key);
+            let ended = resumed.filter(|task| self.ended_before(step, task)).and_then(Task::result);
+            TaskView {
+                name: self.table.node_name(task.node).to_string(),
+                error: None,
+                result: ended.map(|done| self.emitter().writes_view(&done.writes)),
+                questions: resumed.map(|task| task.asked.to_vec()).unwrap_or_default(),
+                subgraph: !self.table.children_of(task.node).is_empty(),
+            }
         };
         let tasks = tasks.iter().map(view).collect();
         self.emitter().checkpoint(made, tasks, ran.to_vec(), made.meta.parent.is_some()).await;
@@ -258,9 +287,10 @@ impl RecordedEvents<'_> {
             Some(_) => self.origin(step, task).with_node(Arc::clone(&self.table.row(task.node).handler.name)),
             None => self.origin(step, task),
         };
+        let is_earlier = self.ended_before(step, task);
         if let TaskState::Done(done) = &task.state {
-            emitter.emit_done(origin, &done.writes, false).await;
-        } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
+            emitter.emit_done(origin, &done.writes, is_earlier).await;
+        } else if !is_earlier && step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
             emitter.failed(origin, task.record.error.clone()).await;
         }
     }

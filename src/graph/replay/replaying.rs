@@ -138,9 +138,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> ReplayRequest<S, N, C> {
         self
     }
 
-    /// Begins, in the graph and in each of its subgraphs, with the tasks that led to the first checkpoint that passes the filter; if
-    /// none does, with those of the newest one. So a replay of [`Replay::Recorded`] is one of the thread's newest run, whose
-    /// checkpoints are known by their [metadata](Thread::metadata). Others ignore it.
+    /// Begins, in the graph and in each of its subgraphs, with the first checkpoint that passes the filter, or with the events of a run
+    /// that resumes at the one before it and leads to it; at the newest one, if none passes. So a replay of [`Replay::Recorded`] is one of
+    /// the thread's newest run, whose checkpoints are known by their [metadata](Thread::metadata). Others ignore it.
     pub fn since(mut self, fits: impl Fn(&CheckpointInfo) -> bool + Send + Sync + 'static) -> Self {
         self.since = Some(Box::new(fits));
         self

@@ -93,6 +93,11 @@ impl Emitter<'_> {
         writes
     }
 
+    /// Returns the same for an event.
+    pub(crate) fn writes_view(&self, writes: &AnyWrites) -> View {
+        View::of_writes(self.shown_writes(writes), self.table.schema.clone())
+    }
+
     pub(crate) async fn emit_start(
         &self,
         origin: impl FnOnce() -> EventOrigin,
@@ -111,8 +116,7 @@ impl Emitter<'_> {
         if !self.wants(Mode::Updates) {
             return;
         }
-        let writes = View::of_writes(self.shown_writes(writes), self.table.schema.clone());
-        self.send_of(origin(), EventKind::Update { writes, cached }).await;
+        self.send_of(origin(), EventKind::Update { writes: self.writes_view(writes), cached }).await;
     }
 
     /// Emits the end of a task with a result. A cached result shows as an update alone.
@@ -227,7 +231,7 @@ impl Run {
     fn task_view(&self, task: &Task) -> TaskView {
         let result = match (&task.state, self.emitter()) {
             (TaskState::Done(done), Some(emitter)) if done.saved && task.record.error.is_none() => {
-                Some(View::of_writes(emitter.shown_writes(&done.writes), self.table.schema.clone()))
+                Some(emitter.writes_view(&done.writes))
             }
             _ => None,
         };

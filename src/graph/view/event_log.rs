@@ -96,7 +96,7 @@ pub(crate) type CheckpointFilter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + 
 pub(crate) struct ReplayListener {
     pub sink: Sink,
     pub events: EventLog,
-    /// The checkpoints with the first of which the events of each graph begin, if not with its first.
+    /// The checkpoints of the run whose events are wanted, if not those of all.
     pub since: Option<CheckpointFilter>,
     /// Set if there are recorded events and a listener takes them.
     pub listens: bool,
@@ -108,8 +108,8 @@ impl ReplayListener {
         [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names.is_empty()))
     }
 
-    /// Removes the checkpoints before those whose events are wanted. Returns the one whose tasks led to the first of them, which
-    /// stays; the newest one, if none of them is wanted.
+    /// Removes the checkpoints before those of the run, but for the last: its base, which is returned. It is the newest one, if the run has
+    /// made none.
     pub(crate) fn trim(&self, line: &mut Vec<ListedCheckpoint>) -> Option<CheckpointId> {
         let is_wanted = self.since.as_ref()?;
         let first = line.iter().position(|(id, record)| is_wanted(&CheckpointInfo::of(*id, record)));
