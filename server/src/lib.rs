@@ -31,6 +31,7 @@
 //! | `message_form` | messages of clients as the engine takes them |
 //! | `choices` | texts that fields are chosen from |
 //! | `wire`, `wire_types` | states, tasks and interrupts as JSON |
+//! | `graph_place` | the root of a thread or one of its subgraphs, as checkpoints name it |
 //! | `server` | the state that all requests share |
 //! | `expiry` | removal of items of the long-term store that have expired |
 //! | `records` | assistants, threads and runs as items of the store |
@@ -51,6 +52,7 @@ mod feed;
 mod foreign_activity;
 mod foreign_threads;
 mod forks;
+mod graph_place;
 mod inputs;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
-use superstep::checkpoint::CheckpointId;
 use superstep::graph::interrupt::AnswerInfo;
-use superstep::graph::view::{NestedSnapshot, TaskSnapshot};
-use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
+use superstep::graph::view::{NestedSnapshot, Snapshot, TaskSnapshot};
+use superstep::graph::{AnyGraph, AnyState, CheckpointInfo, Question, StateSnapshot};
 use superstep_base::time::millis;
 
+use crate::graph_place::GraphPlace;
 use crate::message_form::plain_message;
 use crate::records::time::time_text;
 use crate::security::secrets::Secrets;
-use crate::wire_types::{CheckpointJson, InterruptJson, StateJson, TaskJson, TermsJson, VoteJson};
+use crate::wire_types::{InterruptJson, StateJson, TaskJson, TermsJson, VoteJson};
 
 /// An event on the wire: its name and its data.
 pub(crate) type WireEvent = (Cow<'static, str>, Value);
@@ -107,27 +107,23 @@ impl Updates {
     }
 }
 
-/// Returns where a checkpoint is.
-pub(crate) fn checkpoint(thread: &str, id: CheckpointId) -> CheckpointJson {
-    CheckpointJson { thread_id: thread.to_owned(), checkpoint_ns: String::new(), checkpoint_id: id.to_string() }
-}
-
 /// Returns the state at a checkpoint without secrets.
 pub(crate) fn state(graph: &AnyGraph, thread: &str, snapshot: &StateSnapshot<AnyState>, secrets: &Secrets) -> Value {
-    let (open, updates) = (snapshot.questions().filter(|question| !question.is_answered()), Updates::of(graph));
-    let (here, parent) = (checkpoint(thread, snapshot.id), snapshot.parent.map(|id| checkpoint(thread, id)));
-    let mut shown = json!(StateJson {
-        values: written(snapshot.json(graph.schema())),
-        next: snapshot.next.clone(),
-        tasks: snapshot.tasks.iter().map(|shown| task(shown, &updates, (thread, ""))).collect(),
-        metadata: Some(metadata(graph.name(), thread, snapshot)),
-        created_at: Some(time_text(snapshot.created_at)),
-        checkpoint: Some(here),
-        parent_checkpoint: parent,
-        interrupts: interrupts(open),
-        checkpoint_id: Some(snapshot.id.to_string()),
-        parent_checkpoint_id: snapshot.parent.map(|id| id.to_string()),
-    });
+    let form = StateForm { graph: graph.name(), updates: Updates::of(graph) };
+    let mut shown = form.state(snapshot, snapshot.json(graph.schema()), &GraphPlace::root(thread));
+    secrets.hide(&mut shown);
+    shown
+}
+
+/// Returns the state of a subgraph at a checkpoint without secrets.
+pub(crate) fn subgraph_state(
+    graph: &AnyGraph,
+    place: &GraphPlace<'_>,
+    snapshot: &NestedSnapshot,
+    secrets: &Secrets,
+) -> Value {
+    let form = StateForm { graph: graph.name(), updates: Updates::of(graph) };
+    let mut shown = form.state(snapshot, snapshot.values.json(), place);
     secrets.hide(&mut shown);
     shown
 }
@@ -137,21 +133,72 @@ pub(crate) fn empty_state() -> Value {
     json!(StateJson { values: json!({}), ..StateJson::default() })
 }
 
-/// Returns the state of a subgraph in a namespace: its own tasks, and null for what only a thread has.
-fn nested_state(snapshot: &NestedSnapshot, updates: &Updates, (thread, namespace): (&str, &str)) -> Value {
-    let place = |id: CheckpointId| CheckpointJson { checkpoint_ns: namespace.to_owned(), ..checkpoint(thread, id) };
-    json!(StateJson {
-        values: written(snapshot.values.json()),
-        next: snapshot.next.clone(),
-        tasks: snapshot.tasks.iter().map(|shown| task(shown, updates, (thread, namespace))).collect(),
-        metadata: Some(json!({ "source": snapshot.source.as_str(), "step": snapshot.step, "parents": {} })),
-        created_at: Some(time_text(snapshot.created_at)),
-        checkpoint: Some(place(snapshot.id)),
-        parent_checkpoint: snapshot.parent.map(place),
-        interrupts: snapshot.tasks.iter().flat_map(|task| interrupts(open_questions(task))).collect(),
-        checkpoint_id: Some(snapshot.id.to_string()),
-        parent_checkpoint_id: snapshot.parent.map(|id| id.to_string()),
-    })
+/// The form of the states of a thread.
+struct StateForm<'a> {
+    graph: &'a str,
+    updates: Updates,
+}
+
+impl StateForm<'_> {
+    /// Returns the state of the graph at a place.
+    fn state<V>(&self, snapshot: &Snapshot<V>, values: Value, place: &GraphPlace<'_>) -> Value {
+        let has_ended = has_ended(&snapshot.tasks);
+        let shown = snapshot.tasks.iter().flat_map(|task| shown_questions(task, has_ended));
+        json!(StateJson {
+            values: written(values),
+            next: snapshot.next.clone(),
+            tasks: snapshot.tasks.iter().map(|task| self.task(task, has_ended, place)).collect(),
+            metadata: Some(self.metadata(&snapshot.info(), place)),
+            created_at: Some(time_text(snapshot.created_at)),
+            checkpoint: Some(place.checkpoint(snapshot.id)),
+            parent_checkpoint: snapshot.parent.map(|id| place.checkpoint(id)),
+            interrupts: interrupts(shown),
+            checkpoint_id: Some(snapshot.id.to_string()),
+            parent_checkpoint_id: snapshot.parent.map(|id| id.to_string()),
+        })
+    }
+
+    fn metadata(&self, made: &CheckpointInfo, place: &GraphPlace<'_>) -> Value {
+        let mut fields = metadata_values(&made.metadata);
+        let source = json!(made.source.as_str());
+        for (key, value) in [("graph_id", self.graph.into()), ("thread_id", place.thread.into()), ("source", source)] {
+            fields.insert(key.into(), value);
+        }
+        fields.insert("step".into(), made.step.into());
+        fields.insert("parents".into(), json!(place.parents()));
+        fields.into()
+    }
+
+    /// Returns a task of the graph at a place. A task that runs a subgraph names its namespace.
+    fn task(&self, task: &TaskSnapshot, has_ended: bool, place: &GraphPlace<'_>) -> TaskJson {
+        let inside = place.of_task(&task.name, &task.id);
+        let nested = task.state.as_ref().map(|nested| self.state(nested, nested.values.json(), &inside));
+        TaskJson {
+            id: task.id.clone(),
+            name: task.name.clone(),
+            path: vec!["__pregel_pull".to_owned(), task.name.clone()],
+            error: task.error.clone(),
+            interrupts: interrupts(shown_questions(task, has_ended)),
+            checkpoint: task.subgraph.then(|| subgraph_place(&inside)),
+            state: nested,
+            result: task.result.as_ref().map(|writes| self.updates.json(&writes.json())),
+        }
+    }
+}
+
+/// Returns the place of a subgraph, whose checkpoints a client can ask for.
+pub(crate) fn subgraph_place(place: &GraphPlace<'_>) -> Value {
+    json!({ "thread_id": place.thread, "checkpoint_ns": place.namespace })
+}
+
+/// Returns true if all tasks of a superstep have results.
+fn has_ended(tasks: &[TaskSnapshot]) -> bool {
+    tasks.iter().all(|task| task.result.is_some())
+}
+
+/// Returns the questions of a task that its state shows: those that are open, and all once its superstep has ended.
+fn shown_questions(task: &TaskSnapshot, has_ended: bool) -> impl Iterator<Item = &Question> {
+    task.questions.iter().filter(move |question| has_ended || !question.is_answered())
 }
 
 /// Key of the metadata of checkpoints that names those whose value is JSON; all others are text.
@@ -174,35 +221,4 @@ fn metadata_values(texts: &[(String, String)]) -> Map<String, Value> {
         false => text.into(),
     };
     texts.iter().filter(|(key, _)| key != JSON_KEYS).map(|(key, text)| (key.clone(), value(key, text))).collect()
-}
-
-fn metadata(graph: &str, thread: &str, snapshot: &StateSnapshot<AnyState>) -> Value {
-    let mut fields = metadata_values(&snapshot.metadata);
-    let source = json!(snapshot.source.as_str());
-    for (key, value) in [("graph_id", graph.into()), ("thread_id", thread.into()), ("source", source)] {
-        fields.insert(key.into(), value);
-    }
-    fields.insert("step".into(), snapshot.step.into());
-    fields.insert("parents".into(), json!({}));
-    fields.into()
-}
-
-fn open_questions(task: &TaskSnapshot) -> impl Iterator<Item = &Question> {
-    task.questions.iter().filter(|question| !question.is_answered())
-}
-
-/// Returns a task of a graph in a namespace, which is empty for that of the thread. A task that runs a subgraph names its namespace.
-fn task(task: &TaskSnapshot, updates: &Updates, (thread, namespace): (&str, &str)) -> TaskJson {
-    let name = format!("{}:{}", task.name, task.id);
-    let inside = if namespace.is_empty() { name } else { format!("{namespace}|{name}") };
-    TaskJson {
-        id: task.id.clone(),
-        name: task.name.clone(),
-        path: vec!["__pregel_pull".to_owned(), task.name.clone()],
-        error: task.error.clone(),
-        interrupts: interrupts(open_questions(task)),
-        checkpoint: task.subgraph.then(|| json!({ "thread_id": thread, "checkpoint_ns": inside })),
-        state: task.state.as_ref().map(|nested| nested_state(nested, updates, (thread, &inside))),
-        result: task.result.as_ref().map(|writes| updates.json(&writes.json())),
-    }
 }

@@ -53,8 +53,12 @@ pub(crate) struct VoteJson {
 #[schema(as = Checkpoint)]
 pub(crate) struct CheckpointJson {
     pub thread_id: String,
+    /// The tasks on the way down to its subgraph; empty for that of the thread.
     pub checkpoint_ns: String,
     pub checkpoint_id: String,
+    /// Of a checkpoint of a subgraph: the checkpoints of the graphs around it and its own, by namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_map: Option<std::collections::BTreeMap<String, String>>,
 }
 
 /// The state of a thread at a checkpoint. A thread that has not run has an empty one, and null for what it does not have.
@@ -75,7 +79,7 @@ pub(crate) struct StateJson {
     pub checkpoint: Option<CheckpointJson>,
     #[schema(required)]
     pub parent_checkpoint: Option<CheckpointJson>,
-    /// The open questions.
+    /// The questions of its tasks.
     #[schema(value_type = Vec<InterruptJson>)]
     pub interrupts: Vec<Value>,
     #[schema(required)]
@@ -94,7 +98,7 @@ pub(crate) struct TaskJson {
     pub path: Vec<String>,
     #[schema(required)]
     pub error: Option<String>,
-    /// Its open questions.
+    /// Its open questions; those that it asked last, once its superstep has ended.
     #[schema(value_type = Vec<InterruptJson>)]
     pub interrupts: Vec<Value>,
     /// The namespace of its subgraph, if it runs one.
@@ -123,8 +127,8 @@ pub(crate) struct ThreadJson<'a> {
     pub metadata: &'a serde_json::Map<String, Value>,
     /// `idle`, `busy`, `interrupted` or `error`.
     pub status: &'static str,
-    #[schema(value_type = Object)]
-    pub config: Value,
+    /// The configurations of its runs, the later ones over the earlier, with the `configurable` of their assistants.
+    pub config: &'a serde_json::Map<String, Value>,
     /// The channels of its state; null before its first run.
     pub values: Value,
     /// The open questions by the ids of their tasks.

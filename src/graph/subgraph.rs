@@ -28,7 +28,9 @@ use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{AnySchema, AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
-use crate::graph::view::{AnyChild, ChildOutput, Face, Inner, NestedRead, Outline, ReadMode, ReplayListener, Snapshot};
+use crate::graph::view::{
+    AnyChild, ChildOutput, Face, Inner, NestedRead, NestedSnapshot, Outline, ReadMode, ReplayListener, Snapshot,
+};
 
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
     /// Makes the graph a subgraph of a graph over another state: `enter` returns the child's input from the parent's
@@ -415,6 +417,15 @@ impl Inner for GraphChild {
 
     fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<NestedRead, RunError>> {
         Box::pin(Snapshot::read_nested(&self.0.table, reader, at))
+    }
+
+    fn read<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+        mode: (ReadMode, bool),
+    ) -> BoxFuture<'a, Result<NestedSnapshot, RunError>> {
+        Box::pin(Snapshot::read_untyped(&self.0.table, reader, at, mode))
     }
 
     fn emit_recorded<'a>(

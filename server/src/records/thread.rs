@@ -13,6 +13,9 @@ use super::timer::{Timer, TimerKind};
 /// Time after which a thread is removed that a server should have removed with its run, in milliseconds.
 const LEFT_OVER: u64 = 60_000;
 
+/// The field of a configuration that nodes read.
+const CONFIGURABLE: &str = "configurable";
+
 /// Record of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ThreadRecord {
@@ -20,6 +23,9 @@ pub(crate) struct ThreadRecord {
     /// The graph of its runs, from the first one on.
     pub graph: Option<String>,
     pub metadata: Map<String, Value>,
+    /// The configurations of its runs, the later ones over the earlier.
+    #[serde(default)]
+    pub config: Map<String, Value>,
     /// In milliseconds since 1970, as all times of records.
     pub created_at: u64,
     pub updated_at: u64,
@@ -134,6 +140,15 @@ pub(crate) struct RunFailure {
 }
 
 impl RunFailure {
+    /// Returns the failure of a run whose task failed with a text of the engine.
+    pub(crate) fn of_task(text: &str) -> Self {
+        let of_node = text.strip_prefix("node `").and_then(|text| text.split_once(" failed in superstep "));
+        match of_node.and_then(|(_, rest)| rest.split_once(": ")) {
+            Some((_, message)) => Self { error: "NodeError".into(), message: message.to_owned() },
+            None => Self { error: "RunError".into(), message: text.to_owned() },
+        }
+    }
+
     /// Returns the failure of a thread that another program ran; `None` if it has not failed.
     fn elsewhere(info: &ThreadInfo) -> Option<Self> {
         let message = || "a run of another program has failed: the tasks of the state have its error".into();
@@ -160,6 +175,7 @@ impl ThreadRecord {
             thread: thread.into(),
             graph: None,
             metadata: Map::new(),
+            config: Map::new(),
             created_at: now,
             updated_at: now,
             queue: vec![],
@@ -209,6 +225,17 @@ impl ThreadRecord {
     /// Returns whether a run that has not ended has an answer which excludes another one.
     pub(crate) fn takes_no(&self, answer: &PendingAnswer) -> bool {
         self.answers.iter().any(|pending| pending.excludes(answer))
+    }
+
+    /// Adds the configuration of a run. Its `configurable` is that of its assistant: what the request has there is for this run alone.
+    pub(crate) fn add_config(&mut self, request: &Value, assistant: &Map<String, Value>) {
+        let own = request["config"].as_object().into_iter().flatten().filter(|(name, _)| *name != CONFIGURABLE);
+        self.config.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        let kept = self.config.entry(CONFIGURABLE).or_insert_with(|| Map::new().into());
+        if let (Some(kept), Some(more)) = (kept.as_object_mut(), assistant.get(CONFIGURABLE).and_then(Value::as_object))
+        {
+            kept.extend(more.clone());
+        }
     }
 
     /// Puts a run at the end of the queue; returns its place among all runs of the thread.

@@ -12,10 +12,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::updates::state_update;
 use crate::error::{ApiError, ApiResult};
+use crate::graph_place::GraphPlace;
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
 use crate::security::secrets::Secrets;
 use crate::server::{Server, select_fields};
-use crate::wire::{checkpoint, empty_state, state};
+use crate::wire::{empty_state, state, subgraph_state};
 use crate::wire_types::UpdateJson;
 
 /// The number of states in a history, unless it is asked for.
@@ -50,6 +51,8 @@ pub(super) struct CheckpointRequest {
 pub(super) struct HistoryBody {
     /// The number of states; 1 unless set.
     limit: Option<usize>,
+    /// The subgraph whose states are returned, and the only checkpoint, if it has an id.
+    checkpoint: Option<CheckpointBody>,
     /// The id of a checkpoint, a checkpoint, or a configuration with one: only older ones are returned.
     before: Option<Value>,
     /// Values that the metadata of the states have.
@@ -139,7 +142,27 @@ pub(super) async fn at_body(
     Json(body): Json<CheckpointRequest>,
 ) -> Answer {
     let parts = Parts { has_subgraphs: body.subgraphs, select: body.select };
-    read(&server, &thread, body.checkpoint.checkpoint_id.as_deref().map(named), &parts).await
+    let at = body.checkpoint.checkpoint_id.as_deref().map(named);
+    match &body.checkpoint.namespace()[..] {
+        [] => read(&server, &thread, at, &parts).await,
+        namespace => read_subgraph(&server, &GraphPlace::of(&thread, namespace), at, &parts).await,
+    }
+}
+
+/// Returns the state of a subgraph at a checkpoint, or now; that of one which has not run is empty.
+async fn read_subgraph(server: &Server, place: &GraphPlace<'_>, at: Option<CheckpointId>, parts: &Parts) -> Answer {
+    let empty = || Ok(Json(parts.select(empty_state())));
+    let Some((graph, thread)) = server.thread(place.thread).await? else { return empty() };
+    let Some(run) = thread.subgraph_run(&place.parts()).await? else { return empty() };
+    let found = match at {
+        Some(at) => run.state_at(at).await?,
+        None if parts.has_subgraphs => Some(run.state_deep().await?),
+        None => Some(run.state().await?),
+    };
+    let Some(found) = found else { return empty() };
+    let secrets = Secrets::around(graph, &thread, place).await?;
+    secrets.add_subgraph(&found);
+    Ok(Json(parts.select(subgraph_state(graph, place, &found, &secrets))))
 }
 
 /// Returns the checkpoint of an id; for a text that is none, one that no thread has: its state is empty, as that of any unknown one.
@@ -157,11 +180,14 @@ pub(super) async fn update(
     let Some((graph, found)) = server.thread(&thread).await? else {
         return Err(ApiError::conflict(format!("the thread `{thread}` has no graph before its first run")));
     };
+    if body.checkpoint.as_ref().is_some_and(|checkpoint| !checkpoint.namespace().is_empty()) {
+        return Err(ApiError::invalid("the state of a subgraph cannot be changed: leave `checkpoint_ns` out"));
+    }
     let nested = body.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
     let at = nested.or(body.checkpoint_id.as_deref()).map(parse_checkpoint).transpose()?;
     let found = if let Some(at) = at { found.at(at) } else { found };
     let update = state_update(&server, graph, (body.values.as_ref(), body.as_node.as_deref()))?;
-    let made = checkpoint(&thread, found.update(update).await?.checkpoint);
+    let made = GraphPlace::root(&thread).checkpoint(found.update(update).await?.checkpoint);
     server.mark_state(&thread).await?;
     let id = made.checkpoint_id.clone();
     Ok(Json(json!(UpdateJson { checkpoint: made.clone(), configurable: made, checkpoint_id: id })))
@@ -173,9 +199,14 @@ pub(super) async fn history(
     Json(body): Json<HistoryBody>,
 ) -> Answer {
     let before = body.before.as_ref().map(before).transpose()?.flatten();
-    let Json(states) = states_before(&server, &thread, (body.limit, before), body.metadata.as_ref()).await?;
+    let checkpoint = body.checkpoint.unwrap_or_default();
+    let at = checkpoint.checkpoint_id.as_deref().map(named);
+    let page = Page { limit: body.limit.unwrap_or(LIMIT), before, at, metadata: body.metadata };
+    let states = match &checkpoint.namespace()[..] {
+        [] => states_of(&server, &thread, &page).await?,
+        namespace => subgraph_states_of(&server, &GraphPlace::of(&thread, namespace), &page).await?,
+    };
     let parts = Parts { has_subgraphs: false, select: body.select };
-    let Value::Array(states) = states else { return Ok(Json(states)) };
     Ok(Json(states.into_iter().map(|state| parts.select(state)).collect()))
 }
 
@@ -185,7 +216,30 @@ pub(super) async fn history_of(
     Query(query): Query<HistoryQuery>,
 ) -> Answer {
     let before = query.before.as_deref().map(parse_checkpoint).transpose()?;
-    states_before(&server, &thread, (query.limit, before), None).await
+    let page = Page { limit: query.limit.unwrap_or(LIMIT), before, ..Page::default() };
+    Ok(Json(states_of(&server, &thread, &page).await?.into()))
+}
+
+/// The states of a history that a client asks for.
+#[derive(Debug, Default)]
+struct Page {
+    limit: usize,
+    before: Option<CheckpointId>,
+    /// The only checkpoint.
+    at: Option<CheckpointId>,
+    /// Values that the metadata of the states have.
+    metadata: Option<Map<String, Value>>,
+}
+
+impl Page {
+    fn may_have(&self, id: CheckpointId) -> bool {
+        self.at.is_none_or(|at| at == id) && self.before.is_none_or(|before| id < before)
+    }
+
+    fn has(&self, shown: &Value) -> bool {
+        let mut wanted = self.metadata.iter().flatten();
+        wanted.all(|(key, value)| shown["metadata"][key] == *value)
+    }
 }
 
 /// Reads the checkpoint of `before`: an id, a checkpoint, or a configuration with one.
@@ -195,31 +249,44 @@ fn before(value: &Value) -> ApiResult<Option<CheckpointId>> {
     id.map(parse_checkpoint).transpose()
 }
 
-/// Returns states, the newest first.
-async fn states_before(
-    server: &Server,
-    thread: &str,
-    (limit, before): (Option<usize>, Option<CheckpointId>),
-    metadata: Option<&Map<String, Value>>,
-) -> Answer {
-    let Some((graph, found)) = server.thread(thread).await? else { return Ok(Json(json!([]))) };
+/// Returns states of a thread, the newest first.
+async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<Value>> {
+    let Some((graph, found)) = server.thread(thread).await? else { return Ok(vec![]) };
     let mut history = found.history().await?;
-    if let Some(before) = before {
+    // A history begins below a checkpoint.
+    let first = page.at.map(|at| CheckpointId(at.0.saturating_add(1)));
+    if let Some(before) = page.before.into_iter().chain(first).min() {
         history = history.before(before);
     }
     let mut states = vec![];
-    while let Some(snapshot) = history.next().await {
+    while states.len() < page.limit
+        && let Some(snapshot) = history.next().await
+    {
         let snapshot = snapshot?;
+        if !page.may_have(snapshot.id) {
+            break; // it is older than the only checkpoint
+        }
         let secrets = Secrets::of_thread(graph, &found, &snapshot).await?;
         let shown = state(graph, thread, &snapshot, &secrets);
-        let is_wanted =
-            metadata.is_none_or(|wanted| wanted.iter().all(|(key, value)| shown["metadata"][key] == *value));
-        if is_wanted {
-            states.push(shown);
-        }
-        if states.len() >= limit.unwrap_or(LIMIT) {
+        states.extend(page.has(&shown).then_some(shown));
+    }
+    Ok(states)
+}
+
+/// Returns states of a subgraph, the newest first; none of one that has not run.
+async fn subgraph_states_of(server: &Server, place: &GraphPlace<'_>, page: &Page) -> ApiResult<Vec<Value>> {
+    let Some((graph, thread)) = server.thread(place.thread).await? else { return Ok(vec![]) };
+    let Some(run) = thread.subgraph_run(&place.parts()).await? else { return Ok(vec![]) };
+    let (mut states, secrets) = (vec![], Secrets::around(graph, &thread, place).await?);
+    for made in run.checkpoints().into_iter().filter(|made| page.may_have(made.id)) {
+        if states.len() >= page.limit {
             break;
         }
+        let Some(found) = run.state_at(made.id).await? else { continue };
+        secrets.add_subgraph(&found);
+        let shown = subgraph_state(graph, place, &found, &secrets);
+        states.extend(page.has(&shown).then_some(shown));
     }
-    Ok(Json(states.into()))
+    states.iter_mut().for_each(|shown| secrets.hide(shown)); // those of older states too
+    Ok(states)
 }

@@ -108,7 +108,7 @@ async fn shown(server: &Server, record: &ThreadRecord, state: Option<ThreadState
         state_updated_at: time_text(state_updated),
         metadata: &record.metadata,
         status,
-        config: json!({}),
+        config: &record.config,
         values,
         interrupts: asked,
         error: record.error.as_ref(),

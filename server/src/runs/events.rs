@@ -4,15 +4,17 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use superstep::graph::stream::{CheckpointView, TaskView};
 use superstep::graph::{AnyGraph, Event, EventKind, Mode};
 use superstep_base::time::now;
 
+use super::checkpoint_events::{checkpoint_event, debug_checkpoint};
 use super::messages::Messages;
 use super::request::StreamModes;
+use crate::graph_place::GraphPlace;
 use crate::message_form::takes_changes;
+use crate::records::thread::RunFailure;
 use crate::records::time::time_text;
-use crate::wire::{Updates, WireEvent, all_asked, checkpoint, with_interrupts, written};
+use crate::wire::{Updates, WireEvent, all_asked, with_interrupts, written};
 
 /// Converts the events of one execution of a run.
 pub(crate) struct Converter<'a> {
@@ -52,9 +54,10 @@ impl<'a> Converter<'a> {
         let Some((name, data)) = self.wire_event(event) else { return };
         if is_debugged && let Some(kind) = debug_kind(name, &data) {
             let timestamp = time_text(now());
+            let payload = if kind == "checkpoint" { debug_checkpoint(&data) } else { data.clone() };
             send((
                 "debug".into(),
-                json!({ "step": event.step, "timestamp": timestamp, "type": kind, "payload": data }),
+                json!({ "step": event.step, "timestamp": timestamp, "type": kind, "payload": payload }),
             ));
         }
         if self.modes.has(name) {
@@ -77,9 +80,13 @@ impl<'a> Converter<'a> {
             }
             EventKind::TaskEnd { error, writes, questions, .. } => {
                 let (result, asked) = (self.updates.json(&writes.json()), all_asked(questions));
+                let result = if result.is_null() { json!({}) } else { result };
+                let error = error.as_deref().map(RunFailure::of_task);
                 json!({ "id": task, "name": node, "error": error, "result": result, "interrupts": asked })
             }
-            EventKind::Checkpoint(made) => checkpoint_event(self.thread, made, &self.updates),
+            EventKind::Checkpoint(made) => {
+                checkpoint_event(&GraphPlace::of(self.thread, &event.namespace), made, &self.updates)
+            }
             _ => return None,
         };
         Some((wire_name(&event.kind)?, data))
@@ -118,20 +125,4 @@ fn debug_kind(name: &str, data: &Value) -> Option<&'static str> {
         "tasks" => Some("task_result"),
         _ => None,
     }
-}
-
-fn checkpoint_event(thread: &str, made: &CheckpointView, updates: &Updates) -> Value {
-    let task = |task: &TaskView| {
-        let result = task.result.as_ref().map(|writes| updates.json(&writes.json()));
-        let asked = all_asked(&task.questions);
-        json!({ "name": task.name, "error": task.error, "result": result, "interrupts": asked, "state": null })
-    };
-    json!({
-        "config": { "configurable": made.id.map(|id| checkpoint(thread, id)) },
-        "parent_config": null,
-        "values": written(made.values.json()),
-        "metadata": { "source": made.source.as_str(), "step": made.step, "parents": {} },
-        "next": made.next,
-        "tasks": made.tasks.iter().map(task).collect::<Vec<_>>(),
-    })
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | the body of a request, and what it asks of the engine |
 //! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
+//! | `checkpoint_events` | checkpoints as events |
 //! | `check`, `client_input` | requests that cannot be executed; inputs in a form of the program's own |
 //! | `queue` | runs that are created, and those that end |
 //! | `log_writer`, `reader`, `thread_reader` | events in the store; their reader, wherever a run is executed; those of all runs of a thread |
@@ -19,6 +20,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod check;
+mod checkpoint_events;
 mod client_input;
 pub(crate) mod creation;
 pub(crate) mod end;

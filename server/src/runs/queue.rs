@@ -307,6 +307,9 @@ fn enqueue(
         let words: Map<String, Value> = words.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect();
         thread.metadata.extend(words);
     }
+    if let Some(version) = new.assistant.now() {
+        thread.add_config(&new.request, &version.config);
+    }
     thread.updated_at = run.created_at;
     let written = found.map_or_else(|| create(&thread), |found| found.replace(&thread));
     let open = run.starts_at.is_none().then(|| create(&OpenRun::of(&run)));

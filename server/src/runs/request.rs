@@ -94,6 +94,16 @@ pub(crate) struct ConfigBody {
 #[schema(as = CheckpointName)]
 pub(crate) struct CheckpointBody {
     pub checkpoint_id: Option<String>,
+    /// The subgraph whose checkpoint it is, as its task names it; null or empty for the thread's own graph.
+    pub checkpoint_ns: Option<String>,
+}
+
+impl CheckpointBody {
+    /// Returns the tasks on the way down to the subgraph; none for the thread's own graph.
+    pub(crate) fn namespace(&self) -> Vec<String> {
+        let parts = self.checkpoint_ns.iter().flat_map(|namespace| namespace.split('|'));
+        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
 }
 
 /// Names of nodes, or `*` for all.

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 use serde_json::value::Serializer;
-use superstep::graph::view::TaskSnapshot;
+use superstep::graph::view::{NestedSnapshot, TaskSnapshot};
 use superstep::graph::{AnyGraph, AnyState, AnyThread, Event, EventKind, RunError, SecretValues, State, StateSnapshot};
+
+use crate::graph_place::GraphPlace;
 
 /// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
@@ -53,25 +55,71 @@ impl Secrets {
         secrets
     }
 
-    /// Returns those of a thread's state, and of the states of its subgraphs if one of them has asked something.
+    /// Returns those of a thread's state, and of the states of its subgraphs that have asked something: the present ones, or all if the
+    /// task has ended.
     pub(crate) async fn of_thread(
         graph: &AnyGraph,
         thread: &AnyThread,
         snapshot: &StateSnapshot<AnyState>,
     ) -> Result<Self, RunError> {
         let secrets = Self::of_state(graph, &snapshot.values);
-        let has_asked = snapshot.tasks.iter().any(|task| task.subgraph && !task.questions.is_empty());
-        if has_asked && let Some(deep) = thread.state_deep().await? {
-            secrets.add_nested(&deep.tasks);
+        secrets.add_nested(&snapshot.tasks);
+        for task in snapshot.tasks.iter().filter(|task| task.state.is_none() && !task.questions.is_empty()) {
+            match task.result.is_some() {
+                true => secrets.add_runs(thread, place_of(task)).await?,
+                false => secrets.add_present(thread, &place_of(task)).await?,
+            }
         }
         Ok(secrets)
     }
 
-    fn add_nested(&self, tasks: &[TaskSnapshot]) {
-        for nested in tasks.iter().filter_map(|task| task.state.as_ref()) {
-            self.0.add_state(&nested.values);
-            self.add_nested(&nested.tasks);
+    async fn add_present(&self, thread: &AnyThread, place: &str) -> Result<(), RunError> {
+        let Some(run) = thread.subgraph_run(&[place.to_owned()]).await? else { return Ok(()) };
+        self.add_subgraph(&run.state_deep().await?);
+        Ok(())
+    }
+
+    /// Adds those of all states of the subgraphs that a task has run, those below them included.
+    async fn add_runs(&self, thread: &AnyThread, place: String) -> Result<(), RunError> {
+        let mut open = vec![vec![place]];
+        while let Some(namespace) = open.pop() {
+            let mut call = namespace.clone();
+            for number in 1.. {
+                let Some(run) = thread.subgraph_run(&call).await? else { break };
+                for made in run.checkpoints() {
+                    let Some(found) = run.state_at(made.id).await? else { continue };
+                    self.0.add_state(&found.values);
+                    let below = found.tasks.iter().filter(|task| task.subgraph).map(place_of);
+                    open.extend(below.map(|task| [&call[..], &[task]].concat()));
+                }
+                call = [&namespace[..], &[format!("#{number}")]].concat();
+            }
         }
+        Ok(())
+    }
+
+    /// Returns those of the graphs around a subgraph, as they were when its task ran.
+    pub(crate) async fn around(graph: &AnyGraph, thread: &AnyThread, place: &GraphPlace<'_>) -> Result<Self, RunError> {
+        let secrets = Self::default();
+        for (namespace, checkpoint) in place.enclosing() {
+            if namespace.is_empty() {
+                let found = thread.clone().at(checkpoint).state().await?;
+                found.iter().for_each(|found| secrets.add_state(graph, &found.values));
+            } else if let Some(run) = thread.subgraph_run(&namespace).await? {
+                run.state_at(checkpoint).await?.iter().for_each(|found| secrets.add_subgraph(found));
+            }
+        }
+        Ok(secrets)
+    }
+
+    /// Adds those of the state of a subgraph, and of the states below it.
+    pub(crate) fn add_subgraph(&self, nested: &NestedSnapshot) {
+        self.0.add_state(&nested.values);
+        self.add_nested(&nested.tasks);
+    }
+
+    fn add_nested(&self, tasks: &[TaskSnapshot]) {
+        tasks.iter().filter_map(|task| task.state.as_ref()).for_each(|nested| self.add_subgraph(nested));
     }
 
     /// Adds those of a state.
@@ -102,6 +150,11 @@ impl Secrets {
     pub(crate) fn hide(&self, value: &mut Value) {
         self.0.hide(value);
     }
+}
+
+/// Returns a task as namespaces name it.
+fn place_of(task: &TaskSnapshot) -> String {
+    format!("{}:{}", task.name, task.id)
 }
 
 #[cfg(test)]

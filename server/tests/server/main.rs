@@ -40,6 +40,7 @@ mod runs;
 mod schemas;
 mod secrets;
 mod security;
+mod states;
 mod store;
 mod streams;
 mod threads;

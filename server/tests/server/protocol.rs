@@ -259,7 +259,7 @@ async fn subgraphs_are_asked_for_by_their_node() {
             _ => {}
         }
     }
-    assert_eq!(paths, ["/first/inner_a", "/first/inner_a/inner_b"]);
+    assert_eq!(paths, ["/first", "/first/inner_a", "/first/inner_a/inner_b"]);
     let tree = &command(&api, "t", "agent.getTree", json!({})).await["result"]["tree"];
     assert_eq!((&tree["graph_name"], &tree["children"][0]["graph_name"]), (&json!("nested"), &json!("child")));
     assert_eq!(tree["children"][0]["status"], "completed");

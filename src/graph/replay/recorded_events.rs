@@ -11,7 +11,7 @@ use crate::graph::diff::outline::child_graph;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, QuestionFormat, Terms};
 use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
-use crate::graph::run::apply::shows_output;
+use crate::graph::run::apply::{all_channels, shows_output};
 use crate::graph::run::{Emitter, EventOrigin};
 use crate::graph::state::{AnyWrite, Mask};
 use crate::graph::superstep::task::planned_tasks;
@@ -119,6 +119,7 @@ impl RecordedEvents<'_> {
             let resumed = step.tasks.iter().find(|known| self.is_base(step) && known.key == task.key);
             let ended = resumed.filter(|task| self.ended_before(step, task)).and_then(Task::result);
             TaskView {
+                id: task_id(made.meta.id, stored_key(step, task)),
                 name: self.table.node_name(task.node).to_string(),
                 error: None,
                 result: ended.map(|done| self.emitter().writes_view(&done.writes)),
@@ -298,7 +299,11 @@ impl RecordedEvents<'_> {
     /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
     async fn end(&self, step: &StepRecord) {
         let done: Vec<&FinishedResult> = step.tasks.iter().filter_map(Task::result).collect();
-        let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect();
+        let starts = !self.names.is_empty() && step.tasks.iter().any(|task| task.node == START_NODE);
+        let written = match starts {
+            true => all_channels(self.table),
+            false => done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect(),
+        };
         let state = match &step.after {
             Some(after) if after.meta.source == Source::Loop => Some(after.state.clone()),
             Some(_) => None,

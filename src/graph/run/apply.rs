@@ -320,6 +320,11 @@ fn write(
     Ok(())
 }
 
+/// Returns the channels with which a subgraph starts: all, as the graph around it writes those that it gives.
+pub(crate) fn all_channels(table: &Table) -> Mask {
+    (0..table.schema.channels().len()).collect()
+}
+
 /// Returns true if a superstep wrote an output channel that can be read. LangGraph: `updated_channels`.
 pub(crate) fn shows_output(table: &Table, output: Option<&Mask>, written: &Mask, state: &AnyState) -> bool {
     let shown = |channel| output.is_none_or(|only| only.contains(channel)) && table.schema.is_set(state, channel);

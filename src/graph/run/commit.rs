@@ -31,7 +31,7 @@ impl Run {
         }
         if self.has_listeners() {
             Box::pin(self.emit_stored(self.pos.meta.step)).await;
-            Box::pin(self.emit_shown_values()).await;
+            Box::pin(self.emit_shown_values(starts)).await;
         }
         Ok(())
     }

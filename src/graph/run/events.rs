@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::shows_output;
+use super::apply::{all_channels, shows_output};
 use super::finish::{Ending, HandledFailure};
 use super::state::Run;
 use crate::graph::build::Table;
@@ -71,6 +71,7 @@ impl Emitter<'_> {
             step: pos.meta.step,
             source: pos.meta.source,
             has_parent,
+            parent: pos.meta.parent,
             ran,
         };
         self.send(pos.meta.step, EventKind::Checkpoint(Box::new(view))).await;
@@ -236,6 +237,7 @@ impl Run {
             _ => None,
         };
         TaskView {
+            id: self.scope.task_id(self.pos.meta.id, self.pos.meta.step + 1, task.key),
             name: self.node_name(task.node).to_string(),
             error: task.record.error.clone(),
             result,
@@ -283,8 +285,11 @@ impl Run {
         }
     }
 
-    pub(crate) async fn emit_shown_values(&self) {
-        if shows_output(&self.table, self.output(), self.reusable.merge.written(), &self.pos.state) {
+    /// Emits the state after a superstep, if a listener sees a channel that was written. A subgraph starts with all of them.
+    pub(crate) async fn emit_shown_values(&self, starts: bool) {
+        let all = (starts && !self.is_root()).then(|| all_channels(&self.table));
+        let written = all.as_ref().unwrap_or_else(|| self.reusable.merge.written());
+        if shows_output(&self.table, self.output(), written, &self.pos.state) {
             self.emit_values().await;
         }
     }

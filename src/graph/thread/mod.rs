@@ -12,6 +12,7 @@
 //! | `resume`, `answer` | continuing a thread; answers matched to questions, and stored |
 //! | `update`, `state_update` | writing the state from outside |
 //! | `scope`, `fork` | subgraphs of a thread; records that go with a fork |
+//! | `subgraph_run` | the checkpoints of a subgraph that a task ran |
 //! | `migrate` | threads that another version of the graph stored |
 //! | `snapshot`, `journal`, `history` | a checkpoint, the journal of a task, all checkpoints, as a reader sees them |
 //! | `status` | the status of a thread |
@@ -40,6 +41,7 @@ pub(crate) mod snapshot;
 pub(crate) mod state_update;
 pub(crate) mod status;
 pub(crate) mod stream;
+mod subgraph_run;
 mod update;
 
 pub(crate) use filter::ThreadFilter;
@@ -54,3 +56,4 @@ pub(crate) use request::AnyRequest;
 pub use state_update::UpdateReport;
 pub(crate) use status::Status;
 pub(crate) use stream::EventStream;
+pub use subgraph_run::SubgraphRun;

@@ -170,6 +170,16 @@ impl Snapshot<AnyState> {
         Ok((snapshot.into_untyped(table), misfits))
     }
 
+    /// Reads a checkpoint of a subgraph.
+    pub(crate) async fn read_untyped(
+        table: &Arc<Table>,
+        reader: &Reader,
+        id: CheckpointId,
+        (seen, deep): (ReadMode, bool),
+    ) -> Result<NestedSnapshot, RunError> {
+        Ok(Self::read(table, reader, id, seen, deep).await?.into_untyped(table))
+    }
+
     pub(crate) async fn of(
         table: &Arc<Table>,
         reader: &Reader,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::event_log::ReplayListener;
-use super::snapshot::NestedSnapshot;
+use super::snapshot::{NestedSnapshot, ReadMode};
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalType};
@@ -86,6 +86,13 @@ pub(crate) trait Inner: Send + Sync {
     fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>>;
     /// Returns its present, with the subgraphs below it, and its incompatibilities.
     fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<NestedRead, RunError>>;
+    /// Returns it at a checkpoint, in a mode; if the second part is set, with the subgraphs below it.
+    fn read<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+        mode: (ReadMode, bool),
+    ) -> BoxFuture<'a, Result<NestedSnapshot, RunError>>;
     /// Tells what was recorded of it again: what led to the second checkpoint since the first.
     fn emit_recorded<'a>(
         &'a self,

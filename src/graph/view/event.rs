@@ -245,6 +245,8 @@ pub struct CheckpointView {
     pub source: Source,
     /// True if it has a parent.
     pub has_parent: bool,
+    /// The checkpoint that it followed, if it has one with a number.
+    pub parent: Option<CheckpointId>,
     /// The nodes of the superstep that made it: a name for each task; none at the start of a run. With durability
     /// [`Sync`](crate::graph::Durability) their results are on disk.
     pub ran: Vec<String>,
@@ -264,6 +266,9 @@ impl CheckpointView {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TaskView {
+    /// Its id, as [`EventTask::id`].
+    #[serde(skip)]
+    pub id: String,
     /// The node.
     #[serde(rename = "node")]
     pub name: String,

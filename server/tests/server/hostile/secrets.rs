@@ -201,6 +201,30 @@ async fn a_secret_that_a_node_makes_leaves_by_no_way(#[case] graph: &str, #[case
 }
 
 #[rstest]
+#[case("keeper")]
+#[case("outer")]
+#[tokio::test]
+async fn a_question_of_the_past_has_no_secret(#[case] graph: &str) {
+    let api = start().await;
+    let run = json!({ "assistant_id": graph, "input": { "way": "asks" }, "if_not_exists": "create" });
+    ask(&api, Method::POST, "/threads/t/runs/wait", Some(run)).await;
+    let answer = json!({ "assistant_id": graph, "command": { "resume": "yes" } });
+    ask(&api, Method::POST, "/threads/t/runs/wait", Some(answer)).await;
+    let path = "/threads/t/history";
+    let history = ask(&api, Method::POST, path, Some(json!({ "limit": 100 }))).await;
+    let states: Vec<Value> = serde_json::from_str(&history).unwrap();
+    let asked = states.iter().find(|state| state["interrupts"][0]["value"]["text"].is_string()).unwrap();
+    assert!(asked["interrupts"].to_string().contains("[secret]"), "{asked}");
+    ask(&api, Method::GET, &format!("/threads/t/state/{}", asked["checkpoint_id"].as_str().unwrap()), None).await;
+    if let Some(inside) = asked["tasks"][0]["checkpoint"].as_object() {
+        let inside = json!({ "checkpoint": inside, "limit": 100 });
+        let states = ask(&api, Method::POST, path, Some(inside.clone())).await;
+        assert!(states.contains("[secret]"), "{states}");
+        ask(&api, Method::POST, "/threads/t/state/checkpoint", Some(inside)).await;
+    }
+}
+
+#[rstest]
 #[case("keeper", "succeeds")]
 #[case("keeper", "fails")]
 #[case("keeper", "has_no_way")]
