@@ -2,7 +2,8 @@
 //! created, waited for, streamed and cancelled.
 //!
 //! A run is stored before it is acknowledged, as an item beside the threads. If the server is killed, it executes the run at the next
-//! start, or another server on the same store does. The start of a run is one commit with its first superstep.
+//! start, or another server on the same store does. The start of a run is one commit with its first superstep, and the end of one that is
+//! waited for is one with its last.
 //!
 //! ```no_run
 //! use std::sync::Arc;

@@ -26,6 +26,7 @@ use crate::progress::foreign::ForeignSearch;
 use crate::progress::joined::JoinedRuns;
 use crate::progress::log::EventLog;
 use crate::progress::resumes::Resumes;
+use crate::progress::wakes::WakeRelay;
 use crate::records::assistant::AssistantRecord;
 use crate::records::deletion::Deletion;
 use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
@@ -60,6 +61,8 @@ pub(crate) struct Server {
     pub forks: ForkHooks,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
+    /// Of tasks that wait for the store.
+    pub wakes: Arc<WakeRelay>,
     pub joined: JoinedRuns,
     pub foreign: ForeignSearch,
     /// As many permits as runs are executed at a time.
@@ -101,6 +104,7 @@ impl Server {
             forks: options.forks,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
+            wakes: Arc::default(),
             joined: JoinedRuns::default(),
             foreign: ForeignSearch::default(),
             jobs: Semaphore::new(options.jobs),

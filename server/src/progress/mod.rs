@@ -6,6 +6,7 @@
 //! | `joined` | which new runs somebody has joined |
 //! | `foreign` | how far the server has looked for threads of other programs |
 //! | `log` | events that are to be in the store soon |
+//! | `wakes` | wakes of tasks by threads outside of the runtime |
 //!
 //! Small because it only lists the folder.
 
@@ -14,3 +15,4 @@ pub(crate) mod foreign;
 pub(crate) mod joined;
 pub(crate) mod log;
 pub(crate) mod resumes;
+pub(crate) mod wakes;

@@ -255,7 +255,7 @@ pub(crate) struct RunEnding {
 }
 
 /// Returns the writes of the end of a run.
-fn end_writes(
+pub(super) fn end_writes(
     stored: &StoredRecord<RunRecord>,
     thread: Option<&StoredRecord<ThreadRecord>>,
     ending: &RunEnding,

@@ -69,6 +69,7 @@ impl Queue {
         let mut inner = self.lock();
         if !inner.closed {
             inner.push(Request { thread, operation, answer });
+            drop(inner); // a committer that wakes takes the lock at once
             self.arrived.notify_one();
         }
         answered

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::end_items::EndItems;
 use super::pending_events::PendingEvents;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Commit, ItemWrite, Key, Lease, Receipt, Row, StopRecord, ThreadHead,
@@ -68,7 +69,7 @@ pub(crate) struct Recorder {
 /// The part of a recorder that its lock guards.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    head: ThreadHead,
+    pub(super) head: ThreadHead,
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
     pub(super) held: BTreeMap<Key, Row>,
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(super) riders: Puts,
     /// Items that the next commit takes along.
     items: Vec<ItemWrite>,
+    /// Items of the last commit.
+    pub(super) at_end: Option<EndItems>,
     pub(super) mail: Mail,
     /// Set before the last commit of the run.
     ends: bool,
@@ -136,6 +139,11 @@ impl Inner {
         !self.held.is_empty() || !self.noted.is_empty() || !self.riders.is_empty() || !self.items.is_empty()
     }
 
+    /// Returns true if items wait for the next commit.
+    pub(super) fn has_items(&self) -> bool {
+        !self.items.is_empty()
+    }
+
     /// Takes records into the commit that is being gathered; gives them back if there is none.
     fn gather_puts(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
         if !self.staging.gathering {
@@ -166,6 +174,7 @@ impl Recorder {
             noted: PendingEvents::default(),
             riders: vec![],
             items: vec![],
+            at_end: None,
             mail: Mail::default(),
             ends: false,
         };
@@ -201,12 +210,14 @@ impl Recorder {
 
     /// Returns true if items wait for the next commit.
     pub(crate) fn has_items(&self) -> bool {
-        !self.lock().items.is_empty()
+        self.lock().has_items()
     }
 
     /// Drops the items that no commit has taken along.
     pub(crate) fn drop_items(&self) {
-        self.lock().items.clear();
+        let mut inner = self.lock();
+        inner.items.clear();
+        inner.at_end = None;
     }
 
     /// Returns where the runs of the thread stop.
@@ -310,6 +321,11 @@ impl Recorder {
     }
 
     fn send_with(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Receipt {
+        self.store.commit(self.next_commit(inner, later, deletes))
+    }
+
+    /// Returns the next commit, with what waits for it.
+    pub(super) fn next_commit(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Commit {
         let mut puts = std::mem::take(&mut inner.riders);
         match puts.is_empty() {
             true => puts = later,
@@ -320,7 +336,7 @@ impl Recorder {
         let moved = Commit::new(self.lease.thread().clone(), self.lease.epoch(), inner.expected, inner.head);
         let commit = Commit { puts, deletes, items, is_last: inner.ends, ..moved };
         inner.expected = inner.head.checkpoint;
-        self.store.commit(commit)
+        commit
     }
 
     /// Notes that the run ends with the next commit.
@@ -456,7 +472,7 @@ impl Recorder {
     }
 }
 
-fn log_commit_failure(thread: &ThreadId, error: &CheckpointError) {
+pub(super) fn log_commit_failure(thread: &ThreadId, error: &CheckpointError) {
     tracing::error!(thread = thread.as_str(), %error, "a commit failed");
 }
 
