@@ -27,6 +27,7 @@
 //! | `forks` | what a program does outside of the store for a fork |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
+//! | `inbox` | what waits for a person |
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
 //! | `progress` | the threads that are executed now, and the events that are to be written |
 //! | `message_form` | messages of clients as the engine takes them |
@@ -54,6 +55,7 @@ mod foreign_activity;
 mod foreign_threads;
 mod forks;
 mod graph_place;
+mod inbox;
 mod inputs;
 #[cfg(feature = "mcp")]
 mod mcp;

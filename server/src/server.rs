@@ -26,6 +26,7 @@ use crate::progress::foreign::ForeignSearch;
 use crate::progress::joined::JoinedRuns;
 use crate::progress::log::EventLog;
 use crate::progress::resumes::Resumes;
+use crate::progress::waits::KnownPositions;
 use crate::progress::wakes::WakeRelay;
 use crate::records::assistant::AssistantRecord;
 use crate::records::deletion::Deletion;
@@ -65,6 +66,7 @@ pub(crate) struct Server {
     pub wakes: Arc<WakeRelay>,
     pub joined: JoinedRuns,
     pub foreign: ForeignSearch,
+    pub positions: KnownPositions,
     /// As many permits as runs are executed at a time.
     pub jobs: Semaphore,
     /// Listener of the runs that are executed.
@@ -107,6 +109,7 @@ impl Server {
             wakes: Arc::default(),
             joined: JoinedRuns::default(),
             foreign: ForeignSearch::default(),
+            positions: KnownPositions::default(),
             jobs: Semaphore::new(options.jobs),
             observer: options.observer,
             stop: options.stop,

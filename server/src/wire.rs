@@ -26,7 +26,7 @@ pub(crate) fn interrupt(question: &Question) -> Value {
 }
 
 /// Returns who may answer a question, until when, and what happens then.
-fn terms(question: &Question) -> TermsJson {
+pub(crate) fn terms(question: &Question) -> TermsJson {
     let vote = |vote: AnswerInfo| VoteJson { by: vote.by, at: time_text(vote.at), note: vote.note, value: vote.value };
     TermsJson {
         name: question.name().to_owned(),

@@ -7,6 +7,7 @@
 //! | `foreign` | how far the server has looked for threads of other programs |
 //! | `log` | events that are to be in the store soon |
 //! | `wakes` | wakes of tasks by threads outside of the runtime |
+//! | `waits` | what threads waited for when they were read last |
 //!
 //! Small because it only lists the folder.
 
@@ -15,4 +16,5 @@ pub(crate) mod foreign;
 pub(crate) mod joined;
 pub(crate) mod log;
 pub(crate) mod resumes;
+pub(crate) mod waits;
 pub(crate) mod wakes;

@@ -25,4 +25,10 @@ impl Resumes {
         resumed.1 += 1;
         resumed.1 <= MOST
     }
+
+    /// Returns whether a thread is not resumed any more, as it made no progress.
+    pub(crate) fn has_given_up(&self, listed: &ListedThread) -> bool {
+        let resumes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        resumes.get(&listed.id).is_some_and(|resumed| resumed.0 == listed.checkpoint && resumed.1 > MOST)
+    }
 }

@@ -13,6 +13,7 @@
 //! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
 //! | `sse` | streams of events as clients read them |
 //! | `events` | what happens to all threads |
+//! | `inbox` | what waits for a person |
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
 //! | `store` | long-term memory |
@@ -28,6 +29,7 @@ mod drawing;
 mod events;
 mod extraction;
 mod find_threads;
+mod inbox;
 mod lifetime;
 mod many_runs;
 mod meta;

@@ -18,6 +18,9 @@ use crate::records::timer::Timer;
 use crate::security::limits::full_queue;
 use crate::telemetry::traceparent;
 
+/// The refusal of an answer while another one to its question waits.
+pub(crate) const IS_ANSWERED: &str = "the question is answered already: the run with that answer has not ended";
+
 /// The strategies for a run of a thread that has one already.
 const STRATEGIES: [&str; 4] = ["enqueue", "reject", "interrupt", "rollback"];
 
@@ -89,7 +92,7 @@ impl Records {
                     Some(full_queue(new.thread, thread.record.queue.len()))
                 }
                 Some(thread) if new.answers.iter().any(|answer| thread.record.takes_no(answer)) => {
-                    Some(ApiError::conflict("the question is answered already: the run with that answer has not ended"))
+                    Some(ApiError::conflict(IS_ANSWERED))
                 }
                 _ => None,
             };

@@ -18,6 +18,7 @@ pub(crate) struct Access {
 
 const OPEN: Access = Access { needs: None, is_stream: false, may_answer: false };
 const READ: Access = Access { needs: Some(KeyRole::Read), ..OPEN };
+const ANSWER: Access = Access { needs: Some(KeyRole::Answer), ..OPEN };
 const RUN: Access = Access { needs: Some(KeyRole::Run), ..OPEN };
 const ADMIN: Access = Access { needs: Some(KeyRole::Admin), ..OPEN };
 
@@ -48,6 +49,10 @@ pub(crate) const TABLE: &[Row] = &[
     ("/docs/docs.js", &[("GET", OPEN)]),
     ("/metrics", &[("GET", READ)]),
     ("/events", &[("GET", READ.stream())]),
+    // What waits for people.
+    ("/inbox", &[("GET", READ)]),
+    ("/threads/{thread}/inbox", &[("GET", READ)]),
+    ("/threads/{thread}/check", &[("POST", ANSWER)]),
     // Assistants: their changes decide what the runs of others do.
     ("/assistants", &[("POST", ADMIN)]),
     ("/assistants/search", &[("POST", READ)]),

@@ -25,6 +25,7 @@ mod embedding;
 mod foreign;
 mod front_ends;
 mod hostile;
+mod inbox;
 mod limits;
 mod lists;
 mod many_runs;

@@ -112,6 +112,11 @@ pub trait HumanQuestion<S>: Interrupt {
         None
     }
 
+    /// Returns remarks on an answer that can be followed: things that its author probably did not mean.
+    fn remarks(&self, _answer: &Self::Resume) -> Vec<String> {
+        vec![]
+    }
+
     /// Returns commands that answer it, without program and thread, in the place of examples made from the shape of its
     /// answers: `resume --answer '"later"'`, or a command of the program's own.
     fn commands(&self, _state: &S) -> Vec<String> {
@@ -137,6 +142,7 @@ pub struct QuestionForm {
     decide: fn(&Question, &Reply) -> Option<Value>,
     describe: fn(&AnyState, &Question) -> Option<String>,
     check: fn(&Question, &Value) -> Option<String>,
+    remarks: fn(&Question, &Value) -> Option<Vec<String>>,
     commands: fn(&AnyState, &Question) -> Option<Vec<String>>,
     draft: fn(&AnyState, &Question) -> Option<String>,
     from_draft: fn(String) -> Option<Value>,
@@ -151,6 +157,7 @@ impl QuestionForm {
             decide: |question, reply| json(question.payload::<Q>()?.decide(reply)?),
             describe: |state, question| question.payload::<Q>()?.describe(state.downcast_ref()?),
             check: |question, answer| question.payload::<Q>()?.check(&parse_answer(answer)?),
+            remarks: |question, answer| Some(question.payload::<Q>()?.remarks(&parse_answer(answer)?)),
             commands: |state, question| Some(question.payload::<Q>()?.commands(state.downcast_ref()?)),
             draft: |state, question| question.payload::<Q>()?.draft(state.downcast_ref()?),
             from_draft: |text| json(Q::from_draft(text)?),
@@ -180,6 +187,11 @@ impl QuestionForm {
     /// As [`HumanQuestion::check`]; an answer of another type passes, as storing it reports that.
     pub fn check(&self, question: &Question, answer: &Value) -> Option<String> {
         (self.check)(question, answer)
+    }
+
+    /// As [`HumanQuestion::remarks`]; none on an answer of another type.
+    pub fn remarks(&self, question: &Question, answer: &Value) -> Vec<String> {
+        (self.remarks)(question, answer).unwrap_or_default()
     }
 
     /// As [`HumanQuestion::commands`].

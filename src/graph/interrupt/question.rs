@@ -225,6 +225,12 @@ impl Question {
         self.shows.schemas().answer
     }
 
+    /// Returns the JSON Schema of the payload; `None` if it is not known, under the same conditions as that of the
+    /// [answer](Self::answer_schema).
+    pub fn payload_schema(&self) -> Option<Value> {
+        self.shows.schemas().payload
+    }
+
     /// Returns true if it is no longer pending: its answer is stored, but its task failed or has not run again; or its
     /// subgraph was advanced with `update_state`.
     pub fn is_answered(&self) -> bool {

@@ -169,16 +169,25 @@ impl ThreadInfo {
         query.fits_listed(&ListedFields { id, status: *status, graph, metadata, updated_at: *updated_at })
     }
 
+    /// Reads the pending questions of the thread, those of one that is [running](StatusKind::Running) among them: tasks of its
+    /// superstep may have asked while others are still at work.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn read_questions(&self, store: &dyn Checkpointer) -> Result<Vec<Question>, RunError> {
+        let Some(checkpoint) = self.checkpoint else { return Ok(vec![]) };
+        let birth = store.head(&self.id).await?.map_or(0, |head| head.birth);
+        let tasks = read_tasks(store, &self.id, checkpoint).await?;
+        Ok(read_questions(store, &self.id, birth, &tasks).await?)
+    }
+
     /// Adds the pending questions to a summary. They are read only if it has some.
     async fn with_questions(store: &dyn Checkpointer, summary: ListedThread) -> Result<Self, RunError> {
         let info = Self::from(summary);
-        let Some(checkpoint) = info.checkpoint.filter(|_| info.status == StatusKind::Interrupted) else {
+        if info.status != StatusKind::Interrupted {
             return Ok(info);
-        };
-        let birth = store.head(&info.id).await?.map_or(0, |head| head.birth);
-        let tasks = read_tasks(store, &info.id, checkpoint).await?;
-        let questions = read_questions(store, &info.id, birth, &tasks).await?;
-        Ok(Self { questions, ..info })
+        }
+        Ok(Self { questions: info.read_questions(store).await?, ..info })
     }
 }
 

@@ -1,0 +1,29 @@
+//! What waits for a person: open questions, and threads that do not go on without one.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `place` | places of items in their order, as cursors |
+//! | `waits` | what a thread waits for, as its records prove it |
+//! | `stalls` | threads that have nodes left to run, and that nothing runs |
+//! | `cut` | long texts and values, cut to a size |
+//! | `ask` | a question as a person answers it |
+//! | `item` | an item on the wire |
+//! | `survey` | the places of all items, by the store's lists |
+//! | `reader` | items of a page, read from their threads |
+//! | `check` | answers that would be refused |
+//!
+//! Small because it only lists the folder.
+
+mod ask;
+mod check;
+mod cut;
+mod item;
+mod place;
+mod reader;
+mod stalls;
+mod survey;
+mod waits;
+
+pub(crate) use check::{CheckBody, ChecksJson};
+pub(crate) use item::InboxJson;
+pub(crate) use place::ItemPlace;

@@ -1,0 +1,55 @@
+//! What waits for a person: of all threads, and of one; and answers that are checked before they are given.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::error::{ApiError, ApiResult};
+use crate::inbox::{CheckBody, ChecksJson, InboxJson, ItemPlace};
+use crate::security::Caller;
+use crate::server::Server;
+
+/// The size of a page, unless it is asked for, and of the largest.
+const LIMITS: (usize, usize) = (50, 500);
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct InboxQuery {
+    /// The number of items, 1 to 500; 50 unless set.
+    limit: Option<usize>,
+    /// The `next` of the page before.
+    after: Option<String>,
+}
+
+pub(super) async fn inbox(
+    State(server): State<Arc<Server>>,
+    Query(query): Query<InboxQuery>,
+) -> ApiResult<Json<InboxJson>> {
+    let limit = query.limit.unwrap_or(LIMITS.0);
+    if !(1..=LIMITS.1).contains(&limit) {
+        return Err(ApiError::invalid(format!("limit is 1 to {}, and not {limit}", LIMITS.1)));
+    }
+    let after = query.after.as_deref().map(str::parse::<ItemPlace>).transpose()?;
+    server.inbox(after.as_ref(), limit).await.map(Json)
+}
+
+pub(super) async fn of_thread(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+) -> ApiResult<Json<InboxJson>> {
+    server.inbox_of(&thread).await.map(Json)
+}
+
+pub(super) async fn check(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    caller: Option<Extension<Caller>>,
+    Json(body): Json<CheckBody>,
+) -> ApiResult<Json<ChecksJson>> {
+    let by = caller.map(|caller| caller.0.name).or(body.by);
+    server.check_inbox(&thread, CheckBody { by, ..body }).await.map(Json)
+}

@@ -1,0 +1,23 @@
+//! The routes of what waits for a person in the description.
+
+use super::super::inbox::InboxQuery;
+use super::route::{Route, get, post};
+use crate::inbox::{CheckBody, ChecksJson, InboxJson};
+
+/// Returns the routes of the inbox.
+pub(super) fn inbox() -> Vec<Route> {
+    vec![
+        get("/inbox", "get_inbox", "Lists what waits for a person, the oldest first")
+            .note("An item for each open question, and for each thread that does not go on without somebody.")
+            .query::<InboxQuery>()
+            .answer::<InboxJson>("A page of items."),
+        get("/threads/{thread_id}/inbox", "get_thread_inbox", "Lists what of a thread waits for a person")
+            .answer::<InboxJson>("All items of the thread.")
+            .errors([404]),
+        post("/threads/{thread_id}/check", "check_answers", "Checks answers without storing them")
+            .note("Refuses what a run with the same answers would be refused for, and what the question itself cannot follow.")
+            .body::<CheckBody>()
+            .answer::<ChecksJson>("The problems of the answers; none if they can be given.")
+            .errors([403, 404]),
+    ]
+}
