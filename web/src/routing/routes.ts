@@ -3,7 +3,7 @@
 /** An address of a view. Names and ids are decoded. */
 export type Route =
   | { view: "inbox" }
-  | { view: "threads"; search: string }
+  | { view: "threads"; search: string; status?: string; graph?: string }
   | { view: "thread"; thread: string; checkpoint?: string }
   | { view: "task"; thread: string; checkpoint?: string; task: string }
   | { view: "diff"; thread: string; from: string; to: string; other?: string }
@@ -22,7 +22,7 @@ export function parseRoute(address: string): Route {
   const [first, second] = names;
   if (first === undefined) return { view: "inbox" };
   if (first === "threads" && second !== undefined) return parseThread(second, names.slice(2) as string[]) ?? unknown;
-  if (first === "threads") return { view: "threads", search: new URLSearchParams(query).get("q") ?? "" };
+  if (first === "threads") return parseThreads(new URLSearchParams(query));
   if (names.length > 2 || (names.length === 2 && first !== "start")) return unknown;
   if (first === "start") return second === undefined ? { view: "start" } : { view: "start", graph: second };
   return first === "spend" || first === "settings" ? { view: first } : unknown;
@@ -34,7 +34,7 @@ export function routePath(route: Route): string {
     case "inbox":
       return "";
     case "threads":
-      return route.search === "" ? "threads" : `threads?${new URLSearchParams({ q: route.search })}`;
+      return `threads${threadsQuery(route)}`;
     case "thread":
       return join(["threads", route.thread, ...at(route.checkpoint)]);
     case "task":
@@ -48,6 +48,16 @@ export function routePath(route: Route): string {
     default:
       return route.view;
   }
+}
+
+function parseThreads(query: URLSearchParams): Route {
+  const [status, graph] = [query.get("status"), query.get("graph")];
+  return { view: "threads", search: query.get("q") ?? "", ...(status === null ? {} : { status }), ...(graph === null ? {} : { graph }) };
+}
+
+function threadsQuery({ search, status = "", graph = "" }: { search: string; status?: string; graph?: string }): string {
+  const given = Object.entries({ q: search, status, graph }).filter(([, value]) => value !== "");
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 
 function parseThread(thread: string, rest: string[]): Route | undefined {

@@ -6,6 +6,7 @@ import type { Route } from "../routing/routes";
 import { CheckpointDiff } from "./debug/diff";
 import { Inbox } from "./inbox/inbox";
 import { Settings } from "./settings/settings";
+import { Threads } from "./threads/threads";
 
 export function View({ route }: { route: Route }) {
   switch (route.view) {
@@ -13,6 +14,8 @@ export function View({ route }: { route: Route }) {
       return <Inbox />;
     case "diff":
       return <CheckpointDiff thread={route.thread} from={route.from} to={route.to} other={route.other} />;
+    case "threads":
+      return <Threads route={route} />;
     case "settings":
       return <Settings />;
     default:
