@@ -57,7 +57,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
 #[diagnostic::do_not_recommend]
 impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> for CompiledGraph<S, M, C> {
     fn describe(&self) -> AnyChild {
-        self.core.clone().described()
+        self.core.clone().described(StateMode::Shared)
     }
 
     fn into_node(self) -> impl Node<S, N, C> {
@@ -98,7 +98,7 @@ where
     O: Into<Writes<S>> + 'static,
 {
     fn describe(&self) -> AnyChild {
-        self.child.core.clone().described()
+        self.child.core.clone().described(StateMode::Mapped)
     }
 
     fn into_node(self) -> impl Node<S, N, C> {
@@ -331,7 +331,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Declares a graph that a node calls from its body. A node may call several, of which drawings show the first.
     /// Questions of an undeclared graph can be asked, but answers to them are not checked before they are stored.
     pub fn calls<T: State, M: NodeId>(mut self, id: &N, child: &CompiledGraph<T, M, C>) -> Self {
-        self.parts.calls.push((id.to_name(), child.core.clone().described()));
+        self.parts.calls.push((id.to_name(), child.core.clone().described(StateMode::Own)));
         self
     }
 }
@@ -344,7 +344,8 @@ async fn with_permits_released<T>(ctx: &TaskCtx, subgraph: impl Future<Output = 
     }
 }
 
-struct GraphChild(GraphCore);
+/// A subgraph, and the state that it runs over.
+struct GraphChild(GraphCore, StateMode);
 
 impl Inner for GraphChild {
     fn can_ask(&self) -> bool {
@@ -435,7 +436,7 @@ impl Inner for GraphChild {
         listener: &'a ReplayListener,
         names_and_places: (Arc<[String]>, Arc<[String]>),
     ) -> BoxFuture<'a, Result<(), RunError>> {
-        emit_subgraph(&self.0.table, reader, since_and_tip, listener, names_and_places)
+        emit_subgraph((&self.0.table, self.1), reader, since_and_tip, listener, names_and_places)
     }
 
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {
@@ -444,7 +445,7 @@ impl Inner for GraphChild {
 }
 
 impl GraphCore {
-    pub(crate) fn described(self) -> AnyChild {
-        AnyChild(Arc::new(GraphChild(self)))
+    pub(crate) fn described(self, mode: StateMode) -> AnyChild {
+        AnyChild(Arc::new(GraphChild(self, mode)))
     }
 }

@@ -161,7 +161,7 @@ async fn read_subgraph(server: &Server, place: &GraphPlace<'_>, at: Option<Check
     };
     let Some(found) = found else { return empty() };
     let secrets = Secrets::around(graph, &thread, place).await?;
-    secrets.add_subgraph(&found);
+    secrets.add_subgraph(&thread, place, &found).await?;
     Ok(Json(parts.select(subgraph_state(graph, place, &found, &secrets))))
 }
 
@@ -283,7 +283,7 @@ async fn subgraph_states_of(server: &Server, place: &GraphPlace<'_>, page: &Page
             break;
         }
         let Some(found) = run.state_at(made.id).await? else { continue };
-        secrets.add_subgraph(&found);
+        secrets.add_subgraph(&thread, place, &found).await?;
         let shown = subgraph_state(graph, place, &found, &secrets);
         states.extend(page.has(&shown).then_some(shown));
     }

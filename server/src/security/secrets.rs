@@ -64,24 +64,26 @@ impl Secrets {
     ) -> Result<Self, RunError> {
         let secrets = Self::of_state(graph, &snapshot.values);
         secrets.add_nested(&snapshot.tasks);
-        for task in snapshot.tasks.iter().filter(|task| task.state.is_none() && !task.questions.is_empty()) {
-            match task.result.is_some() {
-                true => secrets.add_runs(thread, place_of(task)).await?,
-                false => secrets.add_present(thread, &place_of(task)).await?,
-            }
-        }
+        secrets.add_asked(thread, &[], &snapshot.tasks).await?;
         Ok(secrets)
     }
 
-    async fn add_present(&self, thread: &AnyThread, place: &str) -> Result<(), RunError> {
-        let Some(run) = thread.subgraph_run(&[place.to_owned()]).await? else { return Ok(()) };
-        self.add_subgraph(&run.state_deep().await?);
+    /// Adds those of the subgraphs of tasks that have asked something, in a graph with a namespace.
+    async fn add_asked(&self, thread: &AnyThread, above: &[String], tasks: &[TaskSnapshot]) -> Result<(), RunError> {
+        for task in tasks.iter().filter(|task| task.state.is_none() && !task.questions.is_empty()) {
+            let namespace = [above, &[place_of(task)]].concat();
+            if task.result.is_some() {
+                self.add_runs(thread, namespace).await?;
+            } else if let Some(run) = thread.subgraph_run(&namespace).await? {
+                self.add_nested_state(&run.state_deep().await?);
+            }
+        }
         Ok(())
     }
 
     /// Adds those of all states of the subgraphs that a task has run, those below them included.
-    async fn add_runs(&self, thread: &AnyThread, place: String) -> Result<(), RunError> {
-        let mut open = vec![vec![place]];
+    async fn add_runs(&self, thread: &AnyThread, namespace: Vec<String>) -> Result<(), RunError> {
+        let mut open = vec![namespace];
         while let Some(namespace) = open.pop() {
             let mut call = namespace.clone();
             for number in 1.. {
@@ -106,20 +108,30 @@ impl Secrets {
                 let found = thread.clone().at(checkpoint).state().await?;
                 found.iter().for_each(|found| secrets.add_state(graph, &found.values));
             } else if let Some(run) = thread.subgraph_run(&namespace).await? {
-                run.state_at(checkpoint).await?.iter().for_each(|found| secrets.add_subgraph(found));
+                run.state_at(checkpoint).await?.iter().for_each(|found| secrets.add_nested_state(found));
             }
         }
         Ok(secrets)
     }
 
-    /// Adds those of the state of a subgraph, and of the states below it.
-    pub(crate) fn add_subgraph(&self, nested: &NestedSnapshot) {
+    /// Adds those of the state of the subgraph at a place, and of the subgraphs below it that have asked something.
+    pub(crate) async fn add_subgraph(
+        &self,
+        thread: &AnyThread,
+        place: &GraphPlace<'_>,
+        nested: &NestedSnapshot,
+    ) -> Result<(), RunError> {
+        self.add_nested_state(nested);
+        self.add_asked(thread, &place.parts(), &nested.tasks).await
+    }
+
+    fn add_nested_state(&self, nested: &NestedSnapshot) {
         self.0.add_state(&nested.values);
         self.add_nested(&nested.tasks);
     }
 
     fn add_nested(&self, tasks: &[TaskSnapshot]) {
-        tasks.iter().filter_map(|task| task.state.as_ref()).for_each(|nested| self.add_subgraph(nested));
+        tasks.iter().filter_map(|task| task.state.as_ref()).for_each(|nested| self.add_nested_state(nested));
     }
 
     /// Adds those of a state.

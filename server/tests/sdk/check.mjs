@@ -214,6 +214,40 @@ const checks = {
     assert.equal((await client.runs.wait(id, "counter", { input: null })).n, 105);
   },
 
+  async "an answered question stays at its checkpoint"() {
+    const id = await thread();
+    await client.runs.wait(id, "approval", approvalInput);
+    const { interrupts } = (await client.threads.getState(id)).tasks[0];
+    await client.runs.wait(id, "approval", { command: { resume: "yes" } });
+    const history = await client.threads.getHistory(id, { limit: 10 });
+    const past = history.find((state) => state.next.includes("review"));
+    assert.deepEqual(past.tasks[0].interrupts, interrupts);
+    assert.deepEqual((await client.threads.getState(id, past.checkpoint)).tasks[0].interrupts, interrupts);
+    assert.deepEqual((await client.threads.getState(id)).tasks, []);
+  },
+
+  async "a subgraph is read by its namespace"() {
+    const id = await thread();
+    await client.runs.wait(id, "nested", { input: { path: "p" } });
+    const child = (await client.threads.getHistory(id, { limit: 10 })).find((state) => state.next.includes("child"));
+    const { checkpoint } = child.tasks[0];
+    const history = await client.threads.getHistory(id, { limit: 10, checkpoint });
+    assert.deepEqual(history.map((state) => state.next), [[], ["inner_b"], ["inner_a"], ["__start__"]]);
+    assert.deepEqual(history.map((state) => state.metadata.step), [2, 1, 0, -1]);
+    assert.deepEqual(history[1].parent_checkpoint, history[2].checkpoint);
+    assert.deepEqual(await client.threads.getHistory(id, { limit: 10, checkpoint: history[2].checkpoint }), [history[2]]);
+    const state = await client.threads.getState(id, history[1].checkpoint);
+    assert.deepEqual([state.values, state.checkpoint], [history[1].values, history[1].checkpoint]);
+    assert.deepEqual((await client.threads.getState(id, checkpoint)).values, history[0].values);
+  },
+
+  async "a subgraph first sends the values that it starts with"() {
+    const options = { input: { path: "p" }, streamMode: "values", streamSubgraphs: true };
+    const events = await collect(client.runs.stream(await thread(), "nested", options));
+    const inside = events.filter((event) => event.event.startsWith("values|child:")).map((event) => event.data.path);
+    assert.deepEqual(inside, ["p/first", "p/first/inner_a", "p/first/inner_a/inner_b"]);
+  },
+
   async "items are stored"() {
     const space = ["js", randomUUID()];
     await client.store.putItem(space, "k", { x: 1 });

@@ -12,7 +12,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, QuestionFormat, Terms};
 use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
 use crate::graph::run::apply::{all_channels, shows_output};
-use crate::graph::run::{Emitter, EventOrigin};
+use crate::graph::run::{Emitter, EventOrigin, StateMode};
 use crate::graph::state::{AnyWrite, Mask};
 use crate::graph::superstep::task::planned_tasks;
 use crate::graph::superstep::{FinishedResult, Position, Task, TaskState};
@@ -33,6 +33,8 @@ pub(crate) struct RecordedEvents<'a> {
     pub output: Option<&'a Mask>,
     /// The checkpoint before those of the run whose events are wanted, if not those of all are.
     pub base: Option<CheckpointId>,
+    /// True for a subgraph over the state of the graph around it.
+    pub shares_state: bool,
 }
 
 impl RecordedEvents<'_> {
@@ -299,7 +301,7 @@ impl RecordedEvents<'_> {
     /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
     async fn end(&self, step: &StepRecord) {
         let done: Vec<&FinishedResult> = step.tasks.iter().filter_map(Task::result).collect();
-        let starts = !self.names.is_empty() && step.tasks.iter().any(|task| task.node == START_NODE);
+        let starts = self.shares_state && step.tasks.iter().any(|task| task.node == START_NODE);
         let written = match starts {
             true => all_channels(self.table),
             false => done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect(),
@@ -338,7 +340,7 @@ fn stored_key(step: &StepRecord, task: &Task) -> u32 {
 
 /// Emits the events of a subgraph: the checkpoints that led to `tip` since the calling task was planned.
 pub(crate) fn emit_subgraph<'a>(
-    table: &'a Arc<Table>,
+    (table, mode): (&'a Arc<Table>, StateMode),
     reader: &'a Reader,
     (since, tip): (CheckpointId, CheckpointId),
     listener: &'a ReplayListener,
@@ -348,8 +350,8 @@ pub(crate) fn emit_subgraph<'a>(
         let mut line = reader.nested_line(tip, since).await?;
         let base = listener.trim(&mut line);
         let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
-        let output = table.channels.output.as_ref();
-        let teller = RecordedEvents { table, reader, listener, names, places, output, base };
-        teller.emit(walk, u64::MAX).await.map(drop)
+        let (output, shares_state) = (table.channels.output.as_ref(), mode == StateMode::Shared);
+        let emitter = RecordedEvents { table, reader, listener, names, places, output, base, shares_state };
+        emitter.emit(walk, u64::MAX).await.map(drop)
     })
 }

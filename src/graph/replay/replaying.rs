@@ -223,9 +223,18 @@ impl ThreadCore {
             let whole = names.is_empty() && !self.limits.only_output;
             let output = if whole { None } else { table.channels.output.as_ref() };
             let places = Arc::clone(&names);
-            RecordedEvents { table, reader: &reader, listener: &listener, names, places, output, base }
-                .emit(walk, limit)
-                .await
+            RecordedEvents {
+                table,
+                reader: &reader,
+                listener: &listener,
+                names,
+                places,
+                output,
+                base,
+                shares_state: false,
+            }
+            .emit(walk, limit)
+            .await
         })
     }
 

@@ -320,7 +320,7 @@ fn write(
     Ok(())
 }
 
-/// Returns the channels with which a subgraph starts: all, as the graph around it writes those that it gives.
+/// Returns the channels with which a subgraph over the state of the graph around it starts.
 pub(crate) fn all_channels(table: &Table) -> Mask {
     (0..table.schema.channels().len()).collect()
 }

@@ -285,9 +285,10 @@ impl Run {
         }
     }
 
-    /// Emits the state after a superstep, if a listener sees a channel that was written. A subgraph starts with all of them.
+    /// Emits the state after a superstep, if a listener sees a channel that was written: at the start of a subgraph over the state of the
+    /// graph around it, all of them.
     pub(crate) async fn emit_shown_values(&self, starts: bool) {
-        let all = (starts && !self.is_root()).then(|| all_channels(&self.table));
+        let all = (starts && self.child.delta.is_some()).then(|| all_channels(&self.table));
         let written = all.as_ref().unwrap_or_else(|| self.reusable.merge.written());
         if shows_output(&self.table, self.output(), written, &self.pos.state) {
             self.emit_values().await;
