@@ -2,9 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use superstep::checkpoint::CheckpointId;
+use utoipa::ToSchema;
 
-use crate::wire_types::CheckpointJson;
+/// The place of a checkpoint.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Checkpoint)]
+pub(crate) struct CheckpointJson {
+    pub thread_id: String,
+    /// The tasks on the way down to its subgraph; empty for that of the thread.
+    pub checkpoint_ns: String,
+    pub checkpoint_id: String,
+    /// The checkpoints of the graphs around a subgraph and its own, by namespace; absent for one of the thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_map: Option<BTreeMap<String, String>>,
+}
 
 /// The place of a graph in a thread.
 #[derive(Clone, Debug)]

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::graph_place::CheckpointJson;
+
 /// A question with which a thread is interrupted.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Interrupt)]
@@ -46,19 +48,6 @@ pub(crate) struct VoteJson {
     #[schema(required)]
     pub note: Option<String>,
     pub value: Value,
-}
-
-/// The place of a checkpoint.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Checkpoint)]
-pub(crate) struct CheckpointJson {
-    pub thread_id: String,
-    /// The tasks on the way down to its subgraph; empty for that of the thread.
-    pub checkpoint_ns: String,
-    pub checkpoint_id: String,
-    /// Of a checkpoint of a subgraph: the checkpoints of the graphs around it and its own, by namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint_map: Option<std::collections::BTreeMap<String, String>>,
 }
 
 /// The state of a thread at a checkpoint. A thread that has not run has an empty one, and null for what it does not have.

@@ -2,7 +2,6 @@
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{CheckpointId, CheckpointRecord};
-use crate::graph::diff::outline::child_graph;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, CheckpointInfo, Reader};
@@ -140,11 +139,17 @@ impl ThreadCore {
                 None => table.node_index(place.node).map_or(&[][..], |node| table.children_of(node)),
             };
             let Some(tip) = place.tip(&reader).await? else { return Ok(None) };
-            let Some(child) = child_graph(&reader, children, tip).await? else { return Ok(None) };
+            let Some(child) = child_of(&reader, children, tip).await? else { return Ok(None) };
             found = Some((child, place.checkpoint, tip));
         }
         let Some((child, since, tip)) = found else { return Ok(None) };
         let line = reader.nested_line(tip, since).await?;
         Ok(Some(SubgraphRun { child, reader, line }))
     }
+}
+
+/// Returns that one of the subgraphs of a node which made a checkpoint.
+async fn child_of(reader: &Reader, children: &[AnyChild], tip: CheckpointId) -> Result<Option<AnyChild>, RunError> {
+    let shape = reader.record(tip).await?.map(|record| record.shape);
+    Ok(children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first()).cloned())
 }
