@@ -93,8 +93,8 @@ async fn items_of_the_end_are_not_made_for_a_run_that_stops_before_it_or_is_not_
     thread().run(Request::resume::<Approve>(&true)).await.unwrap().finished().unwrap();
     for durability in [Durability::Async, Durability::Exit] {
         let thread = store.thread(&chain(Builder::new().add_node(id("a"), note("a")), &["a"]));
-        let run = thread.durability(durability).run(Request::input(start()).with_items_at_end(ends));
-        run.await.unwrap().finished().unwrap();
+        let thread = thread.durability(durability);
+        thread.run(Request::input(start()).with_items_at_end(ends)).await.unwrap().finished().unwrap();
         assert_eq!(stored(&store).await, None);
     }
 }
