@@ -92,6 +92,7 @@ async fn items_of_the_end_are_not_made_for_a_run_that_stops_before_it_or_is_not_
     assert_eq!((asked.questions().len(), stored(&store).await), (1, None));
     thread().run(Request::resume::<Approve>(&true)).await.unwrap().finished().unwrap();
     for durability in [Durability::Async, Durability::Exit] {
+        let store = Store::memory();
         let thread = store.thread(&chain(Builder::new().add_node(id("a"), note("a")), &["a"]));
         let thread = thread.durability(durability);
         thread.run(Request::input(start()).with_items_at_end(ends)).await.unwrap().finished().unwrap();
