@@ -55,10 +55,10 @@ export async function closeBrowser(): Promise<void> {
   browser = undefined;
 }
 
-/** Keeps a picture of the page under the target folder. */
-export async function picture(page: Page, name: string): Promise<void> {
+/** Keeps a picture of the page under the target folder; of what is in view only, if it is not `whole`. */
+export async function picture(page: Page, name: string, { whole = true } = {}): Promise<void> {
   mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: whole });
 }
 
 /** Fails if the page has a serious fault for people who read it otherwise, is wider than the screen, or has logged an error. */

@@ -19,7 +19,7 @@ interface TableProps {
 
 const COLUMNS = ["Selected", "Thread", "Status", "Graph", "Position", "Cost", "Started"];
 /** The heights of a row and a card, as in the style sheet. */
-const HEIGHTS = { row: 44, card: 88 };
+const HEIGHTS = { row: 44, card: 68 };
 const COVERED = { top: 120, bottom: 80 };
 
 const isNarrow = mediaSignal("(max-width: 1023px)");
