@@ -26,13 +26,16 @@ export function JsonField({ label, about, value, error, isRequired, onChange }: 
   const problem = misfit ?? error;
   return (
     <div class="field">
-      <label class="field-label" for={id}>
-        {label} {!isRequired && <span class="soft">(optional)</span>}
-      </label>
+      <span>
+        <label class="field-label" for={id}>
+          {label}
+        </label>
+        {!isRequired && <span class="soft"> (optional)</span>}
+      </span>
       <span class="field-about" id={`${id}-about`}>
         {about ?? "As JSON; text that is no JSON is taken as a text."}
       </span>
-      <textarea id={id} class="field-json" value={words} spellcheck={false} aria-invalid={problem !== null} aria-describedby={`${id}-about ${id}-error`} onInput={(event) => typed(event.currentTarget.value)} />
+      <textarea id={id} class="field-json" value={words} spellcheck={false} data-misfit={misfit !== null || undefined} aria-invalid={problem !== null} aria-describedby={`${id}-about ${id}-error`} onInput={(event) => typed(event.currentTarget.value)} />
       <span class="field-error" id={`${id}-error`}>
         {problem ?? ""}
       </span>

@@ -15,19 +15,22 @@ interface FieldProps {
   problems: FormProblem[];
   isRequired: boolean;
   isNullable?: boolean;
+  /** Set if labels are the names of the properties as they are. */
+  isVerbatim: boolean;
   onChange: (value: Json | undefined) => void;
 }
 
 /** The fields of a schema; those of an object without a frame of their own. */
-export function SchemaForm({ schema, value, problems, name = "Answer", onChange }: {
+export function SchemaForm({ schema, value, problems, name = "Answer", isVerbatim = false, onChange }: {
   schema: Schema;
   value: Json | undefined;
   problems: FormProblem[];
   name?: string;
+  isVerbatim?: boolean;
   onChange: (value: Json | undefined) => void;
 }) {
   const whole = resolve(schema, schema);
-  const shared = { root: schema, value, problems, path: [], onChange, isRequired: true };
+  const shared = { root: schema, value, problems, path: [], onChange, isRequired: true, isVerbatim };
   return kindOf(whole) === "object" ? <ObjectFields {...shared} name={name} schema={whole} /> : <Field {...shared} name={name} schema={whole} />;
 }
 
@@ -54,7 +57,7 @@ function Field(props: FieldProps) {
   }
 }
 
-function ObjectFields({ schema, root, value, path, problems, onChange }: FieldProps) {
+function ObjectFields({ schema, root, value, path, problems, isVerbatim, onChange }: FieldProps) {
   const made = isObject(value) ? value : {};
   return (
     <>
@@ -63,6 +66,7 @@ function ObjectFields({ schema, root, value, path, problems, onChange }: FieldPr
           key={field.name}
           {...field}
           root={root}
+          isVerbatim={isVerbatim}
           value={made[field.name]}
           path={[...path, field.name]}
           problems={problems}
@@ -77,20 +81,21 @@ function ObjectField(props: FieldProps) {
   const { schema, root, value, isRequired, onChange } = props;
   const isThere = isObject(value);
   return (
-    <fieldset class="form-group stack">
+    <fieldset class="form-group stack" aria-invalid={errorAt(props) !== null || undefined}>
       <legend class="field-label">{labelFor(props)}</legend>
       <About schema={schema} />
       {isThere && <ObjectFields {...props} />}
       {!isThere && (
         <button class="button" type="button" onClick={() => onChange(startValue(schema, root) ?? {})}>
-          Add {labelFor(props).toLowerCase()}
+          Add {lowerLabel(props)}
         </button>
       )}
       {isThere && !isRequired && (
         <button class="button" data-kind="quiet" type="button" onClick={() => onChange(undefined)}>
-          Leave out {labelFor(props).toLowerCase()}
+          Leave out {lowerLabel(props)}
         </button>
       )}
+      <Problem text={errorAt(props)} />
     </fieldset>
   );
 }
@@ -101,12 +106,12 @@ function ListField(props: FieldProps) {
   const inner = resolve(schema["items"] as Schema, root);
   const replace = (at: number, item: Json | undefined): void => onChange(items.map((old, place) => (place === at ? (item ?? null) : old)));
   return (
-    <fieldset class="form-group stack">
+    <fieldset class="form-group stack" aria-invalid={errorAt(props) !== null || undefined}>
       <legend class="field-label">{labelFor(props)}</legend>
       <About schema={schema} />
       {items.map((item, at) => (
         <div class="form-item" key={at}>
-          <Field name={`${labelFor(props)} ${at + 1}`} schema={inner} root={root} value={item ?? undefined} path={[...path, at]} problems={problems} isRequired onChange={(changed) => replace(at, changed)} />
+          <Field name={`${labelFor(props)} ${at + 1}`} schema={inner} root={root} value={item ?? undefined} path={[...path, at]} problems={problems} isRequired isVerbatim={props.isVerbatim} onChange={(changed) => replace(at, changed)} />
           <button class="button" data-kind="quiet" type="button" aria-label={`Remove ${labelFor(props)} ${at + 1}`} onClick={() => onChange(items.filter((_, place) => place !== at))}>
             Remove
           </button>
@@ -114,7 +119,7 @@ function ListField(props: FieldProps) {
       ))}
       <div>
         <button class="button" type="button" onClick={() => onChange([...items, startValue(inner, root) ?? null])}>
-          Add to {labelFor(props).toLowerCase()}
+          Add to {lowerLabel(props)}
         </button>
       </div>
       <Problem text={errorAt(props)} />
@@ -179,10 +184,12 @@ function ChoiceField(props: FieldProps) {
 function Labelled({ id, props, children }: { id: string; props: FieldProps; children: preact.ComponentChildren }) {
   return (
     <div class="field">
-      <label class="field-label" for={id}>
-        {labelFor(props)}
+      <span>
+        <label class="field-label" for={id}>
+          {labelFor(props)}
+        </label>
         {!props.isRequired && <span class="soft"> (optional)</span>}
-      </label>
+      </span>
       <About schema={props.schema} id={`${id}-about`} />
       {children}
       <Problem text={errorAt(props)} id={`${id}-error`} />
@@ -213,13 +220,18 @@ function marks(props: FieldProps, id: string): { "aria-invalid": boolean; "aria-
   return { "aria-invalid": error !== null, "aria-describedby": ids.length === 0 ? undefined : ids.join(" ") };
 }
 
-function errorAt({ path, problems, name }: FieldProps): string | null {
+function errorAt({ path, problems, name, isVerbatim }: FieldProps): string | null {
   const found = problems.find((problem) => problem.path.length === path.length && problem.path.every((part, at) => part === path[at]));
-  return found === undefined ? null : `${labelOf(name)} ${found.text}`;
+  return found === undefined ? null : `${isVerbatim ? name : labelOf(name)} ${found.text}`;
 }
 
-function labelFor({ name, schema }: FieldProps): string {
+function labelFor({ name, schema, isVerbatim }: FieldProps): string {
+  if (isVerbatim) return name;
   return text(schema["title"]) ?? (/[A-Z_\d ]/.test(name) && name.includes(" ") ? name : labelOf(name));
+}
+
+function lowerLabel(props: FieldProps): string {
+  return props.isVerbatim ? props.name : labelFor(props).toLowerCase();
 }
 
 function withField(object: JsonObject, name: string, value: Json | undefined): JsonObject {

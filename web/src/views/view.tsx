@@ -6,6 +6,7 @@ import type { Route } from "../routing/routes";
 import { CheckpointDiff } from "./debug/diff";
 import { Inbox } from "./inbox/inbox";
 import { Settings } from "./settings/settings";
+import { Start } from "./start/start";
 import { Threads } from "./threads/threads";
 
 export function View({ route }: { route: Route }) {
@@ -16,6 +17,8 @@ export function View({ route }: { route: Route }) {
       return <CheckpointDiff thread={route.thread} from={route.from} to={route.to} other={route.other} />;
     case "threads":
       return <Threads route={route} />;
+    case "start":
+      return <Start graph={route.graph} />;
     case "settings":
       return <Settings />;
     default:

@@ -1,0 +1,37 @@
+// One graph to start: what it does, its assistants, and the form of the chosen one's input.
+
+import { useState } from "preact/hooks";
+
+import { useResource } from "../../api/resource";
+import type { StartableGraph } from "../../fold/start";
+import { ErrorNote, Loading } from "../../parts/notes";
+import { Crons } from "./crons";
+import { loadInput } from "./requests";
+import { StartForm } from "./start_form";
+
+export function StartGraph({ graph }: { graph: StartableGraph }) {
+  const [chosen, setChosen] = useState(graph.assistants[0]?.assistant_id ?? "");
+  const assistant = graph.assistants.find(({ assistant_id }) => assistant_id === chosen);
+  const { value: schema, error, reload } = useResource(`input ${chosen}`, (signal) => loadInput(chosen, signal));
+  const [version, setVersion] = useState(0);
+  return (
+    <>
+      {graph.about !== null && <p class="start-about">{graph.about}</p>}
+      {graph.assistants.length > 1 && (
+        <label class="field start-assistant">
+          <span class="field-label">Assistant</span>
+          <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+            {graph.assistants.map(({ assistant_id, name }) => (
+              <option value={assistant_id}>{name}</option>
+            ))}
+          </select>
+          {assistant?.description != null && <span class="field-about">{assistant.description}</span>}
+        </label>
+      )}
+      {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
+      {schema === undefined && error === undefined && <Loading what="the form" />}
+      {schema !== undefined && <StartForm key={chosen} graph={graph.graph} assistant={chosen} schema={schema} onScheduled={() => setVersion(version + 1)} />}
+      <Crons key={version} graphs={[graph]} />
+    </>
+  );
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+
+import type { Assistant, Schema } from "../../src/api/types";
+import { freshName, hasForm, limitsOf, parseProblems, placeProblems, scheduleText, startable, stillWrong } from "../../src/fold/start";
+
+function assistant(graph: string, name: string, metadata = {}): Assistant {
+  return { assistant_id: name, graph_id: graph, name, description: null, metadata };
+}
+
+test("graphs come with their assistants, the graph's own first", () => {
+  const found = startable([{ graph: "order", about: "Orders" }], [assistant("order", "careful"), assistant("order", "order", { created_by: "system" }), assistant("chat", "chat")]);
+  expect(found.map(({ graph, about, assistants }) => [graph, about, assistants.map(({ name }) => name)])).toEqual([
+    ["chat", null, ["chat"]],
+    ["order", "Orders", ["order", "careful"]],
+  ]);
+});
+
+describe("an error of the server", () => {
+  test("names its fields", () => {
+    expect(parseProblems('input.items[2].count: 999 is greater than the maximum of 255; input.name: "a; b" is too short')).toEqual([
+      { path: ["items", 2, "count"], text: "999 is greater than the maximum of 255" },
+      { path: ["name"], text: '"a; b" is too short' },
+    ]);
+  });
+
+  test("names none in another form", () => {
+    expect(parseProblems("the thread `a` has an input: input.x: 1")).toEqual([]);
+  });
+
+  const schema: Schema = { type: "object", properties: { items: { type: "array", items: { type: "object", properties: { count: { type: "integer" } } } }, free: {} } };
+
+  test("goes to its field, or to the field of JSON that has it", () => {
+    const { placed, rest } = placeProblems(parseProblems("input.items[2].count: is large; input.free.a[0]: is odd; input.none: is unknown; input: is no object"), schema);
+    expect(placed).toEqual([
+      { path: ["items", 2, "count"], text: "is large" },
+      { path: ["free"], text: "(at a[0]) is odd" },
+    ]);
+    expect(rest.map(({ path }) => path)).toEqual([["none"], []]);
+  });
+
+  test("leaves with the value that it is about", () => {
+    const problems = [{ path: ["a"], text: "x" }, { path: ["b", 0], text: "y" }];
+    expect(stillWrong(problems, { a: 1, b: [1] }, { a: 2, b: [1] })).toEqual([problems[1]]);
+  });
+});
+
+test("limits of an input are found by their names", () => {
+  const schema: Schema = {
+    type: "object",
+    properties: { goal: { type: "string" }, max_cost: { type: "number", default: 5 }, budget: { $ref: "#/$defs/Limits" } },
+    $defs: { Limits: { type: "object", properties: { tokens: { type: "integer", description: "In all." } } } },
+  };
+  expect(limitsOf(schema, { budget: { tokens: 500 } })).toEqual([
+    { name: "Max cost", value: "5", about: null },
+    { name: "Budget, tokens", value: "500", about: "In all." },
+  ]);
+});
+
+test("a form needs fields", () => {
+  expect([hasForm(null), hasForm({}), hasForm({ type: "object", properties: {} }), hasForm({ type: "object", properties: { a: {} } })]).toEqual([false, false, false, true]);
+});
+
+test.each([
+  ["0 9 * * 1-5", "Monday to Friday at 09:00"],
+  ["30 6,18 * * *", "every day at 06:30, 18:30"],
+  ["*/15 * * * *", "every 15 minutes"],
+  ["5 */2 * * 0,6", "every 2 hours, 5 min past, every Sunday, Saturday"],
+  ["0 0 1 * *", "on day 1 of each month at 00:00"],
+  ["0 0 * 12 *", "every day in December at 00:00"],
+  ["0 9 *", null],
+  ["0 99 * * *", null],
+  ["0 9 L * *", null],
+])("the schedule %s in words", (schedule, words) => {
+  expect(scheduleText(schedule)).toBe(words);
+});
+
+test("a new thread is named after its graph", () => {
+  expect(freshName("order", new Uint8Array([0, 255]))).toBe("order-00ff");
+});
