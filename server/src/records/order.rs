@@ -1,6 +1,9 @@
 //! Writes of records, and the orders in which threads are listed: each write of a thread's record changes its places in them too. Must
 //! not know what is asked of a list.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{CheckpointError, ExpectedItem, ItemWrite};
 
@@ -49,6 +52,13 @@ pub(crate) struct ThreadPlace {
     /// Key of the thread's record.
     pub thread: String,
     pub status: String,
+}
+
+impl ThreadPlace {
+    /// Returns the name of the thread.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        percent_decode_str(&self.thread).decode_utf8_lossy()
+    }
 }
 
 impl Record for ThreadPlace {

@@ -48,6 +48,8 @@ const PAGE: usize = 32;
 #[schema(as = ThreadSearch)]
 pub(super) struct SearchBody {
     ids: Option<Vec<String>>,
+    /// Text that the name contains; letter case does not matter.
+    search: Option<String>,
     /// Values that the metadata contain.
     metadata: Option<Map<String, Value>>,
     /// Values that the state contains.
@@ -156,6 +158,8 @@ impl ListOrder {
 struct Threads<'a> {
     server: &'a Server,
     body: &'a SearchBody,
+    /// Text that names contain, in lower case.
+    search: Option<String>,
     order: ListOrder,
     direction: Order,
     pages: Pages,
@@ -171,7 +175,8 @@ impl<'a> Threads<'a> {
         let direction = if is_ascending { Order::Ascending } else { Order::Descending };
         let order = ListOrder::parse(body.page.sort_by.as_deref())?;
         let pages = Pages::new(order.prefix(), direction);
-        Ok(Self { server, body, order, direction, pages, keys: VecDeque::new(), read: VecDeque::new() })
+        let search = body.search.as_ref().map(|text| text.to_lowercase());
+        Ok(Self { server, body, search, order, direction, pages, keys: VecDeque::new(), read: VecDeque::new() })
     }
 
     /// Finds the threads of other programs that the list may have.
@@ -227,6 +232,7 @@ impl<'a> Threads<'a> {
     async fn fits(&self, thread: &ThreadRecord) -> ApiResult<bool> {
         let body = self.body;
         let is_listed = !thread.is_temporary
+            && self.is_named(&thread.thread)
             && body.status.as_ref().is_none_or(|status| thread.status() == status)
             && body.metadata.as_ref().is_none_or(|wanted| contains(&thread.metadata, wanted));
         match &body.values {
@@ -236,6 +242,11 @@ impl<'a> Threads<'a> {
             }
             _ => Ok(is_listed),
         }
+    }
+
+    /// Returns whether a name contains the text that is searched for.
+    fn is_named(&self, name: &str) -> bool {
+        self.search.as_ref().is_none_or(|text| name.to_lowercase().contains(text))
     }
 
     async fn read_more(&mut self) -> ApiResult<()> {
@@ -275,7 +286,7 @@ impl<'a> Threads<'a> {
             self.server.wait_for_foreign(oldest).await?; // which may have threads that come before these
         };
         let status = self.body.status.as_ref();
-        places.retain(|place| status.is_none_or(|status| place.status == *status));
+        places.retain(|place| status.is_none_or(|status| place.status == *status) && self.is_named(&place.name()));
         Ok(places)
     }
 
