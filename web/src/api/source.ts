@@ -4,7 +4,7 @@ import { isKeyWanted, key } from "./key";
 import { readRecording } from "./recording";
 
 /** The address of the server, without a slash at its end. */
-const SERVER = location.pathname.slice(0, Math.max(location.pathname.indexOf("/ui/"), 0));
+export const SERVER = location.pathname.slice(0, Math.max(location.pathname.indexOf("/ui/"), 0));
 
 /** An answer that is an error: the server's own text, with its status; 0 if there was no answer. */
 export class RequestError extends Error {

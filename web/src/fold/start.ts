@@ -2,7 +2,7 @@
 // as its input says, and schedules in words. Knows no DOM.
 
 import type { Assistant, Json, Schema } from "../api/types";
-import { fields, isObject, kindOf, labelOf, resolve, same, text, type FormProblem } from "./schema";
+import { fields, isObject, kindOf, resolve, same, text, type FormProblem } from "./schema";
 
 /** A graph as the server describes it. */
 export interface GraphInfo {
@@ -103,7 +103,7 @@ const LIMITS = /budget|max_?(cost|tokens|usd|dollars|calls|turns|time|minutes|se
 /** Returns the fields of an input that limit what a run costs, with what was typed in. */
 export function limitsOf(schema: Schema, value: Json | undefined, isInside = false, root = schema, label = ""): Limit[] {
   return fields(resolve(schema, root), root).flatMap((field) => {
-    const name = label === "" ? labelOf(field.name) : `${label}, ${labelOf(field.name).toLowerCase()}`;
+    const name = label === "" ? field.name : `${label}.${field.name}`;
     const own = isObject(value) ? value[field.name] : undefined;
     const isLimit = isInside || LIMITS.test(field.name);
     if (kindOf(field.schema) === "object" && label === "") return limitsOf(field.schema, own, isLimit, root, name);

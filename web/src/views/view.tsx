@@ -6,6 +6,7 @@ import type { Route } from "../routing/routes";
 import { CheckpointDiff } from "./debug/diff";
 import { Inbox } from "./inbox/inbox";
 import { Settings } from "./settings/settings";
+import { Spend } from "./spend/spend";
 import { Start } from "./start/start";
 import { Threads } from "./threads/threads";
 
@@ -19,6 +20,8 @@ export function View({ route }: { route: Route }) {
       return <Threads route={route} />;
     case "start":
       return <Start graph={route.graph} />;
+    case "spend":
+      return <Spend />;
     case "settings":
       return <Settings />;
     default:

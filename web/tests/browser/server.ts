@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
-const PROGRAM = process.env["SUPERSTEP_PAGE_SERVER"] ?? join(ROOT, "target/debug/examples/agent_server");
+export const PROGRAM = process.env["SUPERSTEP_PAGE_SERVER"] ?? join(ROOT, "target/debug/examples/agent_server");
 
 export interface ServerChoice {
   program?: string;

@@ -51,8 +51,8 @@ test("limits of an input are found by their names", () => {
     $defs: { Limits: { type: "object", properties: { tokens: { type: "integer", description: "In all." } } } },
   };
   expect(limitsOf(schema, { budget: { tokens: 500 } })).toEqual([
-    { name: "Max cost", value: "5", about: null },
-    { name: "Budget, tokens", value: "500", about: "In all." },
+    { name: "max_cost", value: "5", about: null },
+    { name: "budget.tokens", value: "500", about: "In all." },
   ]);
 });
 

@@ -4,6 +4,7 @@ import { useId, useState } from "preact/hooks";
 
 import { isKeyKept, key, useKey } from "../../api/key";
 import { Button } from "../../parts/button";
+import { KeyFacts } from "./key_facts";
 
 export function KeyForm({ isAsked = false }: { isAsked?: boolean }) {
   const [text, setText] = useState("");
@@ -20,6 +21,7 @@ export function KeyForm({ isAsked = false }: { isAsked?: boolean }) {
   return (
     <form class="card stack" onSubmit={use}>
       <Heading>{isAsked ? "This server asks for a key" : "Key"}</Heading>
+      {!isAsked && <KeyFacts />}
       <p class="soft">
         {isAsked && key.value !== null ? "The key was refused: it is unknown or was revoked. " : ""}
         <code>superstep keys add NAME --role ROLE --api-keys FILE</code> prints one, once. It stays in this tab's memory.

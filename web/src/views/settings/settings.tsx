@@ -1,8 +1,10 @@
-// What belongs to this browser: the key, the theme, the name under which answers are given.
+// What belongs to this browser: the key, the theme, the name under which answers are given; and what the server is.
 
 import { myName, rememberName } from "../../live/my_name";
 import { chooseTheme, theme, type Theme } from "../../live/theme";
+import { About } from "./about";
 import { KeyForm } from "./key_form";
+import "./settings.css";
 
 const THEMES: { value: Theme; text: string }[] = [
   { value: "system", text: "As the system" },
@@ -12,26 +14,29 @@ const THEMES: { value: Theme; text: string }[] = [
 
 export function Settings() {
   return (
-    <div class="stack">
+    <div class="settings stack">
       <h1>Settings</h1>
-      <KeyForm />
       <section class="card stack">
         <h2>You</h2>
         <label class="field">
           <span class="field-label">Your name</span>
           <input value={myName.value} autocomplete="name" onInput={(event) => rememberName(event.currentTarget.value)} />
-          <span class="field-about">Recorded with your answers. The name of a key stands before it.</span>
         </label>
+        <p class="soft">It is kept in this browser and recorded with your answers. A key's own name counts before it.</p>
       </section>
-      <fieldset class="card stack">
-        <legend class="field-label">Theme</legend>
-        {THEMES.map(({ value, text }) => (
-          <label class="field-check">
-            <input type="radio" name="theme" checked={theme.value === value} onChange={() => chooseTheme(value)} />
-            {text}
-          </label>
-        ))}
-      </fieldset>
+      <KeyForm />
+      <section class="card stack" aria-labelledby="theme">
+        <h2 id="theme">Theme</h2>
+        <div class="row" role="radiogroup" aria-labelledby="theme">
+          {THEMES.map(({ value, text }) => (
+            <label class="field-check settings-theme">
+              <input type="radio" name="theme" checked={theme.value === value} onChange={() => chooseTheme(value)} />
+              {text}
+            </label>
+          ))}
+        </div>
+      </section>
+      <About />
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { useResource } from "../../api/resource";
 import type { StartableGraph } from "../../fold/start";
 import { ErrorNote, Loading } from "../../parts/notes";
+import { RoleNote } from "../../parts/role_note";
 import { Crons } from "./crons";
 import { loadInput } from "./requests";
 import { StartForm } from "./start_form";
@@ -17,6 +18,7 @@ export function StartGraph({ graph }: { graph: StartableGraph }) {
   return (
     <>
       {graph.about !== null && <p class="start-about">{graph.about}</p>}
+      <RoleNote needs="run" what="start a run" />
       {graph.assistants.length > 1 && (
         <label class="field start-assistant">
           <span class="field-label">Assistant</span>

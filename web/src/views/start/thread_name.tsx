@@ -20,7 +20,7 @@ export function ThreadName({ graph, name, error, onName }: ThreadNameProps) {
         <span class="soft"> (optional)</span>
       </span>
       <span class="field-about" id={`${id}-about`}>
-        The run is found by it. Without one it is called {graph} and a number.
+        The run is found by it. Left empty, a name such as {graph}-3f9a1c0b is made.
       </span>
       <input id={id} value={name} autocomplete="off" spellcheck={false} aria-invalid={error !== null} aria-describedby={`${id}-about${error === null ? "" : ` ${id}-error`}`} onInput={(event) => onName(event.currentTarget.value)} />
       {error !== null && (

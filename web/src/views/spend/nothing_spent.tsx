@@ -1,0 +1,25 @@
+// How cost comes to be recorded, for those who see none.
+
+import { Empty } from "../../parts/notes";
+import { href } from "../../routing/navigation";
+
+export function NothingSpent({ isAll }: { isAll: boolean }) {
+  if (!isAll) {
+    return (
+      <Empty title="Nothing was spent in this time">
+        <p>Choose a longer period to see more.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No cost is recorded yet">
+      <p>Agents of plans and tasks record their tokens and their cost by themselves, at the prices of the profile.</p>
+      <p>
+        A node of your own that calls a model emits the model's message with <code>ctx.emit_message</code>, with its <code>usage_metadata</code>.
+      </p>
+      <p>
+        <a href={href({ view: "start" })}>Start a run</a>
+      </p>
+    </Empty>
+  );
+}
