@@ -1,0 +1,104 @@
+// Where the nodes, boxes and edges of a graph are drawn: dagre, once for each topology. Knows no state and no DOM.
+
+import { Graph, layout } from "@dagrejs/dagre";
+
+import type { GraphNode, Topology } from "./graph";
+
+export interface Place {
+  id: string;
+  /** The upper left corner. */
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface EdgePlace {
+  source: string;
+  target: string;
+  isConditional: boolean;
+  /** The `d` of a path. */
+  path: string;
+  label: { text: string; x: number; y: number } | null;
+}
+
+export interface Layout {
+  width: number;
+  height: number;
+  nodes: Place[];
+  boxes: Place[];
+  edges: EdgePlace[];
+}
+
+export type Direction = "LR" | "TB";
+
+/** A name is cut after this many characters. */
+export const NAME_LIMIT = 26;
+const [NODE_HEIGHT, CHARACTER, MARGIN] = [36, 7.4, 12];
+/** Beyond this many edges, the exact ranks take seconds. */
+const MANY_EDGES = 120;
+
+/** Lays a graph out. A graph of 300 nodes takes a second: see `parts/graph_layout.ts`. */
+export function layOut(topology: Topology, direction: Direction): Layout {
+  const graph = new Graph({ compound: true, multigraph: true });
+  const ranker = topology.edges.length > MANY_EDGES ? "tight-tree" : "network-simplex";
+  graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const box of topology.boxes) graph.setNode(box.id, {});
+  for (const node of topology.nodes) graph.setNode(node.id, size(node));
+  for (const { id, parent } of [...topology.boxes, ...topology.nodes]) if (parent !== null) graph.setParent(id, parent);
+  topology.edges.forEach(({ source, target, label }, at) => graph.setEdge(source, target, label === null ? {} : { width: cut(label).length * 6.4, height: 14, labelpos: "c" }, String(at)));
+  layout(graph);
+  return read(graph, topology);
+}
+
+function size({ name, kind }: GraphNode): { width: number; height: number } {
+  if (kind === "start" || kind === "end") return { width: 22, height: 22 };
+  const text = cut(name).length * CHARACTER;
+  return { width: Math.max(64, Math.round(text) + (kind === "box" ? 48 : 36)), height: NODE_HEIGHT };
+}
+
+function read(graph: Graph, topology: Topology): Layout {
+  const place = (id: string): Place => {
+    const { x = 0, y = 0, width = 0, height = 0 } = graph.node(id) as { x?: number; y?: number; width?: number; height?: number };
+    return { id, x: x - width / 2, y: y - height / 2, width, height };
+  };
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  const edges = topology.edges.map(({ source, target, isConditional, label }, at) => {
+    const { points = [], x, y } = graph.edge(source, target, String(at)) as { points?: Point[]; x?: number; y?: number };
+    const shown = label === null || x === undefined || y === undefined ? null : { text: cut(label), x, y };
+    return { source, target, isConditional, path: curve(points), label: shown };
+  });
+  return { width, height, nodes: topology.nodes.map(({ id }) => place(id)), boxes: topology.boxes.map(({ id }) => place(id)), edges };
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** Returns a smooth path through the middles between points. */
+export function curve(points: Point[]): string {
+  const [first, ...others] = points.map(({ x, y }) => ({ x: round(x), y: round(y) }));
+  if (first === undefined) return "";
+  const parts = [`M${first.x} ${first.y}`];
+  others.forEach((point, at) => {
+    const next = others[at + 1];
+    if (next === undefined) parts.push(`L${point.x} ${point.y}`);
+    else parts.push(`${at === 0 ? `L${middle(first, point)} ` : ""}Q${point.x} ${point.y} ${middle(point, next)}`);
+  });
+  return parts.join("");
+}
+
+function middle(a: Point, b: Point): string {
+  return `${round((a.x + b.x) / 2)} ${round((a.y + b.y) / 2)}`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** Returns a name as it is drawn. */
+export function cut(name: string): string {
+  return name.length <= NAME_LIMIT ? name : `${name.slice(0, NAME_LIMIT - 1)}…`;
+}

@@ -1,0 +1,161 @@
+// The tasks of a run as rows with bars on an axis of time. Stretches in which nothing ran are cut short. Knows no DOM.
+
+import type { Brief, CheckpointEntry } from "../api/run_types";
+import { stateOf } from "./graph";
+import { durationText, spanText } from "./time";
+
+export interface TimelineRow {
+  /** `3:3-0`: the checkpoint that planned it, and its id. */
+  key: string;
+  checkpoint: number;
+  step: number;
+  task: Brief;
+  /** The tasks whose subgraphs it is in, as keys. */
+  within: string[];
+  /** Set for the first task of a superstep. */
+  isFirst: boolean;
+  /** The number of tasks of its superstep that are shown. */
+  lanes: number;
+}
+
+export interface Shown {
+  isNoiseShown: boolean;
+  /** The keys of the tasks whose subgraphs are open. */
+  open: ReadonlySet<string>;
+  /** The checkpoints inside a task, by its key. */
+  inside: ReadonlyMap<string, CheckpointEntry[]>;
+}
+
+/** Returns a row for each task, in the order of the supersteps; those of open subgraphs follow their task. */
+export function timelineRows(line: CheckpointEntry[], shown: Shown, within: string[] = []): TimelineRow[] {
+  const rows: TimelineRow[] = [];
+  for (const { checkpoint, step, tasks } of line) {
+    const wanted = shown.isNoiseShown ? tasks : tasks.filter((task) => !isNoise(task));
+    wanted.forEach((task, at) => {
+      const key = `${checkpoint}:${task.id}`;
+      rows.push({ key, checkpoint, step: step + 1, task, within, isFirst: at === 0, lanes: wanted.length });
+      const inside = shown.open.has(key) ? shown.inside.get(key) : undefined;
+      if (inside !== undefined) for (const row of timelineRows(inside, shown, [...within, key])) rows.push(row);
+    });
+  }
+  return rows;
+}
+
+/** START, and tasks that are done and have left nothing behind. */
+export function isNoise({ node, status, writes, effects, questions, has_inside, attempts }: Brief): boolean {
+  if (node === "__start__") return true;
+  return status === "done" && writes === 0 && effects === 0 && questions === 0 && !has_inside && attempts <= 1;
+}
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** Returns when a task ran, in milliseconds; null if it has not started. One that runs ends `now`, which is null if nothing runs. */
+export function spanOf({ started_at, ended_at, status }: Brief, now: number | null): Span | null {
+  if (started_at === null) return null;
+  const from = Date.parse(started_at);
+  const to = ended_at !== null ? Date.parse(ended_at) : status === "pending" ? (now ?? from) : from;
+  return { from, to: Math.max(from, to) };
+}
+
+/** A stretch without work, and its place on the axis. */
+export interface Gap {
+  at: number;
+  width: number;
+  millis: number;
+}
+
+/** An axis from 0 to 1. */
+export interface Scale {
+  /** All time between the first start and the last end. */
+  millis: number;
+  /** The time in which something ran. */
+  busy: number;
+  gaps: Gap[];
+  place: (time: number) => number;
+}
+
+interface Piece extends Span {
+  at: number;
+  width: number;
+}
+
+/** The part of the work that a gap must exceed to be cut, and the part of the axis that all cut gaps have. */
+const [LONG, GAPS, GAP] = [0.15, 0.3, 0.05];
+
+/** Makes the axis for spans. Gaps that are long beside the work have a small, fixed width. */
+export function makeScale(spans: Span[]): Scale {
+  const busy = mergeSpans(spans);
+  const [first, last] = [busy[0]?.from ?? 0, busy.at(-1)?.to ?? 0];
+  const work = busy.reduce((sum, { from, to }) => sum + to - from, 0);
+  const limit = Math.max(work * LONG, 1000);
+  const parts = splitAtGaps(busy, limit);
+  const shown = parts.reduce((sum, { from, to }) => sum + Math.max(to - from, 1), 0);
+  const cuts = parts.length - 1;
+  const gapWidth = cuts === 0 ? 0 : Math.min(GAP, GAPS / cuts);
+  const pieces: Piece[] = [];
+  let at = 0;
+  for (const { from, to } of parts) {
+    const width = (Math.max(to - from, 1) / shown) * (1 - cuts * gapWidth);
+    pieces.push({ from, to, at, width });
+    at += width + gapWidth;
+  }
+  const gaps = pieces.slice(1).map((piece, nth) => ({ at: piece.at - gapWidth, width: gapWidth, millis: piece.from - (pieces[nth]?.to ?? 0) }));
+  return { millis: last - first, busy: work, gaps, place: (time) => placeOf(pieces, time, gapWidth) };
+}
+
+function mergeSpans(spans: Span[]): Span[] {
+  const sorted = isSorted(spans) ? spans : [...spans].sort((a, b) => a.from - b.from);
+  const merged: Span[] = [];
+  for (const { from, to } of sorted) {
+    const last = merged.at(-1);
+    if (last !== undefined && from <= last.to) last.to = Math.max(last.to, to);
+    else merged.push({ from, to });
+  }
+  return merged;
+}
+
+function isSorted(spans: Span[]): boolean {
+  return spans.every(({ from }, at) => at === 0 || from >= (spans[at - 1]?.from ?? 0));
+}
+
+function splitAtGaps(busy: Span[], limit: number): Span[] {
+  const parts: Span[] = [];
+  for (const { from, to } of busy) {
+    const last = parts.at(-1);
+    if (last !== undefined && from - last.to <= limit) last.to = to;
+    else parts.push({ from, to });
+  }
+  return parts;
+}
+
+function placeOf(pieces: Piece[], time: number, gapWidth: number): number {
+  let [low, high] = [0, pieces.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((pieces[middle]?.from ?? 0) <= time) low = middle;
+    else high = middle - 1;
+  }
+  const piece = pieces[low];
+  if (piece === undefined) return 0;
+  const next = pieces[low + 1];
+  if (time > piece.to && next !== undefined) return piece.at + piece.width + ((time - piece.to) / (next.from - piece.to)) * gapWidth;
+  const part = (time - piece.from) / Math.max(piece.to - piece.from, 1);
+  return piece.at + Math.min(Math.max(part, 0), 1) * piece.width;
+}
+
+/** `Review, superstep 3, waits, 12 ms, attempt 2`: a row in words. */
+export function rowText({ task, step }: TimelineRow, now: number | null): string {
+  const span = spanOf(task, now);
+  const state = stateOf(task, now !== null) ?? "not started";
+  const words = [task.label == null ? task.node : `${task.node}, ${task.label}`, `superstep ${step}`, state];
+  if (span !== null && task.status !== "interrupted") words.push(durationText(span.to - span.from));
+  if (task.attempts > 1) words.push(`attempt ${task.attempts}`);
+  return words.join(", ");
+}
+
+export function gapText({ millis }: Gap): string {
+  return spanText(millis);
+}
