@@ -5,6 +5,9 @@ import { defineConfig } from "vite";
 export default defineConfig({
   base: "/ui/",
   esbuild: { jsx: "automatic", jsxImportSource: "preact", legalComments: "none" },
+  worker: { format: "es", rollupOptions: { output: { entryFileNames: "[name].js" } } },
+  // A script finds files beside itself, also where the server is mounted below a prefix.
+  experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === "js" ? { relative: true } : undefined) },
   build: {
     outDir: "../server/page/ui",
     emptyOutDir: true,

@@ -22,7 +22,7 @@ const LINKS: { name: string; to: Route; views: Route["view"][] }[] = [
 export function App() {
   const main = useRef<HTMLElement>(null);
   const now = route.value;
-  const place = JSON.stringify(now.view === "threads" ? { view: "threads" } : now);
+  const place = placeOf(now);
   const isFirst = useRef(true);
   useEffect(() => {
     // A reader of the screen hears the new view: its heading comes next.
@@ -42,6 +42,12 @@ export function App() {
       <KeyHelp />
     </div>
   );
+}
+
+/** The part of a route whose change is a new view: not what is searched for, nor the checkpoint that a slider is at. */
+function placeOf(now: Route): string {
+  if (now.view === "threads") return "threads";
+  return now.view === "thread" ? `thread ${now.thread}` : JSON.stringify(now);
 }
 
 function Navigation({ view }: { view: Route["view"] }) {

@@ -61,7 +61,7 @@ export interface Brief {
   has_inside: boolean;
   cost?: number | null;
   tokens?: Tokens | null;
-  /** The nodes whose subgraphs it is in. */
+  /** The nodes whose subgraphs it is in, and its own. */
   path?: string[];
   failures?: Failure[];
   /** The number of its updates, where the server says it. */
@@ -81,13 +81,15 @@ export interface CheckpointEntry {
 
 export interface CheckpointPage {
   checkpoints: CheckpointEntry[];
-  next: number | string | null;
+  next: number | null;
 }
 
 export type ValueType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 export interface ValueEntry {
-  key: string | number;
+  key: string;
+  /** Set if the key is only the first part of a long one. */
+  cut?: boolean;
   type: ValueType;
   count?: number | null;
   size: number;
@@ -96,14 +98,15 @@ export interface ValueEntry {
 
 /** One level of a value. */
 export interface ValueLevel {
-  path: string;
+  path?: string;
   type: ValueType;
   size: number;
+  /** Of a text, its characters. */
   count?: number | null;
   value?: Json;
   cut?: boolean;
   entries?: ValueEntry[];
-  next?: string | number | null;
+  next?: number | null;
 }
 
 export interface Edit {
@@ -188,7 +191,9 @@ export interface TaskDetail {
   error: string | null;
   failures?: Failure[];
   effects?: number;
-  writes: JsonObject[] | null;
+  writes?: JsonObject[] | null;
+  /** One level of the writes, where they are large. */
+  writes_outline?: ValueLevel;
   questions?: { id: string; name: string; node: string; payload: Json; takes?: string; answered?: boolean }[];
   answers?: Answer[];
   input?: ValueLevel | Json;

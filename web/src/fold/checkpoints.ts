@@ -6,7 +6,7 @@ import type { CheckpointEntry, CheckpointPage } from "../api/run_types";
 export interface Known {
   list: CheckpointEntry[];
   /** Where the earlier ones begin; null if all are known. */
-  next: string | number | null;
+  next: number | null;
 }
 
 /** Puts a page of the newest checkpoints before what is known. Null if checkpoints between them are missing. */

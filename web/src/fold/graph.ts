@@ -94,8 +94,7 @@ export function topologyKey({ nodes, boxes, edges }: Topology): string {
 
 /** The id in a drawing of the node that a task is of. */
 export function nodeOfTask({ node, path }: Pick<Brief, "node" | "path">): string {
-  const way = path ?? [];
-  return (way.at(-1) === node && way.length > 0 ? way : [...way, node]).join(":");
+  return (path ?? [node]).join(":");
 }
 
 /** The position of a run, for the states of its nodes. */

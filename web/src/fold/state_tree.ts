@@ -16,6 +16,8 @@ export interface TreeRow {
   count: number | null;
   /** In bytes. */
   size: number;
+  /** Set if the preview is only the first part of a text. */
+  isCut: boolean;
   isOpen: boolean;
   isLoading: boolean;
   change: Change | null;
@@ -24,7 +26,7 @@ export interface TreeRow {
   position: number;
   siblings: number;
   /** Set for a row that stands for parts that are not loaded. */
-  more: { parent: string; after: string | number } | null;
+  more: { parent: string; after: number } | null;
 }
 
 /** The levels that are loaded, by path; `""` is the state. */
@@ -72,7 +74,7 @@ function entryRow(entry: ValueEntry, path: string, { level, position, siblings, 
   const hasParts = (entry.type === "object" || entry.type === "array") && (entry.count ?? 0) > 0;
   const isOpen = hasParts && open.has(path);
   const known = changes.at.get(path);
-  const isAppended = here.type === "array" && position > siblings - (changes.appended.get(here.path) ?? 0);
+  const isAppended = here.type === "array" && position > siblings - (changes.appended.get(parentPath(path)) ?? 0);
   return {
     path,
     level,
@@ -81,6 +83,7 @@ function entryRow(entry: ValueEntry, path: string, { level, position, siblings, 
     preview: previewOf(entry),
     count: hasParts ? (entry.count ?? null) : null,
     size: entry.size,
+    isCut: isCut(entry),
     isOpen,
     isLoading: isOpen && levels.get(path) === undefined,
     change: isAppended ? "added" : (known?.change ?? null),
@@ -91,19 +94,25 @@ function entryRow(entry: ValueEntry, path: string, { level, position, siblings, 
   };
 }
 
-function previewOf({ type, preview, count }: ValueEntry): string {
-  if (preview !== null && preview !== "") return preview;
-  if (type === "object") return count === 0 ? "{}" : `{ ${count ?? ""} }`;
-  return type === "array" ? (count === 0 ? "[]" : `[ ${count ?? ""} ]`) : type === "string" ? '""' : type;
+function previewOf(entry: ValueEntry): string {
+  const { type, count } = entry;
+  const preview = entry.preview ?? "";
+  if (type === "string") return isCut(entry) ? `"${preview}…` : `"${preview}"`;
+  if (type === "array") return count === 0 ? "[]" : `[${count ?? ""}]`;
+  return type === "object" ? (count === 0 ? "{}" : `{${preview}${(count ?? 0) > 8 ? ", …" : ""}}`) : preview;
 }
 
-function moreRow(parent: string, level: number, after: string | number, siblings: number, shown: number): TreeRow {
-  const base = { count: null, size: 0, isOpen: false, isLoading: false, change: null, was: null, type: "null" as const };
+function isCut({ type, preview, count }: ValueEntry): boolean {
+  return type === "string" && (preview ?? "").length < (count ?? 0);
+}
+
+function moreRow(parent: string, level: number, after: number, siblings: number, shown: number): TreeRow {
+  const base = { count: null, size: 0, isCut: false, isOpen: false, isLoading: false, change: null, was: null, type: "null" as const };
   return { ...base, path: `${parent}\n`, level, name: `Show more of ${siblings}`, preview: `${siblings - shown} more`, position: shown + 1, siblings, more: { parent, after } };
 }
 
 function goneRow(parent: string, level: number, name: string, was: string): TreeRow {
-  const base = { count: null, size: 0, isOpen: false, isLoading: false, position: 0, siblings: 0, type: "null" as const, more: null };
+  const base = { count: null, size: 0, isCut: false, isOpen: false, isLoading: false, position: 0, siblings: 0, type: "null" as const, more: null };
   return { ...base, path: `${childPath(parent, name)}\n`, level, name, preview: "removed", change: "removed", was };
 }
 

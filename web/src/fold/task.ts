@@ -62,7 +62,7 @@ export function taskFacts(task: TaskDetail): Fact[] {
   const tokens = tokensOf(task.tokens);
   if (tokens !== null && tokens > 0) facts.push({ name: "Tokens", value: tokensText(tokens) });
   if (task.cost != null && task.cost > 0) facts.push({ name: "Cost", value: dollarsText(task.cost) });
-  if (task.path !== undefined && task.path.length > 0) facts.push({ name: "In", value: task.path.join(" / ") });
+  if (task.path !== undefined && task.path.length > 1) facts.push({ name: "In", value: task.path.slice(0, -1).join(" / ") });
   return facts;
 }
 
@@ -91,13 +91,14 @@ export function inputLevel(input: TaskDetail["input"]): ValueLevel | null {
 }
 
 function isLevel(input: ValueLevel | Json): input is ValueLevel {
-  return typeof input === "object" && input !== null && !Array.isArray(input) && typeof input["type"] === "string" && typeof input["size"] === "number" && typeof input["path"] === "string";
+  return typeof input === "object" && input !== null && !Array.isArray(input) && typeof input["type"] === "string" && typeof input["size"] === "number" && ("entries" in input || "value" in input);
 }
 
 function outline(key: string, value: Json): NonNullable<ValueLevel["entries"]>[number] {
   const type = value === null ? "null" : Array.isArray(value) ? "array" : (typeof value as "object" | "string" | "number" | "boolean");
   const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : null;
-  return { key, type, count, size: JSON.stringify(value).length, preview: JSON.stringify(value) };
+  const preview = typeof value === "string" ? value.slice(0, 120) : isObject(value) ? Object.keys(value).slice(0, 8).join(", ") : Array.isArray(value) ? "" : JSON.stringify(value);
+  return { key, type, count: typeof value === "string" ? value.length : count, size: JSON.stringify(value).length, preview };
 }
 
 /** What a thread sends while a task runs. */

@@ -5,7 +5,8 @@ export type Route =
   | { view: "inbox" }
   | { view: "threads"; search: string; status?: string; graph?: string }
   | { view: "thread"; thread: string; checkpoint?: string }
-  | { view: "task"; thread: string; checkpoint?: string; task: string }
+  /** `within` are the tasks whose subgraphs it is in, as `3:3-0`. */
+  | { view: "task"; thread: string; checkpoint?: string; task: string; within?: string[] }
   | { view: "diff"; thread: string; from: string; to: string; other?: string }
   | { view: "start"; graph?: string }
   | { view: "spend" }
@@ -21,7 +22,7 @@ export function parseRoute(address: string): Route {
   if (names.includes(undefined)) return unknown;
   const [first, second] = names;
   if (first === undefined) return { view: "inbox" };
-  if (first === "threads" && second !== undefined) return parseThread(second, names.slice(2) as string[]) ?? unknown;
+  if (first === "threads" && second !== undefined) return withWithin(parseThread(second, names.slice(2) as string[]), query) ?? unknown;
   if (first === "threads") return parseThreads(new URLSearchParams(query));
   if (names.length > 2 || (names.length === 2 && first !== "start")) return unknown;
   if (first === "start") return second === undefined ? { view: "start" } : { view: "start", graph: second };
@@ -38,7 +39,7 @@ export function routePath(route: Route): string {
     case "thread":
       return join(["threads", route.thread, ...at(route.checkpoint)]);
     case "task":
-      return join(["threads", route.thread, ...at(route.checkpoint), "tasks", route.task]);
+      return join(["threads", route.thread, ...at(route.checkpoint), "tasks", route.task]) + withinQuery(route.within);
     case "diff":
       return `${join(["threads", route.thread, "diff"])}/${diffPart(route)}`;
     case "start":
@@ -80,6 +81,15 @@ function parseDiff(thread: string, text: string): Route | undefined {
   if (match === null) return undefined;
   const [, from = "", to = "", other] = match;
   return other === undefined ? { view: "diff", thread, from, to } : { view: "diff", thread, from, to, other };
+}
+
+function withWithin(route: Route | undefined, query: string): Route | undefined {
+  const within = new URLSearchParams(query).getAll("within");
+  return route?.view === "task" && within.length > 0 ? { ...route, within } : route;
+}
+
+function withinQuery(within: string[] = []): string {
+  return within.length === 0 ? "" : `?${new URLSearchParams(within.map((key) => ["within", key]))}`;
 }
 
 function diffPart({ from, to, other }: { from: string; to: string; other?: string }): string {

@@ -5,10 +5,12 @@ import { href } from "../routing/navigation";
 import type { Route } from "../routing/routes";
 import { CheckpointDiff } from "./debug/diff";
 import { Inbox } from "./inbox/inbox";
+import { RunView } from "./run/run";
 import { Settings } from "./settings/settings";
 import { Spend } from "./spend/spend";
 import { Start } from "./start/start";
 import { Threads } from "./threads/threads";
+import { TaskView } from "./task/task";
 
 export function View({ route }: { route: Route }) {
   switch (route.view) {
@@ -22,6 +24,10 @@ export function View({ route }: { route: Route }) {
       return <Start graph={route.graph} />;
     case "spend":
       return <Spend />;
+    case "thread":
+      return <RunView key={route.thread} thread={route.thread} checkpoint={route.checkpoint} />;
+    case "task":
+      return <TaskView key={JSON.stringify(route)} thread={route.thread} checkpoint={route.checkpoint} task={route.task} within={route.within} />;
     case "settings":
       return <Settings />;
     default:

@@ -1,0 +1,78 @@
+// Requests about one run. Knows no view.
+
+import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
+import { open, request } from "./source";
+import type { Assistant, Drawing, InboxItem } from "./types";
+
+/** The checkpoints of a page, and the parts of a level of a value. */
+export const [CHECKPOINTS, PARTS] = [100, 200];
+
+function threadPath(thread: string): string {
+  return `/threads/${encodeURIComponent(thread)}`;
+}
+
+export function loadStatus(thread: string, signal?: AbortSignal): Promise<RunStatus> {
+  return request(`${threadPath(thread)}/status`, { signal });
+}
+
+export async function loadThreadInbox(thread: string, signal?: AbortSignal): Promise<InboxItem[]> {
+  const answer = await request<{ items: InboxItem[] } | InboxItem[]>(`${threadPath(thread)}/inbox`, { signal });
+  return Array.isArray(answer) ? answer : answer.items;
+}
+
+/** Loads checkpoints, newest first. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first. */
+export function loadCheckpoints(thread: string, { before, within = [] }: { before?: string | number; within?: string[] }, signal?: AbortSignal): Promise<CheckpointPage> {
+  const query = [`limit=${CHECKPOINTS}`, ...(before === undefined ? [] : [`before=${before}`]), ...within.map((key) => `within=${encodeURIComponent(key)}`)];
+  return request(`${threadPath(thread)}/checkpoints?${query.join("&")}`, { signal });
+}
+
+/** Loads one level of a state. */
+export function loadLevel(thread: string, checkpoint: string | number, path: string, after?: number, signal?: AbortSignal): Promise<ValueLevel> {
+  const more = after === undefined ? "" : `&after=${after}`;
+  return request(`${threadPath(thread)}/checkpoints/${checkpoint}/value?path=${encodeURIComponent(path)}&limit=${PARTS}${more}`, { signal });
+}
+
+/** Loads a text as a whole, up to the 8 MiB that a server sends at once. */
+export function loadWhole(thread: string, checkpoint: string | number, path: string, signal?: AbortSignal): Promise<ValueLevel> {
+  return request(`${threadPath(thread)}/checkpoints/${checkpoint}/value?path=${encodeURIComponent(path)}&full=true`, { signal });
+}
+
+export function loadDiff(thread: string, from: number, to: number, signal?: AbortSignal): Promise<DiffReport> {
+  return request(`${threadPath(thread)}/diff?from=${from}&to=${to}`, { signal });
+}
+
+export function loadTask(thread: string, { checkpoint, task, within }: { checkpoint: string; task: string; within: string[] }, signal?: AbortSignal): Promise<TaskDetail> {
+  const query = within.length === 0 ? "" : `?${within.map((key) => `within=${encodeURIComponent(key)}`).join("&")}`;
+  return request(`${threadPath(thread)}/checkpoints/${encodeURIComponent(checkpoint)}/tasks/${encodeURIComponent(task)}${query}`, { signal });
+}
+
+/** Loads the drawing of a graph with all its subgraphs. The route is of an assistant: the first one that has the graph. */
+export async function loadDrawing(graph: string, signal?: AbortSignal): Promise<Drawing> {
+  const found = await request<Assistant[]>("/assistants/search", { method: "POST", body: { graph_id: graph, limit: 1 }, signal });
+  const [assistant] = found;
+  if (assistant === undefined) return { nodes: [], edges: [] };
+  return request(`/assistants/${assistant.assistant_id}/graph?xray=true`, { signal });
+}
+
+/** Runs a thread on from where it is. What happens is in its streams. */
+export async function proceed(thread: string, graph: string): Promise<void> {
+  const body = { assistant_id: graph, stream_mode: ["updates", "messages", "custom", "tasks"], stream_subgraphs: true, stream_resumable: true };
+  await request(`${threadPath(thread)}/runs`, { method: "POST", body });
+}
+
+/** Ends the runs of a thread, those that have not started among them. */
+export async function cancelRuns(thread: string): Promise<void> {
+  const runs = await request<{ run_id: string; status: string }[]>(`${threadPath(thread)}/runs?limit=1000`);
+  const open = runs.filter(({ status }) => status === "pending" || status === "running").map(({ run_id }) => run_id);
+  if (open.length > 0) await request("/runs/cancel?action=interrupt", { method: "POST", body: { thread_id: thread, run_ids: open } });
+}
+
+/** Loads the file of a thread, for other stores. */
+export async function loadExport(thread: string): Promise<Blob> {
+  return (await open(`${threadPath(thread)}/export`)).blob();
+}
+
+/** Opens the events of a thread that come while it runs. */
+export function openEvents(thread: string, channels: string[], since: number, signal: AbortSignal): Promise<Response> {
+  return open(`${threadPath(thread)}/stream/events`, { method: "POST", body: { channels, since }, signal });
+}

@@ -1,0 +1,117 @@
+// Tasks as rows with bars of time: supersteps as groups, parallel tasks in lanes below each other. Of many rows only those that are seen are in
+// the document. Knows no run and no request.
+
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { gapText, makeScale, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
+import { durationText } from "../fold/time";
+import { Button } from "./button";
+import { revealRow, useRowsWindow } from "./rows_window";
+import { TaskBar, TaskLink } from "./timeline_bar";
+import "./timeline.css";
+
+interface TimelineProps {
+  rows: TimelineRow[];
+  /** The time now, for tasks that run; null if nothing runs. */
+  now: number | null;
+  /** The checkpoint that is shown: its tasks are marked. */
+  selected: number | null;
+  open: ReadonlySet<string>;
+  onToggle: (row: TimelineRow) => void;
+  address: (row: TimelineRow) => string;
+}
+
+/** The height of a row, in pixels; rows are higher where they are touched. */
+const [ROW, TOUCHED_ROW] = [32, 44];
+const ZOOMS = [1, 2, 4, 8, 16, 32];
+
+export function Timeline({ rows, now, selected, open, onToggle, address }: TimelineProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [zoom, setZoom] = useState(0);
+  const scale = useMemo(() => makeScale(rows.flatMap(({ task, within }) => (within.length > 0 ? [] : (spanOf(task, now) ?? [])))), [rows, now]);
+  const [height] = useState(() => (matchMedia("(max-width: 767px)").matches ? TOUCHED_ROW : ROW));
+  const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
+  useFollow(scroller, rows, selected, height);
+  return (
+    <div class="timeline">
+      <div class="timeline-head row">
+        <span class="soft">{scale.busy === 0 && scale.millis === 0 ? "" : headText(scale)}</span>
+        <div class="button-row" role="toolbar" aria-label="Zoom of the timeline">
+          <Button kind="quiet" aria-label="Shrink the timeline" disabled={zoom === 0} onClick={() => setZoom(zoom - 1)}>
+            −
+          </Button>
+          <span class="soft timeline-zoom">{ZOOMS[zoom]}×</span>
+          <Button kind="quiet" aria-label="Stretch the timeline" disabled={zoom === ZOOMS.length - 1} onClick={() => setZoom(zoom + 1)}>
+            +
+          </Button>
+        </div>
+      </div>
+      <div class="timeline-scroller" ref={scroller} tabIndex={0} role="region" aria-label="Tasks by superstep" data-zoom={ZOOMS[zoom]} data-touched={height === TOUCHED_ROW ? "" : undefined}>
+        <ul class="timeline-rows" role="list" aria-label="Timeline" style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
+          {rows.slice(from, to).map((row, at) => (
+            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isOpen={open.has(row.key)} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
+          ))}
+        </ul>
+      </div>
+    </div>
+  );
+}
+
+/** Keeps the newest task in view for whoever looks at it, and shows the tasks of a checkpoint that is chosen. */
+function useFollow(scroller: { current: HTMLDivElement | null }, rows: TimelineRow[], selected: number | null, height: number): void {
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const note = (): void => void (isAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - height);
+    element.addEventListener("scroll", note, { passive: true });
+    return () => element.removeEventListener("scroll", note);
+  }, []);
+  useLayoutEffect(() => {
+    if (selected === null && isAtEnd.current) scroller.current?.scrollTo({ top: rows.length * height });
+  }, [rows.length, selected]);
+  useLayoutEffect(() => {
+    const at = rows.findIndex(({ checkpoint, within }) => checkpoint === selected && within.length === 0);
+    if (at >= 0) revealRow(scroller.current, at, height);
+  }, [selected]);
+}
+
+interface RowProps {
+  row: TimelineRow;
+  scale: Scale;
+  now: number | null;
+  isSelected: boolean;
+  isOpen: boolean;
+  onToggle: (row: TimelineRow) => void;
+  href: string;
+  position: number;
+  total: number;
+}
+
+function Row({ row, scale, now, isSelected, isOpen, onToggle, href, position, total }: RowProps) {
+  const { task, step, within, isFirst, lanes } = row;
+  return (
+    <li class="timeline-row" data-first={isFirst ? "" : undefined} data-selected={isSelected ? "" : undefined} aria-posinset={position} aria-setsize={total}>
+      <span class="timeline-step" aria-hidden="true">
+        {isFirst && within.length === 0 ? step : ""}
+      </span>
+      <span class="timeline-name" data-depth={Math.min(within.length, 4)}>
+        {task.has_inside ? (
+          <button class="timeline-toggle" type="button" aria-expanded={isOpen} aria-label={`Inside ${task.node}, superstep ${step}`} onClick={() => onToggle(row)}>
+            {isOpen ? "▾" : "▸"}
+          </button>
+        ) : (
+          <span class="timeline-toggle" />
+        )}
+        <TaskLink row={row} href={href} now={now} />
+        {isFirst && lanes > 1 && <span class="timeline-lanes">× {lanes}</span>}
+      </span>
+      <TaskBar row={row} scale={scale} now={now} />
+    </li>
+  );
+}
+
+function headText({ millis, busy, gaps }: Scale): string {
+  const cut = gaps.length === 0 ? "" : `, idle ${gapText({ at: 0, width: 0, millis: gaps.reduce((sum, gap) => sum + gap.millis, 0) })} cut short`;
+  return gaps.length === 0 ? durationText(millis) : `${durationText(busy)} of work${cut}`;
+}

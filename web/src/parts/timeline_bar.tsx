@@ -1,0 +1,59 @@
+// The link and the bar of one task in the timeline. Knows no run.
+
+import { stateOf } from "../fold/graph";
+import { rowText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
+import { durationText } from "../fold/time";
+import { StateIcon } from "./graph_parts";
+
+interface BarProps {
+  row: TimelineRow;
+  scale: Scale;
+  now: number | null;
+}
+
+/** Gaps that are drawn; beyond that they would be the picture. */
+const GAPS = 24;
+
+export function TaskBar({ row: { task }, scale, now }: BarProps) {
+  const span = spanOf(task, now);
+  const state = stateOf(task, now !== null);
+  const gaps = scale.gaps.slice(0, GAPS).map(({ at, width }) => <rect key={at} class="timeline-gap" x={percent(at)} width={percent(width)} height="100%" />);
+  if (span === null) return <svg class="timeline-track" aria-hidden="true">{gaps}</svg>;
+  const [from, to] = [scale.place(span.from), scale.place(span.to)];
+  const words = [task.summary ?? task.label, state === "waits" ? null : durationText(span.to - span.from)].filter((word) => word != null && word !== "").join(" · ");
+  const isLeft = to < 0.55;
+  return (
+    <svg class="timeline-track" aria-hidden="true">
+      {gaps}
+      <svg class="timeline-bar" data-state={state} x={percent(from)} width={percent(Math.max(to - from, 0))} height="100%" overflow="visible">
+        <rect class="timeline-shape" y={8} width="100%" height={16} rx={3} />
+        <rect class="timeline-shape" y={8} width={3} height={16} rx={1.5} />
+      </svg>
+      {(task.failures ?? []).map(({ at }) => (
+        <line key={at} class="timeline-retry" x1={percent(scale.place(Date.parse(at)))} x2={percent(scale.place(Date.parse(at)))} y1={5} y2={27} />
+      ))}
+      <text class="timeline-text" x={percent(isLeft ? to : from)} dx={isLeft ? 8 : -6} y={16} dy="0.35em" text-anchor={isLeft ? "start" : "end"}>
+        {words.length > 90 ? `${words.slice(0, 89)}…` : words}
+      </text>
+    </svg>
+  );
+}
+
+/** The name of a task, with its state, as a link to it. */
+export function TaskLink({ row, href, now }: { row: TimelineRow; href: string; now: number | null }) {
+  const { task } = row;
+  const state = stateOf(task, now !== null);
+  return (
+    <a class="timeline-link" href={href} aria-label={rowText(row, now)}>
+      <svg class="timeline-state" viewBox="-8 -8 16 16" width="14" height="14" aria-hidden="true">
+        {state === null ? <circle class="timeline-idle" r="3" /> : <StateIcon state={state} x={0} y={0} />}
+      </svg>
+      <span class="timeline-node">{task.node}</span>
+      {task.attempts > 1 && <span class="timeline-attempts">attempt {task.attempts}</span>}
+    </a>
+  );
+}
+
+function percent(part: number): string {
+  return `${Math.round(part * 1e5) / 1e3}%`;
+}

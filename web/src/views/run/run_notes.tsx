@@ -1,0 +1,77 @@
+// What a run says of itself: why it failed or waits, what runs at the moment, and its open questions.
+
+import type { RunStatus, RunningTask } from "../../api/run_types";
+import type { InboxItem } from "../../api/types";
+import { groupItems } from "../../fold/inbox";
+import { dollarsText, tokensOf, tokensText } from "../../fold/journal";
+import { Ago } from "../../parts/time";
+import { GroupCard } from "../inbox/group_card";
+import "../inbox/inbox.css";
+
+export function RunNotes({ status }: { status: RunStatus }) {
+  const { reason, help, advice = [], signals = [], running = [] } = status;
+  return (
+    <>
+      {reason != null && (
+        <div class="note stack" data-kind={status.status === "failed" ? "bad" : "warn"}>
+          <pre class="run-reason">{reason}</pre>
+          {help != null && <p class="soft">{help}</p>}
+          {advice.map(({ text, command }) => (
+            <p class="soft" key={command}>
+              {text} <code>{command}</code>
+            </p>
+          ))}
+        </div>
+      )}
+      {signals.map(({ name, node }) => (
+        <p class="note" data-kind="warn" key={`${node} ${name}`}>
+          {node} waits for the signal <code>{name}</code>.
+        </p>
+      ))}
+      {running.length > 0 && (
+        <section class="stack" aria-label="Running now">
+          <ul class="run-running" role="list">
+            {running.slice(0, 50).map((task, at) => (
+              <Running key={`${task.node} ${at}`} task={task} />
+            ))}
+          </ul>
+          {running.length > 50 && <p class="soft">and {running.length - 50} more</p>}
+        </section>
+      )}
+    </>
+  );
+}
+
+function Running({ task: { node, label, action, started_at, tokens, cost } }: { task: RunningTask }) {
+  const used = tokensOf(tokens);
+  return (
+    <li class="row">
+      <span class="mark" data-kind="accent">
+        running
+      </span>
+      <strong>{node}</strong>
+      {label !== undefined && <span>{label}</span>}
+      {action !== undefined && <span class="soft run-action">{action}</span>}
+      {used !== null && used > 0 && <span class="soft">{tokensText(used)} tokens</span>}
+      {cost !== undefined && cost > 0 && <span class="soft">{dollarsText(cost)}</span>}
+      {started_at !== undefined && (
+        <span class="soft">
+          <Ago at={started_at} />
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** The questions of the run, as the inbox shows them. */
+export function RunQuestions({ items, onAnswered }: { items: InboxItem[]; onAnswered: () => void }) {
+  const open = items.filter(({ kind }) => kind === "question" || kind === "untrusted");
+  if (open.length === 0) return null;
+  return (
+    <section class="stack run-questions" aria-label="Waits for a person">
+      {groupItems(open).map((group) => (
+        <GroupCard key={group.thread} group={group} onAnswered={onAnswered} />
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+// The checkpoints of a run under a slider. The address follows it.
+
+import { useMemo } from "preact/hooks";
+
+import type { CheckpointEntry } from "../../api/run_types";
+import { checkpointText, originText } from "../../fold/checkpoints";
+import { useKeys } from "../../parts/keys";
+import { Slider } from "../../parts/slider";
+import { Ago } from "../../parts/time";
+import { go, href } from "../../routing/navigation";
+
+interface ScrubberProps {
+  thread: string;
+  line: CheckpointEntry[];
+  /** The position of the checkpoint that is shown. */
+  at: number;
+  /** Set if the address names it: the page then stays there. */
+  isChosen: boolean;
+  hasEarlier: boolean;
+  onEarlier: () => void;
+}
+
+export function Scrubber({ thread, line, at, isChosen, hasEarlier, onEarlier }: ScrubberProps) {
+  const shown = line[at];
+  const move = (to: number): void => {
+    const target = line[Math.min(Math.max(to, 0), line.length - 1)];
+    if (target !== undefined) go({ view: "thread", thread, checkpoint: String(target.checkpoint) }, { replace: true });
+    if (to <= 0 && hasEarlier) onEarlier();
+  };
+  const latest = useMemo(() => ({ move, at }), []);
+  Object.assign(latest, { move, at });
+  const keys = useMemo(() => [
+    { key: ",", about: "the checkpoint before", run: () => latest.move(latest.at - 1) },
+    { key: ".", about: "the checkpoint after", run: () => latest.move(latest.at + 1) },
+  ], []);
+  useKeys(keys);
+  if (shown === undefined) return null;
+  return (
+    <div class="run-scrubber stack">
+      <Slider name="Checkpoint" noun="checkpoint" last={line.length - 1} value={at} text={checkpointText(line, at)} onChange={move} onFirst={() => move(0)} />
+      <p class="row run-checkpoint">
+        <strong>Checkpoint {shown.checkpoint}</strong>
+        <span>
+          superstep {shown.step}, {originText(line, at)}
+        </span>
+        <span class="soft">
+          <Ago at={shown.created_at} />
+        </span>
+        {shown.tags.map((tag) => (
+          <span class="mark" key={tag}>
+            {tag}
+          </span>
+        ))}
+        {shown.parent !== null && <a href={href({ view: "diff", thread, from: String(shown.parent), to: String(shown.checkpoint) })}>Compare with the one before</a>}
+        {isChosen && <a href={href({ view: "thread", thread })}>Latest</a>}
+        {hasEarlier && (
+          <button class="run-earlier" type="button" onClick={onEarlier}>
+            Load earlier checkpoints
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}

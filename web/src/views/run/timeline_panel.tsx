@@ -1,0 +1,67 @@
+// The tasks of a run on an axis of time; subgraphs open in place, noise is hidden unless it is wanted.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import type { CheckpointEntry } from "../../api/run_types";
+import { timelineRows, type TimelineRow } from "../../fold/timeline";
+import { Timeline } from "../../parts/timeline";
+import { href } from "../../routing/navigation";
+import type { Inside } from "./use_run";
+
+interface TimelinePanelProps {
+  thread: string;
+  line: CheckpointEntry[];
+  /** The checkpoint that was chosen. */
+  selected: number | null;
+  inside: Inside;
+  isRunning: boolean;
+  hasEarlier: boolean;
+}
+
+export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEarlier }: TimelinePanelProps) {
+  const [isNoiseShown, setNoiseShown] = useState(false);
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const now = useNow(isRunning);
+  const lists = inside.lists;
+  const all = useMemo(() => timelineRows(line, { isNoiseShown: true, open, inside: lists }), [line, open, lists]);
+  const rows = useMemo(() => (isNoiseShown ? all : timelineRows(line, { isNoiseShown, open, inside: lists })), [all, isNoiseShown]);
+  const toggle = (row: TimelineRow): void => {
+    setOpen((was) => new Set(was.has(row.key) ? [...was].filter((key) => key !== row.key) : [...was, row.key]));
+    if (!open.has(row.key)) inside.load([...row.within, row.key], row.task.path ?? [row.task.node]);
+  };
+  const hidden = all.length - rows.length;
+  return (
+    <section class="stack run-timeline">
+      <header class="row">
+        <h2>Tasks</h2>
+        <span class="soft">
+          {rows.length === 1 ? "1 task" : `${rows.length} tasks`}
+          {hasEarlier ? ", the newest" : ""}
+        </span>
+        {(hidden > 0 || isNoiseShown) && (
+          <label class="field-check run-noise">
+            <input type="checkbox" checked={isNoiseShown} onChange={(event) => setNoiseShown(event.currentTarget.checked)} />
+            Show START and tasks without updates{hidden > 0 ? ` (${hidden})` : ""}
+          </label>
+        )}
+      </header>
+      {rows.length === 0 ? (
+        <p class="soft">No task has started yet.</p>
+      ) : (
+        <Timeline rows={rows} now={now} selected={selected} open={open} onToggle={toggle} address={({ checkpoint, task, within }) => href({ view: "task", thread, checkpoint: String(checkpoint), task: task.id, within })} />
+      )}
+    </section>
+  );
+}
+
+/** The time, once a second while something runs; null if nothing does. */
+function useNow(isRunning: boolean): number | null {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    if (!isRunning) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+  return isRunning ? now : null;
+}
