@@ -1,7 +1,7 @@
 // Answers on their way to the server. Knows no view.
 
 import { request } from "./source";
-import type { InboxItem, Json, Problem } from "./types";
+import type { Checked, InboxItem, Json } from "./types";
 
 export interface Given {
   answer: Json;
@@ -16,9 +16,9 @@ export async function sendAnswer({ thread, graph, question }: InboxItem, { answe
   await request(`/threads/${encodeURIComponent(thread)}/runs`, { method: "POST", body: { assistant_id: graph, command } });
 }
 
-/** Returns what an answer would be refused for; nothing is stored. */
-export async function checkAnswer({ thread, question }: InboxItem, answer: Json, signal?: AbortSignal): Promise<Problem[]> {
+/** Returns what there is to say to an answer; nothing is stored. */
+export async function checkAnswer({ thread, question }: InboxItem, answer: Json, signal?: AbortSignal): Promise<Checked> {
   const body = { resume: { [question?.id ?? ""]: answer } };
-  const { problems } = await request<{ problems: Problem[] }>(`/threads/${encodeURIComponent(thread)}/check`, { method: "POST", body, signal });
-  return problems;
+  const { problems, remarks = [] } = await request<Partial<Checked>>(`/threads/${encodeURIComponent(thread)}/check`, { method: "POST", body, signal });
+  return { problems: problems ?? [], remarks };
 }

@@ -38,6 +38,8 @@ export interface Ask {
   people_only: boolean;
   /** The answers that stand for the words of the command line. */
   replies: { approve?: Json; reject?: Json; revise?: Json };
+  /** Set if a part of it was too long, and was cut. */
+  cut?: boolean;
 }
 
 export type ItemKind = "question" | "failed" | "needs-migration" | "untrusted" | "damaged" | "stalled";
@@ -52,6 +54,8 @@ export interface InboxItem {
   title?: string | null;
   reason?: string | null;
   help?: string | null;
+  /** Set if another run without input may help. */
+  retry?: boolean | null;
   question?: Ask | null;
 }
 
@@ -64,6 +68,12 @@ export interface InboxPage {
 export interface Problem {
   id: string;
   text: string;
+}
+
+/** What there is to say to an answer before it is sent: why it would be refused, and what its author probably did not mean. */
+export interface Checked {
+  problems: Problem[];
+  remarks: Problem[];
 }
 
 export interface Thread {

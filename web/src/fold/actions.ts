@@ -1,134 +1,169 @@
 // The ways to answer a question as buttons: from the schema of its answer and from the words of the command line. Knows no DOM.
 
 import type { Ask, Json, Schema } from "../api/types";
-import { choices, isObject, labelOf, resolve, same, text, typeOf, variantsOf } from "./schema";
-
-/** The place in an answer that the feedback of a person takes. */
-export const FEEDBACK = "{feedback}";
+import { feedbackOf, replyAction, standsFor } from "./replies";
+import { choices, isNullable, isObject, labelOf, resolve, text, typeOf, variantsOf } from "./schema";
 
 export interface Action {
   /** The name of its button. */
   name: string;
+  /** The answer's own name, if the button has another. */
+  own: string | null;
   about: string | null;
   /** Makes the answer of what was typed in. */
   answer: (value: Json) => Json;
   /** The schema of what is typed in; null if nothing is. */
   form: Schema | null;
+  /** The field of the answer that the note of the person fills, unless it has a text; an empty name is the answer itself. */
+  feedback: string | null;
   /** Set for a text that replaces the plan: it is edited where the plan is shown. */
   isDraft: boolean;
   /** Asked once more. */
   isFinal: boolean;
 }
 
-/** Names that a button has as they are; the first of a question's is its main action. */
-const NAMES = ["Approve", "Retry", "Raise", "Revise", "Skip", "Reject", "Abort"];
+/** A way to answer before it has its button. */
+export interface Variant {
+  own: string;
+  about: string | null;
+  form: Schema | null;
+  answer: (value: Json) => Json;
+}
+
+/** Names that a button has as they are. */
+export const NAMES = ["Approve", "Retry", "Raise", "Revise", "Skip", "Reject", "Abort"];
 const FINAL = ["Reject", "Abort"];
-const DRAFTS = ["plan"];
 
 /** Returns the actions of a question, the main one first. */
 export function actionsOf(ask: Ask): Action[] {
-  const named = ask.response_schema === null ? [] : ofSchema(ask.response_schema, ask.response_schema, ask.replies);
-  const all = named.some(({ name }) => NAMES.includes(name)) ? named : [];
-  const replied = ofReplies(ask.replies).filter(({ name }) => !all.some((action) => action.name === name));
-  const actions = all.length === 0 ? replied : all;
-  if (actions.length === 0) return [plain(ask)];
-  return actions.map((action, at) => ({ action, rank: rank(action, ask), at })).sort((a, b) => a.rank - b.rank || a.at - b.at).map(({ action }) => action);
+  const { response_schema: schema, replies } = ask;
+  const variants = schema === null ? [] : variantsOfAnswer(schema);
+  const isNamed = variants.some(({ own, form, answer }) => NAMES.includes(own) || standsFor({ own, form, answer }, replies) !== null);
+  const named = isNamed ? distinct(variants.map((variant) => made(variant, ask))) : [];
+  const words = (["approve", "revise", "reject"] as const).flatMap((word) => replyAction(word, replies[word], named));
+  const actions = [...named, ...words.map((variant) => made(variant, ask))];
+  if (actions.length === 0) return [plain(schema, ask)];
+  if (actions.length === 1 && actions[0]?.name === "Revise") return [{ ...actions[0], name: "Answer", own: null }];
+  if (schema === null) actions.push(plain(null, ask));
+  return inOrder(actions);
 }
 
-function plain({ response_schema }: Ask): Action {
-  return { name: "Answer", about: null, answer: (value) => value, form: response_schema ?? {}, isDraft: false, isFinal: false };
+/** The answer as one form; that of an answer with one variant is the variant's. */
+function plain(schema: Schema | null, ask: Ask): Action {
+  const [only, ...others] = schema === null ? [] : variantsOfAnswer(schema);
+  const isWrapped = only !== undefined && others.length === 0 && only.form !== null && choices(schema ?? {}) === null;
+  const variant: Variant = isWrapped ? only : { own: "Answer", about: null, form: schema ?? {}, answer: (value) => value };
+  return { ...made(variant, ask), name: "Answer", own: null };
 }
 
-function rank(action: Action, { replies }: Ask): number {
-  if (action.isDraft) return NAMES.length + 2;
-  if (replies.approve !== undefined && action.form === null && same(action.answer(null), replies.approve)) return -1;
-  const at = NAMES.indexOf(action.name);
-  return at < 0 ? NAMES.length + 1 : at;
+function made(variant: Variant, ask: Ask): Action {
+  const word = NAMES.includes(variant.own) ? null : standsFor(variant, ask.replies);
+  const name = word ?? variant.own;
+  const isDraft = holdsDraft(variant, ask);
+  const { form, feedback } = isDraft ? { form: variant.form, feedback: null } : feedbackOf(variant.form);
+  return { name, own: word === null ? null : variant.own, about: variant.about, answer: variant.answer, form, feedback, isDraft, isFinal: FINAL.includes(name) };
 }
 
-function ofSchema(schema: Schema, root: Schema, replies: Ask["replies"]): Action[] {
-  const whole = resolve(schema, root);
-  if (typeOf(whole) === "boolean") return [fixed("Approve", true, null), fixed("Reject", false, null)];
-  const listed = choices(whole);
-  if (listed !== null) return listed.flatMap(({ value, about }) => (typeof value === "string" ? [fixed(nameOf(value, value, replies), value, about)] : []));
-  const parts = variantsOf(whole).map((part) => ofVariant(resolve(part, root), root, replies));
-  return parts.includes(null) ? [] : parts.flatMap((actions) => actions ?? []);
+/** Puts what is approved first, then the others as their program lists them, and what ends the run last. */
+function inOrder(actions: Action[]): Action[] {
+  const rank = ({ name, own, form, isDraft, isFinal }: Action): number => {
+    if (isFinal) return 4;
+    if (isDraft) return 3;
+    if (name === "Answer") return 2;
+    return name === "Approve" && own === null && form === null ? 0 : 1;
+  };
+  return actions.map((action, at) => ({ action, at })).sort((a, b) => rank(a.action) - rank(b.action) || a.at - b.at).map(({ action }) => action);
 }
 
-/** Returns the actions of one variant: a constant, `{"retry": ..}` or `{"decision": "retry", ..}`; null for one without a name. */
-function ofVariant(part: Schema, root: Schema, replies: Ask["replies"]): Action[] | null {
+/** One button for each name: of an answer with and without a reason, the one with; a form that must be filled in has a name of its own. */
+function distinct(actions: Action[]): Action[] {
+  return actions.flatMap((action) => {
+    const twins = actions.filter(({ name }) => name === action.name);
+    if (twins.length === 1) return [action];
+    if (action.form !== null) return [{ ...action, name: `Choose ${Object.keys((action.form["properties"] as object | undefined) ?? {}).map((name) => labelOf(name).toLowerCase()).join(", ")}` }];
+    const withReason = twins.find(({ form, feedback }) => form === null && feedback !== null);
+    return withReason === undefined || withReason === action ? [action] : [];
+  });
+}
+
+/** Returns the ways to answer that a schema has a name for. Those of an answer that is no choice are none. */
+function variantsOfAnswer(schema: Schema): Variant[] {
+  const whole = resolve(schema, schema);
+  const found = typeOf(whole) === "boolean" || choices(whole) !== null ? ofPart(whole, schema) : parted(whole, schema);
+  const nothing = isNullable(schema, schema) && found.length > 0 ? [fixed("None", null, "No answer.")] : [];
+  return [...found, ...nothing];
+}
+
+function parted(whole: Schema, root: Schema): Variant[] {
+  const parts = variantsOf(whole).filter((part) => part["type"] !== "null").map((part) => ofPart(resolve(part, root), root));
+  return parts.some((part) => part.length === 0) ? [] : parts.flat();
+}
+
+/** Returns the variants of one part: a truth value, constants, `{"retry": ..}` or `{"decision": "retry", ..}`. */
+function ofPart(part: Schema, root: Schema): Variant[] {
   const about = text(part["description"]);
+  if (typeOf(part) === "boolean" && !("const" in part)) return [fixed("Approve", true, null), fixed("Reject", false, null)];
   const listed = choices(part);
-  if (listed !== null) return listed.flatMap(({ value, about: own }) => (typeof value === "string" ? [fixed(nameOf(value, value, replies), value, own ?? about)] : []));
+  if (listed !== null) return listed.flatMap(({ value, about: own }) => (typeof value === "string" ? [fixed(labelOf(value), value, own ?? about)] : []));
   const properties = part["properties"];
-  if (!isObject(properties)) return null;
+  if (!isObject(properties)) return [];
   const names = Object.keys(properties);
   const tag = names.find((name) => isObject(properties[name]) && typeof properties[name]["const"] === "string");
-  if (tag !== undefined) return [tagged(part, properties, tag, replies)];
+  if (tag !== undefined) return [tagged(part, properties, tag, root)];
   const [name] = names;
-  if (names.length !== 1 || name === undefined) return null;
-  const inner = resolve(isObject(properties[name]) ? properties[name] : {}, root);
-  return [wrapped(name, inner, root, about, replies)];
+  if (names.length !== 1 || name === undefined) return [];
+  return [wrapped(name, resolve(isObject(properties[name]) ? properties[name] : {}, root), root, about)];
 }
 
-function wrapped(name: string, inner: Schema, root: Schema, about: string | null, replies: Ask["replies"]): Action {
+function wrapped(name: string, inner: Schema, root: Schema, about: string | null): Variant {
   const isEmpty = typeOf(inner) === "object" && isObject(inner["properties"]) && Object.keys(inner["properties"]).length === 0;
-  const form = isEmpty ? null : withRoot(inner, root);
-  const answer = (value: Json): Json => ({ [name]: isEmpty ? {} : value });
-  return action(nameOf(name, null, replies), form, answer, about ?? text(inner["description"]));
+  return { own: labelOf(name), about: about ?? text(inner["description"]), form: isEmpty ? null : withRoot(inner, root), answer: (value) => ({ [name]: isEmpty ? {} : value }) };
 }
 
-function tagged(part: Schema, properties: { [name: string]: Json }, tag: string, replies: Ask["replies"]): Action {
+function tagged(part: Schema, properties: { [name: string]: Json }, tag: string, root: Schema): Variant {
   const value = (properties[tag] as Schema)["const"] as string;
   const { [tag]: _, ...others } = properties;
   const required = Array.isArray(part["required"]) ? part["required"].filter((name) => name !== tag) : [];
-  const form = Object.keys(others).length === 0 ? null : { ...part, properties: others, required };
-  const answer = (typed: Json): Json => ({ ...(isObject(typed) ? typed : {}), [tag]: value });
-  return action(nameOf(value, form === null ? answer(null) : null, replies), form, answer, text(part["description"]));
+  const form = Object.keys(others).length === 0 ? null : withRoot({ ...part, properties: others, required }, root);
+  return { own: labelOf(value), about: text(part["description"]), form, answer: (typed) => ({ ...(isObject(typed) ? typed : {}), [tag]: value }) };
 }
 
-function ofReplies({ approve, reject, revise }: Ask["replies"]): Action[] {
-  const actions: Action[] = [];
-  if (approve !== undefined) actions.push(fixed("Approve", approve, null));
-  if (revise !== undefined) {
-    const form: Schema = { type: "object", properties: { feedback: { type: "string", minLength: 1, format: "text", title: "What to change" } }, required: ["feedback"] };
-    actions.push(action("Revise", form, (typed) => fill(revise, isObject(typed) ? (text(typed["feedback"]) ?? "") : ""), null));
-  }
-  if (reject !== undefined) actions.push(fixed("Reject", reject, null));
-  return actions;
+function fixed(own: string, value: Json, about: string | null): Variant {
+  return { own, about, form: null, answer: () => value };
 }
 
-/** Puts feedback into an answer where the server has left a place for it. */
-export function fill(answer: Json, feedback: string): Json {
-  if (typeof answer === "string") return answer === FEEDBACK ? feedback : answer;
-  if (Array.isArray(answer)) return answer.map((value) => fill(value, feedback));
-  if (!isObject(answer)) return answer;
-  return Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, fill(value, feedback)]));
+/** Returns whether a form is the text that the question offers for editing. */
+function holdsDraft({ own, form }: Variant, ask: Ask): boolean {
+  const field = form === null ? null : draftField(form);
+  if (form === null || field === null) return false;
+  const schema = field === "" ? form : ((form["properties"] as { [name: string]: Schema })[field] ?? {});
+  return schema["format"] === "plan" || (ask.draft !== null && /^edit\b/i.test(own));
 }
 
-function fixed(name: string, value: Json, about: string | null): Action {
-  return action(name, null, () => value, about);
+/** Returns the only field of a form, if it is a text: an empty name for a form that is one itself. */
+export function draftField(form: Schema): string | null {
+  if (typeOf(form) === "string") return "";
+  const properties = isObject(form["properties"]) ? Object.entries(form["properties"]) : [];
+  const [only, ...others] = properties;
+  return only !== undefined && others.length === 0 && isObject(only[1]) && typeOf(only[1]) === "string" ? only[0] : null;
 }
 
-function action(name: string, form: Schema | null, answer: (value: Json) => Json, about: string | null): Action {
-  return { name, about, answer, form, isDraft: form !== null && holdsDraft(form), isFinal: FINAL.includes(name) };
+/** Returns the answer that an edited text is. */
+export function draftAnswer({ form, answer }: Action, words: string): Json {
+  const field = form === null ? "" : (draftField(form) ?? "");
+  return answer(field === "" ? words : { [field]: words });
 }
 
-/** The answer's own name where the page knows it, else the word of the command line that stands for it, else the answer's own name. */
-function nameOf(name: string, value: Json, replies: Ask["replies"]): string {
-  const own = labelOf(name);
-  if (NAMES.includes(own) || value === null) return own;
-  if (same(value, replies.approve)) return "Approve";
-  return same(value, replies.reject) ? "Reject" : own;
-}
-
-function holdsDraft(form: Schema): boolean {
-  const properties = form["properties"];
-  const parts = isObject(properties) ? Object.values(properties) : [form];
-  return parts.some((part) => isObject(part) && DRAFTS.includes(text(part["format"]) ?? ""));
+/** Returns an answer in a few words: `approve`, `retry`, `yes`. */
+export function answerText(value: Json): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (isObject(value) && Object.keys(value).length === 1) return labelOf(Object.keys(value)[0] ?? "").toLowerCase();
+  const words = typeof value === "string" ? value : JSON.stringify(value);
+  return words.length > 80 ? `${words.slice(0, 80)}…` : words;
 }
 
 function withRoot(schema: Schema, root: Schema): Schema {
   const definitions = root["$defs"];
-  return definitions === undefined ? schema : { ...schema, $defs: definitions };
+  return definitions === undefined || schema === root ? schema : { ...schema, $defs: definitions };
 }
+

@@ -1,34 +1,37 @@
 // Comments on lines of a diff, as they travel with an answer: lines `FILE:LINE: text` of its note, and of the feedback that an agent reads.
 
-import type { Json } from "../api/types";
-import { isObject } from "./schema";
-
 export interface Comment {
   file: string;
   line: number;
+  /** The side whose numbers count: the new file, or the old one for a line that is gone from it. */
+  side: "new" | "old";
   text: string;
 }
 
-/** The names of fields whose text goes to an agent. */
-const FEEDBACKS = ["feedback", "note", "text"];
-
-/** Adds comments to a note, and to the feedback of an answer that has one. */
-export function withComments(answer: Json, note: string, comments: Comment[]): { answer: Json; note: string } {
-  if (comments.length === 0) return { answer, note };
-  const lines = comments.map(({ file, line, text }) => `${file}:${line}: ${text.trim().replace(/\s*\n\s*/g, " ")}`).join("\n");
-  return { answer: into(answer, lines, 0) ?? answer, note: joined(note, lines) };
+/** Returns a comment as a line of a note. */
+export function commentLine({ file, line, side, text }: Comment): string {
+  const words = text.trim().replace(/\s*\n\s*/g, " ");
+  return `${file}:${line}: ${side === "old" ? "(removed line) " : ""}${words}`;
 }
 
-/** Adds lines to the first feedback; undefined where there is none. */
-function into(answer: Json, lines: string, depth: number): Json | undefined {
-  if (!isObject(answer) || depth > 3) return undefined;
-  for (const [name, value] of Object.entries(answer)) {
-    const changed = typeof value === "string" && FEEDBACKS.includes(name) ? joined(value, lines) : into(value, lines, depth + 1);
-    if (changed !== undefined) return { ...answer, [name]: changed };
-  }
-  return undefined;
-}
-
-function joined(text: string, lines: string): string {
+/** Adds comments to a text, a line for each. */
+export function withComments(text: string, comments: Comment[]): string {
+  const lines = comments.map(commentLine).join("\n");
+  if (comments.length === 0) return text;
   return text.trim() === "" ? lines : `${text.trimEnd()}\n${lines}`;
+}
+
+/** Returns the comments by side and line, for one file. */
+export function byLine(comments: Comment[], file: string): Map<string, Comment[]> {
+  const found = new Map<string, Comment[]>();
+  for (const comment of comments) {
+    if (comment.file !== file) continue;
+    const key = lineKey(comment);
+    found.set(key, [...(found.get(key) ?? []), comment]);
+  }
+  return found;
+}
+
+export function lineKey({ side, line }: { side: "new" | "old"; line: number }): string {
+  return `${side}:${line}`;
 }

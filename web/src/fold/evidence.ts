@@ -1,47 +1,103 @@
 // What a question shows beside itself: its payload as parts, each with the view that its schema asks for. A program marks a field with the
-// `format` plan, diff, markdown or findings. Knows no DOM.
+// `format` plan, diff, markdown or findings; the questions of the agent workflows are known by what is in them. Knows no DOM.
 
-import type { Json, Schema } from "../api/types";
+import type { Ask, Json, JsonObject, Schema } from "../api/types";
+import { looksLikeDiff } from "./diff";
+import { looksLikeFindings } from "./findings";
+import { isPlanQuestion, planOf, planOfQuestion, type Plan } from "./plan";
 import { fields, isObject, labelOf, resolve, text } from "./schema";
 
-export type EvidenceKind = "plan" | "diff" | "markdown" | "findings" | "text" | "list" | "fact" | "json";
-
-export interface Evidence {
+interface Named {
   name: string;
   label: string;
-  kind: EvidenceKind;
-  value: Json;
 }
 
-const FORMATS: EvidenceKind[] = ["plan", "diff", "markdown", "findings"];
+export type Evidence = Named &
+  (
+    | { kind: "plan"; plan: Plan; isFolded: boolean }
+    | { kind: "diff" | "markdown" | "text" | "fact"; text: string }
+    | { kind: "findings"; list: Json[] }
+    | { kind: "list" | "commands"; list: string[] }
+    | { kind: "sizes"; files: FileSize[] }
+    | { kind: "json"; value: Json }
+  );
+
+/** The size of the changes of a file, as a question counts them: `+3 -1 src/tides.rs (new)`. */
+export interface FileSize {
+  name: string;
+  added: number;
+  removed: number;
+  about: string | null;
+}
+
 /** A text longer than this has a place of its own. */
 const SHORT = 160;
+const SIZE = /^\+(\d+) -(\d+) (.+?)(?: \((new|deleted|binary|[^)]*)\))?$/;
+/** Questions of the agent workflows, whose costs are in millionths of a dollar. */
+const WORKFLOWS = ["approval", "halted", "gave_up", "decide", "budget"];
+const OF_PLAN = ["title", "goal", "tasks", "phases", "warnings", "problems"];
 
-/** Returns the parts of a payload, the short ones first. Empty fields are left out. */
-export function evidenceOf(value: Json, schema: Schema | null): Evidence[] {
-  const whole = schema === null ? {} : resolve(schema, schema);
-  const known = schema === null ? new Map<string, Schema>() : new Map(fields(whole, schema).map((field) => [field.name, field.schema]));
-  const parts = isObject(value) ? Object.entries(value) : [["value", value] as [string, Json]];
-  const made = parts.filter(([, inner]) => !isEmpty(inner)).map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : whole)));
+/** Returns the parts of a question, the short ones first. Empty fields are left out. */
+export function evidenceOf(ask: Ask): Evidence[] {
+  const { value, draft } = ask;
+  const isPlan = isPlanQuestion(value);
+  const schema = ask.payload_schema === null ? {} : resolve(ask.payload_schema, ask.payload_schema);
+  const known = new Map(ask.payload_schema === null ? [] : fields(schema, ask.payload_schema).map((field) => [field.name, field.schema]));
+  const all: [string, Json][] = isObject(value) ? Object.entries(value) : [["value", value]];
+  const entries = all.filter(([name, inner]) => !isEmpty(inner) && !(isPlan && OF_PLAN.includes(name)));
+  const made = entries.map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
+  if (isPlan) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOfQuestion(value, draft), isFolded: false });
+  else if (draft !== null && !made.some(({ kind }) => kind === "plan") && looksLikePlan(draft)) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOf(draft), isFolded: true });
   return [...made.filter(({ kind }) => kind === "fact"), ...made.filter(({ kind }) => kind !== "fact")];
 }
 
-function part(name: string, value: Json, schema: Schema): Evidence {
-  return { name, label: text(schema["title"]) ?? labelOf(name), kind: kindOf(value, schema), value };
+function part(name: string, value: Json, schema: Schema, ask: Ask): Evidence {
+  const named: Named = { name, label: text(schema["title"]) ?? labelOf(name) };
+  if (typeof value === "string") return ofText(named, value, text(schema["format"]));
+  if (Array.isArray(value)) return ofList(named, value, text(schema["format"]), ask);
+  if (typeof value === "object") return { ...named, kind: "json", value };
+  return { ...named, kind: "fact", text: factText(name, value, ask) };
 }
 
-function kindOf(value: Json, schema: Schema): EvidenceKind {
-  const format = FORMATS.find((kind) => kind === schema["format"]);
-  if (format === "findings" ? Array.isArray(value) : format !== undefined && typeof value === "string") return format as EvidenceKind;
-  if (typeof value === "string") return looksLikeDiff(value) ? "diff" : value.length > SHORT || value.includes("\n") ? "text" : "fact";
-  if (Array.isArray(value)) return value.every((item) => typeof item === "string") ? "list" : "json";
-  return typeof value === "object" ? "json" : "fact";
+function ofText(named: Named, value: string, format: string | null): Evidence {
+  if (format === "plan") return { ...named, kind: "plan", plan: planOf(value), isFolded: false };
+  if (format === "diff" || format === "markdown") return { ...named, kind: format, text: value };
+  if (looksLikeDiff(value)) return { ...named, kind: "diff", text: value };
+  const sizes = sizesOf(value);
+  if (sizes !== null) return { ...named, kind: "sizes", files: sizes };
+  return { ...named, kind: value.length > SHORT || value.includes("\n") ? "text" : "fact", text: value };
 }
 
-function looksLikeDiff(words: string): boolean {
-  return /^(diff --git |--- \S)/m.test(words) && /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(words);
+function ofList(named: Named, list: Json[], format: string | null, { superstep }: Ask): Evidence {
+  const isText = list.every((item) => typeof item === "string");
+  if (format === "findings" || looksLikeFindings(list)) return { ...named, kind: "findings", list };
+  if (!isText) return { ...named, kind: "json", value: list };
+  const isCommands = superstep.name === "plan_changed" && named.name === "verify";
+  return isCommands ? { ...named, kind: "commands", label: "Commands that run if it is adopted", list } : { ...named, kind: "list", list };
+}
+
+function factText(name: string, value: Json, { superstep, value: whole }: Ask): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value !== "number") return String(value);
+  if (name === "cost" && WORKFLOWS.includes(superstep.name) && isOfWorkflow(whole)) return `$${(value / 1e6).toFixed(4)}`;
+  return Number.isInteger(value) ? value.toLocaleString("en") : String(value);
+}
+
+function isOfWorkflow(value: Json): boolean {
+  return isObject(value) && ("salvage" in value || "spent" in (value satisfies JsonObject) || "tasks" in value);
+}
+
+function sizesOf(words: string): FileSize[] | null {
+  const lines = words.split("\n").filter((line) => line !== "");
+  const sizes = lines.map((line) => SIZE.exec(line));
+  if (lines.length === 0 || sizes.includes(null)) return null;
+  return sizes.flatMap((match) => (match === null ? [] : [{ added: Number(match[1]), removed: Number(match[2]), name: match[3] ?? "", about: match[4] ?? null }]));
+}
+
+function looksLikePlan(draft: string): boolean {
+  return planOf(draft).tasks.length > 0;
 }
 
 function isEmpty(value: Json): boolean {
-  return value === null || value === "" || (Array.isArray(value) && value.length === 0);
+  return value === null || value === "" || (Array.isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0);
 }

@@ -1,6 +1,6 @@
 // What waits for a person, as cards: grouped by thread, in the order of their oldest question. Knows no DOM.
 
-import type { InboxItem, ItemKind, Terms } from "../api/types";
+import type { InboxItem, InboxPage, ItemKind, Terms } from "../api/types";
 
 export interface Group {
   thread: string;
@@ -26,6 +26,18 @@ export function joinPages(pages: InboxItem[][]): InboxItem[] {
   const known = new Map<string, InboxItem>();
   for (const item of pages.flat()) known.set(itemKey(item), item);
   return [...known.values()];
+}
+
+/**
+ * Adds the questions into which somebody types and that the inbox has no longer: they stay until they are dismissed. `left` are those that are
+ * not open any more; one that may be on a page that was not read is open as far as is known.
+ */
+export function withKept({ items, next }: InboxPage, kept: InboxItem[]): { items: InboxItem[]; left: Set<string> } {
+  const known = new Set(items.map(itemKey));
+  const missing = kept.filter((item) => !known.has(itemKey(item)));
+  const last = items.at(-1)?.since ?? "";
+  const left = missing.filter(({ since }) => next === null || since < last).map(itemKey);
+  return { items: [...items, ...missing].sort((a, b) => a.since.localeCompare(b.since)), left: new Set(left) };
 }
 
 export function itemKey(item: InboxItem): string {

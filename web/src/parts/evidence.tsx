@@ -1,55 +1,94 @@
 // The parts of a payload, each in its view. Knows no question.
 
-import type { Evidence as Part } from "../fold/evidence";
+import type { Evidence as Part, FileSize } from "../fold/evidence";
+import { Commands } from "./commands";
+import { Counts } from "./diff_files";
 import { DiffView, type LineComment } from "./diff_view";
 import { Findings } from "./findings";
-import { Markdown } from "./markdown";
+import { LongMarkdown, LongText } from "./long_text";
 import { PlanView } from "./plan_view";
+import { Visible } from "./visible";
+import "./evidence.css";
 
 interface EvidenceProps {
   parts: Part[];
   comments: LineComment[];
   onComment: (comments: LineComment[]) => void;
+  /** Edits the plan; left out where it cannot be answered so. */
+  onEdit?: (() => void) | undefined;
 }
 
-export function Evidence({ parts, comments, onComment }: EvidenceProps) {
-  const facts = parts.filter(({ kind }) => kind === "fact");
+export function Evidence({ parts, ...work }: EvidenceProps) {
+  const facts = parts.flatMap((part) => (part.kind === "fact" ? [part] : []));
   return (
     <div class="stack">
       {facts.length > 0 && (
         <dl class="facts">
-          {facts.map(({ name, label, value }) => [<dt key={`${name}-label`}>{label}</dt>, <dd key={name}>{String(value)}</dd>])}
+          {facts.map(({ name, label, text }) => [
+            <dt key={`${name}-label`}>{label}</dt>,
+            <dd key={name}>
+              <Visible text={text} />
+            </dd>,
+          ])}
         </dl>
       )}
-      {parts.filter(({ kind }) => kind !== "fact").map((part) => (
-        <section class="evidence stack" key={part.name}>
-          <h4>{part.label}</h4>
-          <Block part={part} comments={comments} onComment={onComment} />
-        </section>
-      ))}
+      {parts.map((part) =>
+        part.kind === "fact" ? null : (
+          <section class="evidence stack" key={part.name} aria-label={part.label}>
+            {part.kind !== "plan" && <h4>{part.label}</h4>}
+            <Block part={part} {...work} />
+          </section>
+        ),
+      )}
     </div>
   );
 }
 
-function Block({ part: { kind, value }, comments, onComment }: { part: Part } & Omit<EvidenceProps, "parts">) {
-  switch (kind) {
+function Block({ part, comments, onComment, onEdit }: { part: Part } & Omit<EvidenceProps, "parts">) {
+  switch (part.kind) {
     case "plan":
-      return <PlanView markdown={String(value)} />;
+      return <PlanView plan={part.plan} label={part.label} isFolded={part.isFolded} onEdit={onEdit} />;
     case "diff":
-      return <DiffView diff={String(value)} comments={comments} onComment={onComment} />;
+      return <DiffView diff={part.text} comments={comments} onComment={onComment} />;
     case "markdown":
-      return <Markdown text={String(value)} />;
+      return <LongMarkdown text={part.text} label={part.label.toLowerCase()} />;
     case "findings":
-      return <Findings list={Array.isArray(value) ? value : []} />;
+      return <Findings list={part.list} label={part.label} />;
+    case "commands":
+      return <Commands list={part.list} />;
     case "list":
       return (
         <ul>
-          {(value as string[]).map((item) => (
-            <li>{item}</li>
+          {part.list.slice(0, 200).map((item) => (
+            <li>
+              <Visible text={item} />
+            </li>
           ))}
+          {part.list.length > 200 && <li>and {part.list.length - 200} more</li>}
         </ul>
       );
+    case "sizes":
+      return <Sizes files={part.files} />;
+    case "json":
+      return <LongText text={JSON.stringify(part.value, null, 2)} label={part.label.toLowerCase()} />;
     default:
-      return <pre class="code-block" tabIndex={0}>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</pre>;
+      return <LongText text={part.text} label={part.label.toLowerCase()} />;
   }
+}
+
+function Sizes({ files }: { files: FileSize[] }) {
+  return (
+    <ul role="list" class="sizes">
+      {files.slice(0, 200).map((file) => (
+        <li>
+          <Counts added={file.added} removed={file.removed} />
+          <code>
+            <Visible text={file.name} />
+          </code>
+          {file.about !== null && <span class="mark">{file.about}</span>}
+        </li>
+      ))}
+      {files.length > 200 && <li>and {files.length - 200} more</li>}
+    </ul>
+  );
 }

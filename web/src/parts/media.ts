@@ -1,11 +1,15 @@
-// Whether the page is narrow, for what a style sheet cannot decide. Knows no view.
+// Whether the screen is as a query says, also after it was turned or resized. Knows no view.
 
-import { signal, type ReadonlySignal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 
-/** Returns a signal that is true while a media query fits. */
-export function mediaSignal(query: string): ReadonlySignal<boolean> {
-  const list = matchMedia(query);
-  const fits = signal(list.matches);
-  list.addEventListener("change", () => (fits.value = list.matches));
+export function useMedia(query: string): boolean {
+  const [fits, setFits] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const change = (): void => setFits(list.matches);
+    change();
+    list.addEventListener("change", change);
+    return () => list.removeEventListener("change", change);
+  }, [query]);
   return fits;
 }

@@ -4,30 +4,34 @@ import { useState } from "preact/hooks";
 
 import type { Action } from "../../fold/actions";
 import { Button } from "../../parts/button";
+import type { AnswerState } from "./use_answer";
 
 interface ActionButtonsProps {
-  actions: Action[];
-  /** The action whose form is shown. */
-  chosen: Action | null;
-  isSending: boolean;
-  onChoose: (action: Action) => void;
-  onLeave: () => void;
+  answer: AnswerState;
+  /** Set if the plan is shown, with its own button. */
+  hasPlan: boolean;
+  onEdit: () => void;
 }
 
-export function ActionButtons({ actions, chosen, isSending, onChoose, onLeave }: ActionButtonsProps) {
+export function ActionButtons({ answer, hasPlan, onEdit }: ActionButtonsProps) {
   const [isOpen, setOpen] = useState(false);
-  const [main, ...others] = chosen !== null && chosen.form !== null && actions.length > 1 ? [chosen] : actions;
-  if (main === undefined) return null;
-  const isAlone = main === chosen && actions.length > 1;
+  const { actions, chosen, draft, isSending } = answer;
+  const [first, ...rest] = actions;
+  if (first === undefined) return null;
+  const isAside = chosen !== null && chosen !== first;
+  const main = isAside ? chosen : first;
+  const others = isAside || draft !== null ? [] : rest.filter(({ isDraft }) => !(isDraft && hasPlan));
+  const choose = (action: Action): void => (action.isDraft ? onEdit() : answer.choose(action));
+  const leave = (): void => (draft === null ? answer.leave() : answer.setDraft(null));
   return (
-    <div class="stack">
+    <div class="answer-actions stack">
       <div class="button-row answer-buttons">
-        <Button kind={main.isFinal ? "bad-main" : "main"} disabled={isSending} onClick={() => onChoose(main)}>
-          {buttonName(main)}
+        <Button kind={main.isFinal ? "bad-main" : "main"} disabled={isSending} onClick={() => answer.choose(main)}>
+          {main.name}
         </Button>
-        {isAlone && (
-          <Button kind="quiet" onClick={onLeave}>
-            Back
+        {(isAside || draft !== null) && (
+          <Button kind="quiet" onClick={leave}>
+            {draft === null ? "Back" : "Leave the plan as it was"}
           </Button>
         )}
         {others.length > 0 && (
@@ -35,26 +39,31 @@ export function ActionButtons({ actions, chosen, isSending, onChoose, onLeave }:
             More
           </Button>
         )}
-        {isOpen && others.map((action) => (
-          <Button kind={action.isFinal ? "bad" : undefined} disabled={isSending} title={action.about ?? undefined} onClick={() => onChoose(action)}>
-            {buttonName(action)}
-          </Button>
-        ))}
+        {isOpen &&
+          others.map((action) => (
+            <Button key={action.name} kind={action.isFinal ? "bad" : undefined} disabled={isSending} onClick={() => choose(action)}>
+              {action.isDraft ? "Edit" : action.name}
+            </Button>
+          ))}
       </div>
-      {(isOpen || isAlone) && <Hints actions={[main, ...others]} />}
+      {draft !== null && <p class="soft">{main.name} sends the plan as it is above.</p>}
+      <Hints actions={draft !== null ? [] : isOpen && !isAside ? [main, ...others] : main.own !== null || isAside ? [main] : []} />
     </div>
   );
 }
 
+/** Says what the buttons do, in the words of the program. */
 function Hints({ actions }: { actions: Action[] }) {
-  const explained = actions.filter(({ about }) => about !== null);
+  const explained = actions.filter(({ about, own }) => about !== null || own !== null);
   return explained.length === 0 ? null : (
     <dl class="facts answer-hints">
-      {explained.map((action) => [<dt>{buttonName(action)}</dt>, <dd>{action.about}</dd>])}
+      {explained.map(({ name, own, about, isDraft }) => [
+        <dt>{isDraft ? "Edit" : name}</dt>,
+        <dd>
+          {own !== null && !isDraft && <strong>{own}. </strong>}
+          {about}
+        </dd>,
+      ])}
     </dl>
   );
-}
-
-function buttonName(action: Action): string {
-  return action.isDraft ? "Edit" : action.name;
 }

@@ -4,10 +4,18 @@ import type { InboxItem } from "../../api/types";
 import { itemKey, type Group } from "../../fold/inbox";
 import { Ago } from "../../parts/time";
 import { href } from "../../routing/navigation";
+import type { CardWork } from "./card_work";
 import { NoticeCard } from "./notice_card";
 import { QuestionCard } from "./question_card";
 
-export function GroupCard({ group, onAnswered }: { group: Group; onAnswered: () => void }) {
+interface GroupProps {
+  group: Group;
+  /** The keys of questions that are not open any more. */
+  left: ReadonlySet<string>;
+  work: CardWork;
+}
+
+export function GroupCard({ group, left, work }: GroupProps) {
   const id = `thread-${encodeURIComponent(group.thread)}`;
   return (
     <article class="card inbox-group stack" aria-labelledby={id}>
@@ -20,14 +28,15 @@ export function GroupCard({ group, onAnswered }: { group: Group; onAnswered: () 
           <Ago at={group.since} />
         </span>
       </header>
-      {group.title !== null && <p class="soft">{group.title}</p>}
+      {group.title !== null && <p class="soft inbox-title">{group.title}</p>}
       {group.items.map((item) => (
-        <Item key={itemKey(item)} item={item} onAnswered={onAnswered} />
+        <Item key={itemKey(item)} item={item} hasLeft={left.has(itemKey(item))} work={work} />
       ))}
     </article>
   );
 }
 
-function Item({ item, onAnswered }: { item: InboxItem; onAnswered: () => void }) {
-  return item.question == null ? <NoticeCard item={item} onDone={onAnswered} /> : <QuestionCard item={item} ask={item.question} onAnswered={onAnswered} />;
+function Item({ item, hasLeft, work }: { item: InboxItem; hasLeft: boolean; work: CardWork }) {
+  if (item.question == null) return <NoticeCard item={item} onDone={() => work.onSent(item)} />;
+  return <QuestionCard item={item} ask={item.question} hasLeft={hasLeft} work={work} />;
 }

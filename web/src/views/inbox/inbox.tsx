@@ -1,24 +1,38 @@
 // What waits for a person, oldest first.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 
 import { useResource } from "../../api/resource";
 import { request } from "../../api/source";
 import type { InboxItem, InboxPage } from "../../api/types";
-import { groupItems, joinPages } from "../../fold/inbox";
+import { groupItems, itemKey, joinPages, withKept } from "../../fold/inbox";
 import { Button } from "../../parts/button";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { href } from "../../routing/navigation";
+import type { CardWork } from "./card_work";
 import { GroupCard } from "./group_card";
 import "./inbox.css";
 
 /** Items of a page, and pages that are shown at first. */
 const PAGE = 50;
+const NOTHING: InboxPage = { items: [], next: null, waiting: 0 };
 
 export function Inbox() {
   const [pages, setPages] = useState(1);
   const inbox = useResource(`inbox ${pages}`, (signal) => load(pages, signal), { changes: ({ kind }) => kind !== "position" });
-  const { value, error, reload } = inbox;
+  const { error, reload } = inbox;
+  // While more pages are read, those that are there stay, with what was typed into them.
+  const known = useRef<InboxPage>();
+  known.current = inbox.value ?? known.current;
+  const value = known.current;
+  const typed = useRef(new Map<string, InboxItem>());
+  const [, draw] = useState({});
+  const work: CardWork = {
+    onTyped: (item, isTyped) => void (isTyped ? typed.current.set(itemKey(item), item) : typed.current.delete(itemKey(item))),
+    onSent: (item) => (typed.current.delete(itemKey(item)), reload()),
+    onDismiss: (item) => (typed.current.delete(itemKey(item)), draw({})),
+  };
+  const { items, left } = withKept(value ?? NOTHING, [...typed.current.values()]);
   return (
     <div class="inbox stack">
       <header class="row">
@@ -27,9 +41,9 @@ export function Inbox() {
       </header>
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
       {value === undefined && error === undefined && <Loading what="what waits" />}
-      {value?.items.length === 0 && <NothingWaits />}
-      {groupItems(value?.items ?? []).map((group) => (
-        <GroupCard key={group.thread} group={group} onAnswered={reload} />
+      {value !== undefined && items.length === 0 && <NothingWaits />}
+      {groupItems(items).map((group) => (
+        <GroupCard key={group.thread} group={group} left={left} work={work} />
       ))}
       {value?.next != null && <Button onClick={() => setPages(pages + 1)}>Show more</Button>}
     </div>

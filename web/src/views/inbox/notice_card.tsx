@@ -31,7 +31,7 @@ export function NoticeCard({ item, onDone }: { item: InboxItem; onDone: () => vo
 }
 
 /** What can be done about it here. The rest is done on the command line, as its help says. */
-function NoticeAction({ item: { kind, thread, graph }, onDone }: { item: InboxItem; onDone: () => void }) {
+function NoticeAction({ item: { kind, thread, graph, retry }, onDone }: { item: InboxItem; onDone: () => void }) {
   const [isAsked, setAsked] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const path = `/threads/${encodeURIComponent(thread)}`;
@@ -44,7 +44,7 @@ function NoticeAction({ item: { kind, thread, graph }, onDone }: { item: InboxIt
   return (
     <>
       {error !== null && <ErrorNote error={error} />}
-      {(kind === "failed" || kind === "stalled") && (
+      {(kind === "failed" || kind === "stalled") && retry !== false && (
         <div class="button-row">
           <Button kind="main" onClick={proceed}>
             {kind === "failed" ? "Retry" : "Resume"}

@@ -1,6 +1,7 @@
 // Who may answer a question, until when, what happens then, and who has answered.
 
 import type { Terms } from "../../api/types";
+import { answerText } from "../../fold/actions";
 import { termsTexts } from "../../fold/inbox";
 import { Until } from "../../parts/time";
 
@@ -23,7 +24,7 @@ export function QuestionTerms({ terms, peopleOnly }: { terms: Terms; peopleOnly:
           {votes}
           {terms.votes.map((vote) => (
             <div class="soft">
-              {vote.by ?? "somebody"}: {JSON.stringify(vote.value)}
+              {vote.by ?? "somebody"}: {answerText(vote.value)}
               {vote.note === null ? "" : `, ${vote.note}`}
             </div>
           ))}

@@ -3,7 +3,7 @@
 import type { Ref } from "preact";
 
 import { rowAt } from "../../fold/threads";
-import { mediaSignal } from "../../parts/media";
+import { useMedia } from "../../parts/media";
 import { VirtualList, type VirtualListHandle } from "../../parts/virtual_list";
 import type { ThreadList } from "./thread_list";
 import { RowToCome, ThreadRow } from "./thread_row";
@@ -22,9 +22,8 @@ const COLUMNS = ["Selected", "Thread", "Status", "Graph", "Position", "Cost", "S
 const HEIGHTS = { row: 44, card: 68 };
 const COVERED = { top: 120, bottom: 80 };
 
-const isNarrow = mediaSignal("(max-width: 1023px)");
-
 export function Table({ list, handle, selected, current, onSelect, onCurrent }: TableProps) {
+  const isNarrow = useMedia("(max-width: 1023px)");
   const pages = list.pages.value;
   const places = list.places.known.value;
   const row = (index: number) => {
@@ -54,7 +53,7 @@ export function Table({ list, handle, selected, current, onSelect, onCurrent }: 
           ))}
         </div>
       </div>
-      <VirtualList role="rowgroup" count={pages.count} height={isNarrow.value ? HEIGHTS.card : HEIGHTS.row} covered={COVERED} handle={handle} onRange={(start, end) => list.show(start, end)} row={row} />
+      <VirtualList role="rowgroup" count={pages.count} height={isNarrow ? HEIGHTS.card : HEIGHTS.row} covered={COVERED} handle={handle} onRange={(start, end) => list.show(start, end)} row={row} />
     </div>
   );
 }

@@ -1,0 +1,124 @@
+// The answer to a question while it is made: the chosen action, what was typed in, and its way to the server.
+
+import { useMemo, useState } from "preact/hooks";
+
+import { sendAnswer } from "../../api/answers";
+import type { Ask, InboxItem, Json } from "../../api/types";
+import { actionsOf, draftAnswer, type Action } from "../../fold/actions";
+import type { Comment } from "../../fold/comments";
+import { giveAnswer, isAnsweredByNote } from "../../fold/given";
+import { resolve, same, startValue, type FormProblem } from "../../fold/schema";
+import { myName } from "../../live/my_name";
+
+export interface AnswerState {
+  actions: Action[];
+  /** The action whose form is shown. */
+  chosen: Action | null;
+  value: Json | undefined;
+  problems: FormProblem[];
+  note: string;
+  comments: Comment[];
+  /** The edited plan; null while it is not edited. */
+  draft: string | null;
+  /** The action that is asked once more. */
+  asked: Action | null;
+  error: Error | null;
+  isSending: boolean;
+  /** What became of the last answer, if the question is still open. */
+  result: string | null;
+  /** Set if something was typed in. */
+  isTyped: boolean;
+  setValue: (value: Json | undefined) => void;
+  setNote: (note: string) => void;
+  setComments: (comments: Comment[]) => void;
+  setDraft: (draft: string | null) => void;
+  choose: (action: Action) => void;
+  leave: () => void;
+  confirm: () => void;
+  cancel: () => void;
+}
+
+export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: () => void): AnswerState {
+  const actions = useMemo(() => actionsOf(ask), [ask]);
+  const first = mainForm(actions);
+  const [chosen, setChosen] = useState<Action | null>(first);
+  const [value, setValue] = useState<Json | undefined>(() => start(first));
+  const [problems, setProblems] = useState<FormProblem[]>([]);
+  const [note, setNote] = useState("");
+  const [comments, setComments] = useState<Comment[]>([]);
+  const [draft, setDraft] = useState<string | null>(null);
+  const [asked, setAsked] = useState<Action | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const [isSending, setSending] = useState(false);
+  const [result, setResult] = useState<string | null>(null);
+
+  const show = (action: Action | null): void => {
+    setChosen(action);
+    setValue(start(action));
+    setProblems([]);
+  };
+  const reset = (): void => {
+    show(first);
+    setNote("");
+    setComments([]);
+    setDraft(null);
+  };
+  const send = async (action: Action): Promise<void> => {
+    const given = giveAnswer(action, chosen === action ? value : start(action), note, comments);
+    const edited = draft !== null && draft !== planText && action === actions[0] ? actions.find(({ isDraft }) => isDraft) : undefined;
+    const answer = edited === undefined || draft === null ? given.answer : draftAnswer(edited, draft);
+    setAsked(null);
+    setError(null);
+    setSending(true);
+    try {
+      await sendAnswer(item, { answer, note: given.note, by: myName.value });
+      setResult(ask.superstep.approvals > 1 ? "Your answer is stored. The question stays open until all have answered." : null);
+      reset();
+      onSent();
+    } catch (cause) {
+      setError(cause instanceof Error ? cause : new Error(String(cause)));
+    }
+    setSending(false);
+  };
+  const choose = (action: Action): void => {
+    const isShown = chosen === action || action.form === null || draft !== null;
+    if (!isShown && !isAnsweredByNote(action, note, comments)) return show(action);
+    const found = draft !== null && action === actions[0] ? [] : giveAnswer(action, chosen === action ? value : start(action), note, comments).problems;
+    setProblems(found);
+    if (found.length > 0) return;
+    if (action.isFinal) setAsked(action);
+    else void send(action);
+  };
+  return {
+    actions,
+    chosen,
+    value,
+    problems,
+    note,
+    comments,
+    draft,
+    asked,
+    error,
+    isSending,
+    result,
+    isTyped: note !== "" || comments.length > 0 || (draft !== null && draft !== planText) || !same(value, start(chosen)),
+    setValue,
+    setNote,
+    setComments,
+    setDraft,
+    choose,
+    leave: () => show(first),
+    confirm: () => void (asked !== null && send(asked)),
+    cancel: () => setAsked(null),
+  };
+}
+
+/** The main action, if it has a form: that is shown from the start. */
+function mainForm(actions: Action[]): Action | null {
+  const [main] = actions;
+  return main === undefined || main.form === null || main.isDraft ? null : main;
+}
+
+function start(action: Action | null): Json | undefined {
+  return action?.form == null ? undefined : startValue(resolve(action.form, action.form), action.form);
+}
