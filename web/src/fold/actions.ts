@@ -60,8 +60,8 @@ function made(variant: Variant, ask: Ask): Action {
   const word = NAMES.includes(variant.own) ? null : standsFor(variant, ask.replies);
   const name = word ?? variant.own;
   const isDraft = holdsDraft(variant, ask);
-  const { form, feedback } = isDraft ? { form: variant.form, feedback: null } : feedbackOf(variant.form);
-  return { name, own: word === null ? null : variant.own, about: variant.about, answer: variant.answer, form, feedback, isDraft, isFinal: FINAL.includes(name) };
+  const { form, feedback, answer } = isDraft ? { ...variant, feedback: null } : feedbackOf(variant, ask.replies[name.toLowerCase() as "reject"]);
+  return { name, own: word === null ? null : variant.own, about: variant.about, answer, form, feedback, isDraft, isFinal: FINAL.includes(name) };
 }
 
 /** Puts what is approved first, then the others as their program lists them, and what ends the run last. */

@@ -37,19 +37,26 @@ export function replyAction(word: Word, reply: Json | undefined, actions: Action
   return [{ own: labelOf(word), about: null, form: holdsPlace(reply) ? form : null, answer }];
 }
 
-/** Splits a form into what is typed in and the field that the note fills. A form of nothing but an optional reason is none. */
-export function feedbackOf(form: Schema | null): { form: Schema | null; feedback: string | null } {
-  if (form === null) return { form, feedback: null };
-  const properties = isObject(form["properties"]) ? form["properties"] : {};
-  const required = requiredOf(form);
+interface Split {
+  form: Schema | null;
+  feedback: string | null;
+  answer: Variant["answer"];
+}
+
+/** Splits a form into what is typed in and the field that the note fills. A form of nothing but a reason that may be left out is none. */
+export function feedbackOf({ own, form, answer }: Variant, reply: Json | undefined): Split {
+  const properties = form !== null && isObject(form["properties"]) ? form["properties"] : {};
   const isText = (name: string): boolean => isObject(properties[name]) && typeOf(properties[name]) === "string";
   const feedback = FEEDBACKS.find(isText) ?? null;
-  if (feedback === null) return { form, feedback: null };
-  const isAlone = Object.keys(properties).length === 1;
-  if (isAlone ? required.length > 0 : feedback !== "note") return { form, feedback };
-  if (isAlone) return { form: null, feedback };
+  if (form === null || feedback === null) return { form, feedback: null, answer };
+  const required = requiredOf(form);
   const { [feedback]: _, ...others } = properties;
-  return { form: { ...form, properties: others, required: required.filter((name) => name !== feedback) }, feedback };
+  const isAlone = Object.keys(others).length === 0;
+  const isEmptyFine = reply !== undefined && keyOf(reply) === own && !holdsPlace(reply);
+  if (isAlone && required.length === 0) return { form: null, feedback, answer };
+  if (isAlone && isEmptyFine) return { form: null, feedback, answer: (typed) => answer({ [feedback]: "", ...(isObject(typed) ? typed : {}) }) };
+  if (isAlone || feedback !== "note") return { form, feedback, answer };
+  return { form: { ...form, properties: others, required: required.filter((name) => name !== feedback) }, feedback, answer };
 }
 
 /** Puts a text into an answer where the server has left a place for it. */

@@ -22,7 +22,7 @@ export function Inbox() {
   const inbox = useResource(`inbox ${pages}`, (signal) => load(pages, signal), { changes: ({ kind }) => kind !== "position" });
   const { error, reload } = inbox;
   // While more pages are read, those that are there stay, with what was typed into them.
-  const known = useRef<InboxPage>();
+  const known = useRef<InboxPage | undefined>(undefined);
   known.current = inbox.value ?? known.current;
   const value = known.current;
   const typed = useRef(new Map<string, InboxItem>());
