@@ -45,7 +45,7 @@ export function evidenceOf(ask: Ask): Evidence[] {
   const known = new Map(ask.payload_schema === null ? [] : fields(schema, ask.payload_schema).map((field) => [field.name, field.schema]));
   const all: [string, Json][] = isObject(value) ? Object.entries(value) : [["value", value]];
   const entries = all.filter(([name, inner]) => !isEmpty(inner) && !(isPlan && OF_PLAN.includes(name)));
-  const made = entries.map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
+  const made = entries.filter(([name]) => !(name === "title" && hasTask(value))).map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
   if (isPlan) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOfQuestion(value, draft), isFolded: false });
   else if (draft !== null && !made.some(({ kind }) => kind === "plan") && looksLikePlan(draft)) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOf(draft), isFolded: true });
   return [...made.filter(({ kind }) => kind === "fact"), ...made.filter(({ kind }) => kind !== "fact")];
@@ -53,18 +53,19 @@ export function evidenceOf(ask: Ask): Evidence[] {
 
 function part(name: string, value: Json, schema: Schema, ask: Ask): Evidence {
   const named: Named = { name, label: text(schema["title"]) ?? labelOf(name) };
-  if (typeof value === "string") return ofText(named, value, text(schema["format"]));
+  if (typeof value === "string") return ofText(named, value, text(schema["format"]), ask.value);
   if (Array.isArray(value)) return ofList(named, value, text(schema["format"]), ask);
   if (typeof value === "object") return { ...named, kind: "json", value };
   return { ...named, kind: "fact", text: factText(name, value, ask) };
 }
 
-function ofText(named: Named, value: string, format: string | null): Evidence {
+function ofText(named: Named, value: string, format: string | null, whole: Json): Evidence {
   if (format === "plan") return { ...named, kind: "plan", plan: planOf(value), isFolded: false };
   if (format === "diff" || format === "markdown") return { ...named, kind: format, text: value };
   if (looksLikeDiff(value)) return { ...named, kind: "diff", text: value };
   const sizes = sizesOf(value);
   if (sizes !== null) return { ...named, kind: "sizes", files: sizes };
+  if (named.name === "task" && hasTask(whole)) return { ...named, kind: "fact", text: `${value}: ${String((whole as JsonObject)["title"])}` };
   return { ...named, kind: value.length > SHORT || value.includes("\n") ? "text" : "fact", text: value };
 }
 
@@ -72,19 +73,25 @@ function ofList(named: Named, list: Json[], format: string | null, { superstep }
   const isText = list.every((item) => typeof item === "string");
   if (format === "findings" || looksLikeFindings(list)) return { ...named, kind: "findings", list };
   if (!isText) return { ...named, kind: "json", value: list };
+  const joined = list.join(", ");
   const isCommands = superstep.name === "plan_changed" && named.name === "verify";
-  return isCommands ? { ...named, kind: "commands", label: "Commands that run if it is adopted", list } : { ...named, kind: "list", list };
+  return isCommands ? { ...named, kind: "commands", label: "Commands that run if it is adopted", list } : list.length <= 4 && joined.length <= SHORT / 2 ? { ...named, kind: "fact", text: joined } : { ...named, kind: "list", list };
 }
 
 function factText(name: string, value: Json, { superstep, value: whole }: Ask): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value !== "number") return String(value);
   if (name === "cost" && WORKFLOWS.includes(superstep.name) && isOfWorkflow(whole)) return `$${(value / 1e6).toFixed(4)}`;
-  return Number.isInteger(value) ? value.toLocaleString("en") : String(value);
+  return String(value);
 }
 
 function isOfWorkflow(value: Json): boolean {
-  return isObject(value) && ("salvage" in value || "spent" in (value satisfies JsonObject) || "tasks" in value);
+  return isObject(value) && ("salvage" in value || "spent" in value || "tasks" in value);
+}
+
+/** Returns whether a payload names a task by number and title. */
+function hasTask(value: Json): boolean {
+  return isObject(value) && typeof value["task"] === "string" && value["task"] !== "" && typeof value["title"] === "string" && value["title"] !== "" && value["title"].length <= SHORT;
 }
 
 function sizesOf(words: string): FileSize[] | null {

@@ -26,6 +26,8 @@ export interface Finding {
 }
 
 const GRADES: Record<string, Grade> = { critical: "bad", error: "bad", major: "bad", high: "bad", blocker: "bad", warning: "warn", minor: "warn", medium: "warn" };
+/** What a question writes in the place of those it leaves out. */
+const MORE = /^and \d+ more$/;
 /** `[build] error src/main.rs:3: mismatched types (0badcafe)`, as questions name findings of verifiers. */
 const LINE = /^\[([^\]]+)\] (error|warning|info)(?: (\S+?))?: ([\s\S]*?)(?: \(([0-9a-f]{4,32})\))?$/;
 
@@ -37,7 +39,8 @@ export function findingsOf(list: Json[]): Finding[] {
 
 /** Returns whether a list is one of findings: each has a text and a severity, or is a line that names one. */
 export function looksLikeFindings(list: Json[]): boolean {
-  return list.length > 0 && list.every((item) => (typeof item === "string" ? LINE.test(item) : isObject(item) && wordsOf(item) !== null && ("severity" in item || "evidence" in item || "fingerprint" in item)));
+  const named = list.filter((item, at) => !(at === list.length - 1 && typeof item === "string" && MORE.test(item)));
+  return named.length > 0 && named.every((item) => (typeof item === "string" ? LINE.test(item) : isObject(item) && wordsOf(item) !== null && ("severity" in item || "evidence" in item || "fingerprint" in item)));
 }
 
 function finding(item: Json): Finding[] {

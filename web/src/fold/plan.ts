@@ -131,7 +131,7 @@ function fieldOf(words: string): Field | null {
 }
 
 function commandsOf(block: string): string[] {
-  const lines = block.replace(/\\\n\s*/g, " ").split("\n").map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
+  const lines = block.replace(/\s*\\\n\s*/g, " ").split("\n").map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("#"));
   const prompts = lines.filter((line) => line.startsWith("$ "));
   return prompts.length > 0 ? prompts.map((line) => line.slice(2)) : lines;
 }

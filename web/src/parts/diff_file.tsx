@@ -30,7 +30,6 @@ const HEIGHT = 21;
 
 export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFold, onSeen, onComment }: DiffFileProps) {
   const id = useId();
-  const rows = useMemo(() => (isOpen ? rowsOf(file, layout) : []), [file, layout, isOpen]);
   const [writing, setWriting] = useState<string | null>(null);
   const own = useMemo(() => byLine(comments, file.name), [comments, file.name]);
   const work: LineWork = { file: file.name, isGone: file.change === "deleted", comments: own, drafts, writing, onWrite: setWriting, all: comments, onComment };
@@ -58,9 +57,7 @@ export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFol
         </label>
       </header>
       {isOpen && (
-        <div class="diff-lines" data-layout={layout} onKeyDown={step}>
-          <Rows rows={rows} from={0} to={rows.length} work={work} />
-        </div>
+        <DiffLines file={file} layout={layout} work={work} />
       )}
       {!isOpen && !isSeen && lines > 0 && (
         <button type="button" class="diff-more" onClick={() => onFold(true)}>
@@ -69,6 +66,16 @@ export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFol
       )}
       {lines === 0 && !isSeen && <p class="diff-none soft">{file.isBinary ? "A binary file: its content is not shown." : "Its content is unchanged."}</p>}
     </article>
+  );
+}
+
+/** The lines of a file. */
+export function DiffLines({ file, layout, work }: { file: FileDiff; layout: Layout; work: LineWork }) {
+  const rows = useMemo(() => rowsOf(file, layout), [file, layout]);
+  return (
+    <div class="diff-lines" data-layout={layout} onKeyDown={step}>
+      <Rows rows={rows} from={0} to={rows.length} work={work} />
+    </div>
   );
 }
 

@@ -5,8 +5,9 @@ import { useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Comment } from "../fold/comments";
 import { lineCount, markOf, parseDiff, type FileDiff } from "../fold/diff";
 import { chooseLayout, diffLayout, markSeen, seenMarks } from "../live/reading";
-import { DiffFile } from "./diff_file";
+import { DiffFile, DiffLines } from "./diff_file";
 import { Counts, DiffFiles } from "./diff_files";
+import type { LineWork } from "./diff_row";
 import { Lazy } from "./lazy";
 import { useMedia } from "./media";
 import "./diff_view.css";
@@ -20,11 +21,22 @@ interface DiffProps {
   onComment?: (comments: LineComment[]) => void;
 }
 
+/** The changes of one text, in one column and without marks. */
+export function TextDiff({ diff, label }: { diff: string; label: string }) {
+  const [file] = useMemo(() => parseDiff(diff), [diff]);
+  return (
+    <section class="diff" aria-label={label}>
+      {file !== undefined && <DiffLines file={file} layout="one" work={READ_ONLY} />}
+    </section>
+  );
+}
+
 /** Files longer than this are folded at first, and those after so many lines in all. */
 const LONG = { wide: { file: 400, all: 800 }, narrow: { file: 60, all: 150 } };
 /** So many files are built at once; more come as they are scrolled to. */
 const MANY = 40;
 const NONE: LineComment[] = [];
+const READ_ONLY: LineWork = { file: "", isGone: false, comments: new Map(), drafts: new Map(), writing: null, onWrite: () => undefined, all: NONE, onComment: undefined };
 
 export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
   const id = useId();

@@ -60,9 +60,10 @@ function Content({ plan }: { plan: Plan }) {
         </div>
       )}
       <PlanTasks plan={plan} />
-      {plan.phases.length > 0 && <Phases phases={plan.phases} />}
+      {plan.phases.some((ids) => ids.length > 1) && <Phases phases={plan.phases} />}
       {plan.markdown !== null && (
-        <div class="plan-text">
+        <div class="plan-text stack">
+          <p class="soft">The whole plan:</p>
           <LongMarkdown text={plan.markdown} label="the plan" />
         </div>
       )}

@@ -31,7 +31,7 @@ export function ActionButtons({ answer, hasPlan, onEdit }: ActionButtonsProps) {
         </Button>
         {(isAside || draft !== null) && (
           <Button kind="quiet" onClick={leave}>
-            {draft === null ? "Back" : "Leave the plan as it was"}
+            {draft === null ? "Back" : "Discard changes"}
           </Button>
         )}
         {others.length > 0 && (

@@ -25,7 +25,11 @@ export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerPro
   };
   return (
     <form class="answer stack" onSubmit={submit}>
-      {chosen?.form != null && draft === null && <SchemaForm key={chosen.name} schema={chosen.form as Schema} value={answer.value} problems={answer.problems} onChange={answer.setValue} />}
+      {chosen?.form != null && draft === null && (
+        <div class="answer-fields">
+          <SchemaForm key={chosen.name} schema={chosen.form as Schema} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
+        </div>
+      )}
       <div class="answer-about">
         <label class="field">
           <span class="field-label">Note</span>

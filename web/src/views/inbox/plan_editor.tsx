@@ -8,7 +8,7 @@ import type { Checked, InboxItem } from "../../api/types";
 import { draftAnswer, draftField, type Action } from "../../fold/actions";
 import { planOf } from "../../fold/plan";
 import { labelOf } from "../../fold/schema";
-import { DiffView } from "../../parts/diff_view";
+import { TextDiff } from "../../parts/diff_view";
 import { PlanTasks, Remarks } from "../../parts/plan_view";
 import { LongMarkdown } from "../../parts/long_text";
 
@@ -76,7 +76,7 @@ function Preview({ text }: { text: string }) {
 function Changes({ before, now }: { before: string; now: string }) {
   if (before === now) return <p class="soft">Nothing was changed yet.</p>;
   const patch = createTwoFilesPatch("the plan", "your plan", lined(before), lined(now), undefined, undefined, { timeout: COMPARE });
-  return patch === undefined ? <p class="soft">The two texts differ too much to compare them here.</p> : <DiffView diff={patch} />;
+  return patch === undefined ? <p class="soft">The two texts differ too much to compare them here.</p> : <TextDiff diff={patch} label="Your changes" />;
 }
 
 function Verdict({ checked, isTyping, isChanged }: { checked: Checked | Error | null; isTyping: boolean; isChanged: boolean }) {
