@@ -1,8 +1,10 @@
 //! The state of a plan's execution: a person's decision about it, and the progress of work on its tasks. Knows ids and
 //! counts, no plan text, and not what follows from a decision.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -142,6 +144,48 @@ impl<'de> Deserialize<'de> for Decision {
             DecisionForm::EditPlan { markdown } => Self::EditPlan { markdown },
         })
     }
+}
+
+impl JsonSchema for Decision {
+    fn schema_name() -> Cow<'static, str> {
+        "Decision".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let tasks = json_schema!({
+            "type": "array", "items": generator.subschema_for::<TaskId>(), "description": "The ids of these tasks.",
+        });
+        let reason = text("markdown", "The reason; empty if none was given.");
+        let changes = text("markdown", "The requested changes.");
+        let plan = text("plan", "The other plan.");
+        json_schema!({
+            "description": "A person's decision on a plan.",
+            "oneOf": [
+                { "const": "approve", "type": "string", "description": "The plan is executed." },
+                variant("approve", "Only some tasks are executed; the others are skipped.", ("tasks", &tasks, true)),
+                { "const": "reject", "type": "string", "description": "The plan is dropped, for no reason that is given." },
+                variant("reject", "The plan is dropped.", ("feedback", &reason, false)),
+                variant("revise", "The plan is sent back to be written again.", ("feedback", &changes, true)),
+                variant("edit_plan", "Another plan is executed instead.", ("markdown", &plan, true)),
+            ],
+        })
+    }
+}
+
+fn text(format: &str, description: &str) -> Schema {
+    json_schema!({ "type": "string", "format": format, "description": description })
+}
+
+/// Returns the schema of an object whose only field names a decision, with a field of it.
+fn variant(word: &str, description: &str, (field, schema, is_required): (&str, &Schema, bool)) -> Schema {
+    let required: &[&str] = if is_required { &[field] } else { &[] };
+    let fields = json_schema!({
+        "type": "object", "properties": { field: schema }, "required": required, "additionalProperties": false,
+    });
+    json_schema!({
+        "type": "object", "description": description,
+        "properties": { word: fields }, "required": [word], "additionalProperties": false,
+    })
 }
 
 /// The progress of work on the tasks of a plan: one value, so that it fits in one channel.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The number of a task in its heading: `3`, `3a`, or `3.1` for a task below task or phase 3. One or two letters may
@@ -9,8 +10,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// Leading zeros are dropped and letters are made lower case, so `Task 03A` and `Task 3a` are one id. An id is not an
 /// index: a plan may start at 0, and have gaps.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline)]
 pub struct TaskId(pub(super) String);
 
 impl TaskId {

@@ -8,14 +8,16 @@
 use std::fmt;
 
 use git2::Oid;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_base::text::short_id;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
+        #[schemars(inline)]
         pub struct $name(pub(super) String);
 
         impl $name {

@@ -3,24 +3,28 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::work::WrittenOverride;
 use crate::drivers::{Account, RunLimits};
+use crate::graph::__private::question_schemas;
 use crate::graph::interrupt::ReplyKind;
-use crate::graph::{HumanQuestion, Interrupt, Reply};
+use crate::graph::{HumanQuestion, Interrupt, QuestionSchemas, Reply};
 
 /// A question of a developer that is blocked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AgentReply, name = "question")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AgentReply, name = "question", schema)]
 pub struct AgentQuestion {
     /// The task's number.
     pub task: String,
     /// Its title.
     pub title: String,
     /// The question.
+    #[schemars(extend("format" = "markdown"))]
     pub question: String,
     /// The work until then.
+    #[schemars(extend("format" = "markdown"))]
     pub summary: String,
 }
 
@@ -34,19 +38,20 @@ impl<S> HumanQuestion<S> for AgentQuestion {
 }
 
 /// The reply to a developer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AgentReply {
     /// The answer.
     Reply {
         /// As text.
+        #[schemars(extend("format" = "markdown"))]
         text: String,
     },
 }
 
 /// Asks how to continue with work without a readable review.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AfterMissingReview, name = "review_unavailable")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AfterMissingReview, name = "review_unavailable", schema)]
 pub struct ReviewUnavailable {
     /// The task's number.
     pub task: String,
@@ -69,7 +74,7 @@ impl<S> HumanQuestion<S> for ReviewUnavailable {
 }
 
 /// The decision on work that nobody has judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterMissingReview {
     /// Request a review again.
@@ -82,8 +87,8 @@ pub enum AfterMissingReview {
 
 /// Asks how to continue with a session that the server always refuses: it is too long, is blocked by a filter, or its
 /// requests are considered invalid.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AfterRefusal, name = "session_refused")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AfterRefusal, name = "session_refused", schema)]
 pub struct SessionRefused {
     /// The role of the session: `developer`.
     pub role: String,
@@ -116,7 +121,7 @@ impl<S> HumanQuestion<S> for SessionRefused {
 
 /// The decision on a session that the server refuses. As JSON: `"fresh"`, `{"model": "NAME"}`, `"retry"`, `"skip"` or
 /// `"abort"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterRefusal {
     /// Continue in a new session, with the task, the findings and the changes so far.
@@ -132,7 +137,7 @@ pub enum AfterRefusal {
 }
 
 /// Asks how to continue with a run that has used up its budget.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetReached {
     /// The limits that are reached: `cost`, `tokens`, `wall`.
     pub reached: Vec<String>,
@@ -158,7 +163,7 @@ pub struct BudgetReached {
 
 /// The decision on a run whose budget is used up. As JSON: `{"raise": {"cost": 10}}` or `"abort"`; for a task that is
 /// decided by rules also `{"override": {"decision": "DONE", "why": ".."}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterBudget {
     /// Continue with new limits.
@@ -177,17 +182,19 @@ impl AfterBudget {
 }
 
 /// New limits of a run, which replace the current ones. A limit that is not given is unchanged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RaisedLimits {
     /// Dollars, stored in millionths.
     #[serde(with = "dollars", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>", range(min = 0.000_001, max = 1e9))]
     pub cost: Option<u64>,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Working time of agents: seconds, or a text such as `90s`, `10m`, `1h`.
     #[serde(with = "span", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "span::schema")]
     pub wall: Option<Duration>,
 }
 
@@ -206,6 +213,10 @@ impl Interrupt for BudgetReached {
 
     fn answer_shape() -> String {
         r#"{"raise": {"cost": DOLLARS, "tokens": NUMBER, "wall": "30m"}}, the new limits of the whole run, above what is used, or "abort""#.into()
+    }
+
+    fn schemas() -> QuestionSchemas {
+        question_schemas::<Self, AfterBudget>()
     }
 }
 
@@ -254,6 +265,7 @@ mod dollars {
 mod span {
     use std::time::Duration;
 
+    use schemars::{Schema, SchemaGenerator, json_schema};
     use serde::de::Error;
 
     use super::{Deserialize, Deserializer, Serializer};
@@ -281,6 +293,14 @@ mod span {
         };
         let wrong = || D::Error::custom("a time must be a number of seconds, or a string such as `90s`, `10m`, `1h`");
         seconds.map(Duration::from_secs).map(Some).ok_or_else(wrong)
+    }
+
+    pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "integer", "minimum": 0 },
+            { "type": "string", "pattern": r"^\s*\+?[0-9]+\s*[smh]$" },
+            { "type": "null" },
+        ] })
     }
 
     fn seconds(text: &str) -> Option<u64> {

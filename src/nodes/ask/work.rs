@@ -1,19 +1,22 @@
 //! Questions to people about a plan and the work on it, and their answers: its approval, a changed file or branch, a task
 //! that did not pass or was given up. Plain data.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::graph::__private::question_schemas;
 use crate::graph::interrupt::ReplyKind;
-use crate::graph::{HumanQuestion, Interrupt, Reply};
+use crate::graph::{HumanQuestion, Interrupt, QuestionSchemas, Reply};
 use crate::plan::{Comment, Decision, Plan};
 use crate::workspace::{BranchMove, CommitId};
 
 /// Asks for the approval of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovePlan {
     /// The plan's title.
     pub title: Option<String>,
     /// Its goal.
+    #[schemars(extend("format" = "markdown"))]
     pub goal: Option<String>,
     /// Its tasks in order.
     pub tasks: Vec<TaskToApprove>,
@@ -21,9 +24,11 @@ pub struct ApprovePlan {
     #[serde(default)]
     pub phases: Vec<Vec<String>>,
     /// Warnings: things that its author probably did not mean.
+    #[schemars(extend("format" = "findings"))]
     pub warnings: Vec<String>,
     /// Problems of the plan, or of the answer before: it cannot be executed as it is.
     #[serde(default)]
+    #[schemars(extend("format" = "findings"))]
     pub problems: Vec<String>,
     /// The file of the plan.
     #[serde(default)]
@@ -43,7 +48,7 @@ impl From<&Reply> for Decision {
 }
 
 /// A task of a plan to approve.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskToApprove {
     /// Its number.
     pub id: String,
@@ -60,6 +65,10 @@ impl Interrupt for ApprovePlan {
 
     fn answer_shape() -> String {
         Decision::SHAPE.into()
+    }
+
+    fn schemas() -> QuestionSchemas {
+        question_schemas::<Self, Decision>()
     }
 }
 
@@ -85,7 +94,8 @@ impl ApprovePlan {
 
     /// Returns the reason why a decision cannot be followed: a plan that cannot be read, a task that the plan does not
     /// have.
-    pub(in crate::nodes) fn refuses(&self, decision: &Decision) -> Option<String> {
+    #[must_use]
+    pub fn refuses(&self, decision: &Decision) -> Option<String> {
         match decision {
             Decision::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
             Decision::Approve { tasks: Some(ids) } if ids.is_empty() => Some("no task was approved".into()),
@@ -99,11 +109,26 @@ impl ApprovePlan {
             Decision::Approve { .. } | Decision::Reject { .. } | Decision::Revise { .. } => None,
         }
     }
+
+    /// Returns the warnings about the plan of a decision that has another one.
+    #[must_use]
+    pub fn remarks_on(&self, decision: &Decision) -> Vec<String> {
+        match decision {
+            Decision::EditPlan { markdown } => warnings(markdown),
+            Decision::Approve { .. } | Decision::Reject { .. } | Decision::Revise { .. } => vec![],
+        }
+    }
+}
+
+/// Returns the warnings about a plan; none if it cannot be read.
+fn warnings(markdown: &str) -> Vec<String> {
+    let Ok(plan) = Plan::parse(markdown) else { return vec![] };
+    plan.warnings().iter().chain(&plan.phases().warnings).map(ToString::to_string).collect()
 }
 
 /// Asks how to continue with a task that did not pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AfterHalt, name = "halted")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AfterHalt, name = "halted", schema)]
 pub struct Halted {
     /// The task's number.
     pub task: String,
@@ -114,6 +139,7 @@ pub struct Halted {
     /// The number of attempts.
     pub attempts: u32,
     /// The open comments of a reviewer.
+    #[schemars(extend("format" = "findings"))]
     pub comments: Vec<Comment>,
     /// The changes of its attempts: a line for each file, `+3 -1 src/tides.rs`. Empty if there are none, or if nobody
     /// may look yet, because what git runs was changed.
@@ -131,7 +157,7 @@ pub struct Halted {
 }
 
 /// The phase that did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HaltedPhasePlace {
     /// The number of the phase, from 1.
     pub phase: u32,
@@ -140,7 +166,7 @@ pub struct HaltedPhasePlace {
 }
 
 /// The git references that keep work which did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Salvage {
     /// Those of a phase.
@@ -168,16 +194,18 @@ impl Default for Salvage {
 
 /// The next action for a task that did not pass. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"accept"`,
 /// `"skip"`, `{"edit_plan": {"markdown": ".."}}` or `"abort"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterHalt {
     /// Retry.
     Retry {
         /// Number of further attempts; 1.
         #[serde(default = "one")]
+        #[schemars(range(min = 1))]
         attempts: u32,
         /// Note for the agent.
         #[serde(default)]
+        #[schemars(extend("format" = "markdown"))]
         note: String,
     },
     /// Commit its work as it is.
@@ -187,6 +215,7 @@ pub enum AfterHalt {
     /// Retry with another plan; finished tasks stay finished.
     EditPlan {
         /// The plan's text.
+        #[schemars(extend("format" = "plan"))]
         markdown: String,
     },
     /// End the run.
@@ -204,15 +233,35 @@ impl AfterHalt {
             Self::Abort => "abort",
         }
     }
+
+    /// Returns why the answer is invalid, without looking at the work; none if it is valid.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Self::Retry { attempts: 0, .. } => Some("`attempts` must be at least 1".to_owned()),
+            Self::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
+            Self::Retry { .. } | Self::Accept | Self::Skip | Self::Abort => None,
+        }
+    }
+
+    /// Returns the warnings about the plan of an answer that has another one.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        match self {
+            Self::EditPlan { markdown } => warnings(markdown),
+            Self::Retry { .. } | Self::Accept | Self::Skip | Self::Abort => vec![],
+        }
+    }
 }
 
 /// Asks which plan to use: the approved one, or the file that was changed since.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = PlanChoice, name = "plan_changed")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = PlanChoice, name = "plan_changed", schema)]
 pub struct PlanChanged {
     /// The file.
     pub path: String,
     /// Its differences from the plan, if a person wanted them.
+    #[schemars(extend("format" = "diff"))]
     pub diff: Option<String>,
     /// The reason why the file cannot be adopted.
     pub problem: Option<String>,
@@ -222,7 +271,7 @@ pub struct PlanChanged {
 }
 
 /// The plan to follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanChoice {
     /// The approved one.
@@ -234,8 +283,8 @@ pub enum PlanChoice {
 }
 
 /// Asks how to continue after somebody else moved the branch that the run works on or integrates into.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AfterMove, name = "branch_moved")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AfterMove, name = "branch_moved", schema)]
 pub struct BranchMoved {
     /// The branch.
     pub branch: String,
@@ -249,7 +298,7 @@ pub struct BranchMoved {
 }
 
 /// The decision on a branch that was moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterMove {
     /// Continue on top of its new commits; a deleted branch is made again where the run left it.
@@ -287,8 +336,8 @@ impl<S> HumanQuestion<S> for BranchMoved {
 }
 
 /// Asks how to continue with a task that failed for good.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AfterGivingUp, name = "gave_up")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AfterGivingUp, name = "gave_up", schema)]
 pub struct TaskGivenUp {
     /// The task's id.
     pub task: String,
@@ -303,6 +352,7 @@ pub struct TaskGivenUp {
     /// The number of the last attempt.
     pub attempt: u32,
     /// The errors and warnings of the last attempt, a line each.
+    #[schemars(extend("format" = "findings"))]
     pub findings: Vec<String>,
     /// The reference that keeps the files of the last attempt.
     pub salvage: Option<String>,
@@ -316,8 +366,8 @@ pub struct TaskGivenUp {
 }
 
 /// Asks a person to decide on an attempt, which a verifier leaves to them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
-#[interrupt(resume = AfterGivingUp, name = "decide")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt, JsonSchema)]
+#[interrupt(resume = AfterGivingUp, name = "decide", schema)]
 pub struct DecideTask {
     /// The same as for a task that failed for good.
     #[serde(flatten)]
@@ -326,16 +376,18 @@ pub struct DecideTask {
 
 /// The next action for a task. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"split"`, `{"override":
 /// {"decision": "DONE", "why": ".."}}` or `"abort"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterGivingUp {
     /// Retry.
     Retry {
         /// The number of further turns of the agent; 1.
         #[serde(default = "one")]
+        #[schemars(range(min = 1))]
         attempts: u32,
         /// A note to the agent.
         #[serde(default)]
+        #[schemars(extend("format" = "markdown"))]
         note: String,
     },
     /// Split it into children.
@@ -347,12 +399,14 @@ pub enum AfterGivingUp {
 }
 
 /// A decision of a person in place of the rules.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenOverride {
     /// `DONE`, `RETRY`, `SPLIT` or `FAIL`.
+    #[schemars(extend("enum" = DECISIONS))]
     pub decision: String,
     /// The reason.
+    #[schemars(extend("format" = "markdown"))]
     pub why: String,
     /// The name of the person.
     #[serde(default)]

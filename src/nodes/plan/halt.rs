@@ -185,7 +185,7 @@ where
     let (mut asked, mut nth) = (question.clone(), 0_u32);
     loop {
         let decision = ctx.interrupt(asked)?;
-        let problem = match problem_of(&decision) {
+        let problem = match decision.problem() {
             None if decision == AfterHalt::Accept => refuses(nth).await?,
             problem => problem,
         };
@@ -194,15 +194,6 @@ where
         }
         nth += 1;
         asked = Halted { problem, ..question.clone() };
-    }
-}
-
-/// Returns why an answer is invalid, without looking at the work.
-fn problem_of(decision: &AfterHalt) -> Option<String> {
-    match decision {
-        AfterHalt::Retry { attempts: 0, .. } => Some("`attempts` must be at least 1".to_owned()),
-        AfterHalt::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
-        AfterHalt::Retry { .. } | AfterHalt::Accept | AfterHalt::Skip | AfterHalt::Abort => None,
     }
 }
 

@@ -232,6 +232,14 @@ impl HumanQuestion<ExecutionState> for ApprovePlan {
         Some(describe_approval(state, self))
     }
 
+    fn check(&self, answer: &Decision) -> Option<String> {
+        self.refuses(answer)
+    }
+
+    fn remarks(&self, answer: &Decision) -> Vec<String> {
+        self.remarks_on(answer)
+    }
+
     fn draft(&self, state: &ExecutionState) -> Option<String> {
         state.source.plan_markdown.clone()
     }
@@ -254,6 +262,14 @@ impl HumanQuestion<ExecutionState> for Halted {
 
     fn describe(&self, state: &ExecutionState) -> Option<String> {
         Some(describe_halt(state, self))
+    }
+
+    fn check(&self, answer: &AfterHalt) -> Option<String> {
+        answer.problem()
+    }
+
+    fn remarks(&self, answer: &AfterHalt) -> Vec<String> {
+        answer.remarks()
     }
 
     fn draft(&self, state: &ExecutionState) -> Option<String> {
