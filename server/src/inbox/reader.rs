@@ -41,6 +41,14 @@ impl Server {
         Ok(InboxJson { waiting: items.len(), items, next: None })
     }
 
+    /// Returns the number of open questions, and the time since which the oldest waits, in milliseconds since 1970.
+    pub(crate) async fn count_questions(&self) -> ApiResult<(usize, Option<u64>)> {
+        let items = all_items(self).await?;
+        let mut open = items.iter().filter(|item| item.place.question.is_some()).peekable();
+        let oldest = open.peek().map(|item| item.place.since);
+        Ok((open.count(), oldest))
+    }
+
     async fn read_items(&self, items: &[WaitingItem]) -> ApiResult<Vec<ItemJson>> {
         let mut read = vec![];
         for of_thread in items.chunk_by(|a, b| a.place.thread == b.place.thread) {

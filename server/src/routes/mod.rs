@@ -13,7 +13,8 @@
 //! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
 //! | `sse` | streams of events as clients read them |
 //! | `events` | what happens to all threads |
-//! | `inbox` | what waits for a person |
+//! | `inbox`, `status` | what waits for a person; the status of a thread |
+//! | `overview` | the graphs, and how much work waits |
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
 //! | `store` | long-term memory |
@@ -34,6 +35,7 @@ mod lifetime;
 mod many_runs;
 mod meta;
 mod openapi;
+mod overview;
 mod protocol;
 mod query;
 mod router;
@@ -42,6 +44,7 @@ mod schemas;
 mod socket;
 mod sse;
 mod states;
+mod status;
 mod store;
 mod streams;
 mod threads;

@@ -53,6 +53,9 @@ pub(crate) const TABLE: &[Row] = &[
     ("/inbox", &[("GET", READ)]),
     ("/threads/{thread}/inbox", &[("GET", READ)]),
     ("/threads/{thread}/check", &[("POST", ANSWER)]),
+    ("/threads/{thread}/status", &[("GET", READ)]),
+    ("/health", &[("GET", READ)]),
+    ("/graphs", &[("GET", READ)]),
     // Assistants: their changes decide what the runs of others do.
     ("/assistants", &[("POST", ADMIN)]),
     ("/assistants/search", &[("POST", READ)]),

@@ -34,6 +34,7 @@ mod mcp_client;
 mod mcp_tasks;
 mod metrics;
 mod operations;
+mod overview;
 mod page;
 mod protocol;
 mod requests;

@@ -1,7 +1,8 @@
-//! The routes of what waits for a person in the description.
+//! The routes of what waits for a person, and of how threads and graphs are, in the description.
 
 use super::super::inbox::InboxQuery;
-use super::route::{Route, get, post};
+use super::super::overview::{GraphJson, HealthJson};
+use super::route::{Route, get, object, post};
 use crate::inbox::{CheckBody, ChecksJson, InboxJson};
 
 /// Returns the routes of the inbox.
@@ -19,5 +20,11 @@ pub(super) fn inbox() -> Vec<Route> {
             .body::<CheckBody>()
             .answer::<ChecksJson>("The problems of the answers; none if they can be given.")
             .errors([403, 404]),
+        get("/threads/{thread_id}/status", "get_thread_status", "Returns the status of a thread")
+            .note("The fields that `superstep status --json` prints for any graph.")
+            .answer_of(object(), "The status.")
+            .errors([404]),
+        get("/health", "get_health", "Returns how much work waits").answer::<HealthJson>("Runs, processes and questions."),
+        get("/graphs", "list_graphs", "Lists the graphs of the server").list::<GraphJson>("The graphs."),
     ]
 }
