@@ -2,8 +2,7 @@
 //! created, waited for, streamed and cancelled.
 //!
 //! A run is stored before it is acknowledged, as an item beside the threads. If the server is killed, it executes the run at the next
-//! start, or another server on the same store does. The start of a run is one commit with its first superstep, and the end of one that is
-//! waited for is one with its last.
+//! start, or another server on the same store does. The start of a run is one commit with its first superstep.
 //!
 //! ```no_run
 //! use std::sync::Arc;

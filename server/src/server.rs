@@ -27,7 +27,6 @@ use crate::progress::joined::JoinedRuns;
 use crate::progress::log::EventLog;
 use crate::progress::resumes::Resumes;
 use crate::progress::waits::KnownPositions;
-use crate::progress::wakes::WakeRelay;
 use crate::records::assistant::AssistantRecord;
 use crate::records::deletion::Deletion;
 use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
@@ -62,8 +61,6 @@ pub(crate) struct Server {
     pub forks: ForkHooks,
     pub executing: ExecutingThreads,
     pub resumes: Resumes,
-    /// Of tasks that wait for the store.
-    pub wakes: Arc<WakeRelay>,
     pub joined: JoinedRuns,
     pub foreign: ForeignSearch,
     pub positions: KnownPositions,
@@ -106,7 +103,6 @@ impl Server {
             forks: options.forks,
             executing: ExecutingThreads::default(),
             resumes: Resumes::default(),
-            wakes: Arc::default(),
             joined: JoinedRuns::default(),
             foreign: ForeignSearch::default(),
             positions: KnownPositions::default(),

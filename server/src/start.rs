@@ -52,7 +52,7 @@ impl Options {
         let (router, server) = self.start(graphs, store);
         let closing = server.closing.clone();
         tokio::select! {
-            served = Connections::new(router, limits, closing.clone(), Arc::clone(&server.wakes)).serve(listener) => served,
+            served = Connections::new(router, limits, closing.clone()).serve(listener) => served,
             () = async { closing.cancelled().await; sleep(FAREWELL).await } => Ok(()),
         }
     }
@@ -70,7 +70,6 @@ impl Options {
 
     fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
         let server = Arc::new(Server::new(graphs, store, self));
-        server.wakes.start();
         tokio::spawn(execute_all(Arc::clone(&server)));
         tokio::spawn(write_all(Arc::clone(&server)));
         tokio::spawn(watch_others(Arc::clone(&server)));

@@ -6,7 +6,6 @@
 //! | `joined` | which new runs somebody has joined |
 //! | `foreign` | how far the server has looked for threads of other programs |
 //! | `log` | events that are to be in the store soon |
-//! | `wakes` | wakes of tasks by threads outside of the runtime |
 //! | `waits` | what threads waited for when they were read last |
 //!
 //! Small because it only lists the folder.
@@ -17,4 +16,3 @@ pub(crate) mod joined;
 pub(crate) mod log;
 pub(crate) mod resumes;
 pub(crate) mod waits;
-pub(crate) mod wakes;

@@ -143,11 +143,6 @@ impl<R: Record> StoredRecord<R> {
         put(record).expecting(self.expected())
     }
 
-    /// Returns the record as it is once a write of it is stored.
-    pub(crate) fn after(write: &ItemWrite, record: R) -> Self {
-        Self { record, bytes: write.value.clone() }
-    }
-
     /// Returns the write that removes the record.
     pub(crate) fn remove(&self) -> ItemWrite {
         ItemWrite::delete(name(&self.record)).expecting(self.expected())

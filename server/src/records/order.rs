@@ -83,8 +83,10 @@ impl Record for OrderMark {
 
 impl Records {
     /// Writes records together, or none of them if one is not as expected.
-    pub(crate) async fn write(&self, writes: Vec<ItemWrite>) -> Result<(), CheckpointError> {
-        self.0.write_items(with_places(writes)).await
+    pub(crate) async fn write(&self, mut writes: Vec<ItemWrite>) -> Result<(), CheckpointError> {
+        let placed: Vec<ItemWrite> = writes.iter().flat_map(place_writes).collect();
+        writes.extend(placed);
+        self.0.write_items(writes).await
     }
 
     /// Gives threads their places that an earlier version has stored without.
@@ -102,13 +104,6 @@ impl Records {
             written => written,
         }
     }
-}
-
-/// Returns writes with those that they bring along.
-pub(crate) fn with_places(mut writes: Vec<ItemWrite>) -> Vec<ItemWrite> {
-    let placed: Vec<ItemWrite> = writes.iter().flat_map(place_writes).collect();
-    writes.extend(placed);
-    writes
 }
 
 /// Returns the writes that a write of a thread's record brings along.

@@ -21,7 +21,8 @@ impl Server {
         let ending = RunEnding { writes, ..self.ending(run, end).await? };
         let may_end = |run: &RunRecord| !run.status.has_ended() && !run.is_rolled_back;
         let has_ended = self.records.end_run(run, ending, may_end).await?;
-        self.note_end(run, status, has_ended);
+        self.count_end(run, status, has_ended);
+        self.has_timer.notify_one();
         Ok(has_ended || !self.records.run(&run.thread, run.run).await?.record.is_rolled_back)
     }
 
@@ -30,19 +31,18 @@ impl Server {
         let status = end.0;
         let ending = self.ending(run, end).await?;
         let has_ended = self.records.end_run(run, ending, |run| run.status == RunStatus::Pending).await?;
-        self.note_end(run, status, has_ended);
+        self.count_end(run, status, has_ended);
+        self.has_timer.notify_one();
         if has_ended && self.thread_record(&run.thread).await?.record.is_temporary {
             self.remove_thread(&run.thread).await?;
         }
         Ok(has_ended)
     }
 
-    /// Counts the end of a run if it was written here, and has its timers looked at.
-    pub(super) fn note_end(&self, run: &RunRecord, status: RunStatus, has_ended: bool) {
+    fn count_end(&self, run: &RunRecord, status: RunStatus, has_ended: bool) {
         if has_ended {
             self.metrics.count_end(&run.graph, status);
         }
-        self.has_timer.notify_one();
     }
 
     async fn ending(&self, run: &RunRecord, end: RunEnd) -> ApiResult<RunEnding> {

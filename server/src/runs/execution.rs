@@ -16,7 +16,6 @@ use tokio::time::sleep;
 use tracing::Instrument;
 
 use super::events::Converter;
-use super::last_commit::StoredRun;
 use super::lost_events::{RUN_ID, send_lost_events};
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
@@ -42,8 +41,6 @@ const SIGNALS: Duration = Duration::from_secs(5);
 /// Result of an attempt to execute a run.
 enum Attempt {
     Ended(RunEnd),
-    /// It has succeeded, and its end is stored with its last superstep.
-    Stored,
     /// It goes on later.
     Until(Wait),
     /// Somebody else holds the thread, or the store cannot be reached: again later.
@@ -83,22 +80,14 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
             }
         };
         let span = execution_span(&run.record);
-        let stored = StoredRun::new(&record, &run);
-        let attempt = attempt(server, &stored, &cancel).instrument(span.clone()).await;
-        match &attempt {
-            Attempt::Ended((status, failure)) => record_end(&span, *status, failure.as_ref()),
-            Attempt::Stored => record_end(&span, RunStatus::Success, None),
-            Attempt::Until(_) | Attempt::Later | Attempt::Stopped => {}
+        let attempt = attempt(server, &run, &cancel).instrument(span.clone()).await;
+        if let Attempt::Ended((status, failure)) = &attempt {
+            record_end(&span, *status, failure.as_ref());
         }
         (run, attempt)
     };
     let end = match attempt {
         Attempt::Ended(end) => end,
-        Attempt::Stored => {
-            server.note_end(&run.record, RunStatus::Success, true);
-            announce_end(server, &run.record, (RunStatus::Success, None), record.record.is_temporary).await?;
-            return Ok(true);
-        }
         Attempt::Until(wait) if wait_for(server, wait, &cancel).await => return Ok(true),
         Attempt::Until(_) => (RunStatus::Interrupted, Some(user_interrupt())),
         Attempt::Later | Attempt::Stopped => {
@@ -159,29 +148,18 @@ async fn wait_for(server: &Server, wait: Wait, cancel: &CancellationToken) -> bo
 
 /// Writes the end of a run before its events end: a reader asks for its status then.
 async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporary: bool) -> ApiResult<()> {
-    let feed = server.feeds.of(run.run);
-    if end.0 != RunStatus::Success {
+    let (feed, status, failure) = (server.feeds.of(run.run), end.0, end.1.clone());
+    if status != RunStatus::Success {
         leave(server, &run.thread).await;
     }
     let mut last = server.log.last_events(run.run, &feed).await;
     if run.stores_events {
         last.push(expiry(run.run, server.keep_events));
     }
-    if !server.end_run(run, end.clone(), last).await? {
+    if !server.end_run(run, end, last).await? {
         roll_back(server, run).await?;
         server.mark_state(&run.thread).await?;
     }
-    announce_end(server, run, end, is_temporary).await
-}
-
-/// Ends the events of a run whose end is stored.
-async fn announce_end(
-    server: &Arc<Server>,
-    run: &RunRecord,
-    (status, failure): RunEnd,
-    is_temporary: bool,
-) -> ApiResult<()> {
-    let feed = server.feeds.of(run.run);
     if is_temporary {
         feed.set_result(server.values(&run.thread).await?);
         // Another server may wait for the values: then the thread is removed by its timer.
@@ -227,8 +205,7 @@ pub(super) async fn leave(server: &Server, thread: &str) {
     }
 }
 
-async fn attempt(server: &Arc<Server>, stored: &StoredRun<'_>, cancel: &CancellationToken) -> Attempt {
-    let run = stored.run;
+async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &CancellationToken) -> Attempt {
     if run.record.is_to_stop() {
         return Attempt::Ended((RunStatus::Interrupted, Some(user_interrupt())));
     }
@@ -240,7 +217,7 @@ async fn attempt(server: &Arc<Server>, stored: &StoredRun<'_>, cancel: &Cancella
     if run.record.status == RunStatus::Pending && !feed.is_taken_over() {
         plan.send_metadata(&feed);
     }
-    let (thread, request) = match plan.prepare(server, stored, cancel).await {
+    let (thread, request) = match plan.prepare(server, run, cancel).await {
         Ok(prepared) => prepared,
         Err(_) if feed.is_taken_over() && is_ended_by_another(server, &run.record).await => return Attempt::Later,
         Err(done) => {
@@ -258,9 +235,6 @@ async fn attempt(server: &Arc<Server>, stored: &StoredRun<'_>, cancel: &Cancella
     let sender = plan.sender(server, secrets.clone());
     let result = follow(server, stream, (&plan, &thread, sender), listeners).await;
     server.metrics.end_execution(&run.record.graph, &result);
-    if stored.has_ended(&server.records).await {
-        return Attempt::Stored;
-    }
     let mut attempt = match result {
         Ok(outcome) => {
             plan.note_questions(server, &outcome);
@@ -320,7 +294,7 @@ impl<'a> Plan<'a> {
     async fn prepare(
         &self,
         server: &Server,
-        stored: &StoredRun<'_>,
+        run: &StoredRecord<RunRecord>,
         cancel: &CancellationToken,
     ) -> Result<(AnyThread, Request<AnyState, Name>), Box<Attempt>> {
         let invalid = |error: ApiError| Box::new(failure("ValueError", error.detail));
@@ -346,7 +320,7 @@ impl<'a> Plan<'a> {
         }
         let request = self.body.request(&self.graph).map_err(invalid)?;
         let begun = RunRecord { status: RunStatus::Running, updated_at: now(), attempts: 1, ..self.run.clone() };
-        Ok((thread, stored.begin(request, begun, &server.records)))
+        Ok((thread, request.with_items([run.replace(&begun)])))
     }
 
     fn send_metadata(&self, feed: &Feed) {

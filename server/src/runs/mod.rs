@@ -10,7 +10,6 @@
 //! | `log_writer`, `reader`, `thread_reader` | events in the store; their reader, wherever a run is executed; those of all runs of a thread |
 //! | `answers` | answers of a request, checked before its run is created |
 //! | `end`, `webhook` | the state of a thread at the end of a run; the webhook of one |
-//! | `last_commit` | the start and the end of a run in the commits of its thread |
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule` | which threads are executed, and when; those that are executed now |
 //! | `sender`, `lost_events` | events on their way to readers; those that a killed process had not stored |
@@ -27,7 +26,6 @@ pub(crate) mod creation;
 pub(crate) mod end;
 pub(crate) mod events;
 pub(crate) mod execution;
-mod last_commit;
 pub(crate) mod log_writer;
 mod lost_events;
 pub(crate) mod messages;

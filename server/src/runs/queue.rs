@@ -258,7 +258,7 @@ pub(crate) struct RunEnding {
 }
 
 /// Returns the writes of the end of a run.
-pub(super) fn end_writes(
+fn end_writes(
     stored: &StoredRecord<RunRecord>,
     thread: Option<&StoredRecord<ThreadRecord>>,
     ending: &RunEnding,

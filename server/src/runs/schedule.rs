@@ -42,8 +42,7 @@ pub(crate) async fn execute_all(server: Arc<Server>) {
 pub(crate) fn execute(server: &Arc<Server>, thread: &str) {
     let Some(guard) = server.executing.enter(thread) else { return };
     let (server, thread) = (Arc::clone(server), thread.to_owned());
-    let wakes = Arc::clone(&server.wakes);
-    wakes.spawn(async move {
+    tokio::spawn(async move {
         loop {
             execute_thread(&server, &thread).await;
             if server.stop.is_cancelled() || !guard.is_wanted_again() {

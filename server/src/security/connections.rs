@@ -21,7 +21,6 @@ use tower_service::Service;
 
 use super::limits::Limits;
 use crate::error::ApiError;
-use crate::progress::wakes::WakeRelay;
 
 /// The smallest buffer for a head that the protocol's implementation takes, in bytes.
 const SMALLEST: usize = 8 << 10;
@@ -38,15 +37,14 @@ pub(crate) struct Connections {
     router: Router,
     limits: Limits,
     closing: CancellationToken,
-    wakes: Arc<WakeRelay>,
     open: Arc<Semaphore>,
     turned_away: Arc<Semaphore>,
 }
 
 impl Connections {
-    pub(crate) fn new(router: Router, limits: Limits, closing: CancellationToken, wakes: Arc<WakeRelay>) -> Self {
+    pub(crate) fn new(router: Router, limits: Limits, closing: CancellationToken) -> Self {
         let open = Arc::new(Semaphore::new(limits.connections.clamp(1, u32::MAX as usize >> 3)));
-        Self { router, limits, closing, wakes, open, turned_away: Arc::new(Semaphore::new(TURNED_AWAY)) }
+        Self { router, limits, closing, open, turned_away: Arc::new(Semaphore::new(TURNED_AWAY)) }
     }
 
     /// Serves connections until the server closes, and then waits until those that are open have ended.
@@ -78,7 +76,7 @@ impl Connections {
         let builder = self.builder();
         if let Ok(permit) = Arc::clone(&self.open).try_acquire_owned() {
             let connection = Connection { stream, address, permit };
-            self.wakes.spawn(connection.serve(builder, self.router.clone(), self.closing.clone()));
+            tokio::spawn(connection.serve(builder, self.router.clone(), self.closing.clone()));
         } else if let Ok(permit) = Arc::clone(&self.turned_away).try_acquire_owned() {
             tokio::spawn(turn_away(stream, builder, permit));
         }

@@ -1,16 +1,10 @@
 //! Runs, threads and assistants: what clients are answered, in which order, and what a killed process has promised.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
 use reqwest::{Method, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
-use superstep::checkpoint::MemoryCheckpointer;
-use superstep_server::Options;
 
 use crate::api::{Api, Process, events};
-use crate::watched_store::WatchedStore;
 
 #[tokio::test]
 async fn a_run_is_waited_for_and_its_states_are_read() {
@@ -285,27 +279,4 @@ async fn runs_that_were_created_end_although_the_server_is_killed() {
         assert_eq!(values["ticks"], 10, "{values}");
         assert_eq!(api.get(&format!("{path}/runs/{run}")).await["status"], "success");
     }
-}
-
-#[tokio::test]
-async fn the_end_of_a_run_that_is_waited_for_is_stored_with_its_last_superstep() {
-    let store = WatchedStore::new(MemoryCheckpointer::new(), 0);
-    let api = Api::start_with(Options::default(), Arc::clone(&store) as _).await;
-    let path = format!("/threads/{}", api.thread().await);
-    let body = json!({ "assistant_id": "counter", "input": { "n": 1 } });
-    for nth in 1..=2 {
-        api.post(&format!("{path}/runs/wait"), body.clone()).await;
-        assert_eq!(store.run_writes.load(Ordering::SeqCst), nth, "that of its creation");
-        assert_eq!(api.get(&format!("{path}/runs")).await[0]["status"], "success");
-        let (read, listed) = (api.get(&path).await, api.post("/threads/search", json!({})).await);
-        assert_eq!((&read["status"], read["values"]["n"].as_u64()), (&json!("idle"), Some(nth as u64 * 6)));
-        for field in ["status", "updated_at", "state_updated_at", "error"] {
-            assert_eq!(listed[0][field], read[field], "{field}");
-        }
-    }
-    // With a webhook, the values of the end are sent: they are not known before.
-    let with_webhook = json!({ "assistant_id": "counter", "input": { "n": 1 }, "webhook": "https://example.com/" });
-    api.post(&format!("{path}/runs/wait"), with_webhook).await;
-    assert_eq!(store.run_writes.load(Ordering::SeqCst), 4);
-    assert_eq!(api.get(&format!("{path}/runs")).await[0]["status"], "success");
 }

@@ -18,8 +18,6 @@ type Reading<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
 pub(crate) struct WatchedStore {
     inner: MemoryCheckpointer,
     pub(crate) reads: AtomicUsize,
-    /// The number of writes of records of runs that were no commit.
-    pub(crate) run_writes: AtomicUsize,
     pub(crate) permits: Semaphore,
     /// Set if its items cannot be listed.
     is_broken: bool,
@@ -30,16 +28,12 @@ pub(crate) const MANY: usize = 100;
 
 impl WatchedStore {
     pub(crate) fn new(inner: MemoryCheckpointer, permits: usize) -> Arc<Self> {
-        Arc::new(Self::of(inner, permits, false))
+        Arc::new(Self { inner, reads: AtomicUsize::new(0), permits: Semaphore::new(permits), is_broken: false })
     }
 
     pub(crate) fn broken() -> Arc<Self> {
-        Arc::new(Self::of(MemoryCheckpointer::new(), Semaphore::MAX_PERMITS, true))
-    }
-
-    fn of(inner: MemoryCheckpointer, permits: usize, is_broken: bool) -> Self {
-        let (reads, run_writes) = Default::default();
-        Self { inner, reads, run_writes, permits: Semaphore::new(permits), is_broken }
+        let (reads, permits) = (AtomicUsize::new(0), Semaphore::new(Semaphore::MAX_PERMITS));
+        Arc::new(Self { inner: MemoryCheckpointer::new(), reads, permits, is_broken: true })
     }
 
     fn count(&self) -> &MemoryCheckpointer {
@@ -109,9 +103,6 @@ impl Checkpointer for WatchedStore {
     }
 
     fn write_items(&self, writes: Vec<ItemWrite>) -> Receipt {
-        if writes.iter().any(|write| &*write.key.namespace == "superstep.server.runs") {
-            self.run_writes.fetch_add(1, Ordering::SeqCst);
-        }
         self.inner.write_items(writes)
     }
 }

@@ -5,7 +5,6 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `recorder`, `riders`, `pending_events` | the way of records into the store; those that are stored later than they are given |
-//! | `end_items` | the last commit of a run, and the items that it takes along |
 //! | `reader`, `checkpoint_reader` | one thread's records; its checkpoints, and the line that led to one |
 //! | `mapping` | stored indexes to present ones |
 //! | `fork` | copies for a fork of a checkpoint |
@@ -17,7 +16,6 @@
 pub(crate) mod cache;
 mod checkpoint_reader;
 pub(crate) mod clock;
-mod end_items;
 pub(crate) mod fork;
 pub(crate) mod ids;
 mod journal;
@@ -35,7 +33,6 @@ pub use checkpoint_reader::CheckpointInfo;
 pub(crate) use checkpoint_reader::{ListedCheckpoint, growth};
 pub use clock::Clock;
 pub(crate) use clock::Host;
-pub(crate) use end_items::EndItems;
 pub(crate) use fork::{Caller, Stamp};
 pub(crate) use ids::{BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NODE, UPDATE_KEY};
 pub(crate) use journal::{EFFECTS_LIMIT, Journal, LookupResult, ORIGIN};

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::end_items::EndItems;
 use super::pending_events::PendingEvents;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Commit, ItemWrite, Key, Lease, Receipt, Row, StopRecord, ThreadHead,
@@ -69,7 +68,7 @@ pub(crate) struct Recorder {
 /// The part of a recorder that its lock guards.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(super) head: ThreadHead,
+    head: ThreadHead,
     pub(super) expected: Option<CheckpointId>,
     pub(super) in_flight: VecDeque<Receipt>,
     pub(super) held: BTreeMap<Key, Row>,
@@ -82,8 +81,6 @@ pub(crate) struct Inner {
     pub(super) riders: Puts,
     /// Items that the next commit takes along.
     items: Vec<ItemWrite>,
-    /// Items of the last commit.
-    pub(super) at_end: Option<EndItems>,
     pub(super) mail: Mail,
     /// Set before the last commit of the run.
     ends: bool,
@@ -139,11 +136,6 @@ impl Inner {
         !self.held.is_empty() || !self.noted.is_empty() || !self.riders.is_empty() || !self.items.is_empty()
     }
 
-    /// Returns true if items wait for the next commit.
-    pub(super) fn has_items(&self) -> bool {
-        !self.items.is_empty()
-    }
-
     /// Takes records into the commit that is being gathered; gives them back if there is none.
     fn gather_puts(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
         if !self.staging.gathering {
@@ -174,7 +166,6 @@ impl Recorder {
             noted: PendingEvents::default(),
             riders: vec![],
             items: vec![],
-            at_end: None,
             mail: Mail::default(),
             ends: false,
         };
@@ -210,14 +201,12 @@ impl Recorder {
 
     /// Returns true if items wait for the next commit.
     pub(crate) fn has_items(&self) -> bool {
-        self.lock().has_items()
+        !self.lock().items.is_empty()
     }
 
     /// Drops the items that no commit has taken along.
     pub(crate) fn drop_items(&self) {
-        let mut inner = self.lock();
-        inner.items.clear();
-        inner.at_end = None;
+        self.lock().items.clear();
     }
 
     /// Returns where the runs of the thread stop.
@@ -321,11 +310,6 @@ impl Recorder {
     }
 
     fn send_with(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Receipt {
-        self.store.commit(self.next_commit(inner, later, deletes))
-    }
-
-    /// Returns the next commit, with what waits for it.
-    pub(super) fn next_commit(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Commit {
         let mut puts = std::mem::take(&mut inner.riders);
         match puts.is_empty() {
             true => puts = later,
@@ -336,7 +320,7 @@ impl Recorder {
         let moved = Commit::new(self.lease.thread().clone(), self.lease.epoch(), inner.expected, inner.head);
         let commit = Commit { puts, deletes, items, is_last: inner.ends, ..moved };
         inner.expected = inner.head.checkpoint;
-        commit
+        self.store.commit(commit)
     }
 
     /// Notes that the run ends with the next commit.
@@ -472,7 +456,7 @@ impl Recorder {
     }
 }
 
-pub(super) fn log_commit_failure(thread: &ThreadId, error: &CheckpointError) {
+fn log_commit_failure(thread: &ThreadId, error: &CheckpointError) {
     tracing::error!(thread = thread.as_str(), %error, "a commit failed");
 }
 

@@ -56,7 +56,7 @@ impl Run {
         let Some((recorder, puts)) = self.saved_checkpoint(source, puts)? else { return Ok(()) };
         let head = self.is_root().then_some(self.pos.meta.id);
         if source == Source::Loop && self.ends() {
-            return Ok(recorder.commit_end(puts, head, self.pos.meta.created_at).await?);
+            recorder.end_with_next();
         }
         recorder.commit(puts, head).await?;
         Ok(())

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use crate::checkpoint::ItemWrite;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{AnyCommand, Command, NodeId};
-use crate::graph::records::EndItems;
 use crate::graph::state::{AnyWrite, AnyWrites, IntoWrites, State};
 
 /// The input of a run.
@@ -24,8 +23,6 @@ pub(crate) struct AnyRequest {
     pub given: Option<Arc<Map<String, Value>>>,
     /// Items to write in the first commit of the run.
     pub items: Vec<ItemWrite>,
-    /// Items to write in the last one.
-    pub at_end: Option<EndItems>,
 }
 
 pub(crate) enum Kind {
@@ -43,7 +40,7 @@ impl AnyRequest {
     }
 
     pub(crate) fn proceed() -> Self {
-        Self { kind: Kind::Go { answers: vec![], command: None }, given: None, items: vec![], at_end: None }
+        Self { kind: Kind::Go { answers: vec![], command: None }, given: None, items: vec![] }
     }
 }
 
@@ -64,7 +61,7 @@ impl<S: State, N> std::fmt::Debug for Request<S, N> {
 
 impl<S: State, N> Request<S, N> {
     fn of(kind: Kind) -> Self {
-        Self { request: AnyRequest { kind, given: None, items: vec![], at_end: None }, types: PhantomData }
+        Self { request: AnyRequest { kind, given: None, items: vec![] }, types: PhantomData }
     }
 
     /// Starts at START with new input. LangGraph: `invoke(input)`.
@@ -84,15 +81,6 @@ impl<S: State, N> Request<S, N> {
     /// of them is not as expected. Without a checkpointer, they are ignored.
     pub fn with_items(mut self, writes: impl IntoIterator<Item = ItemWrite>) -> Self {
         self.request.items.extend(writes);
-        self
-    }
-
-    /// Writes items beside threads in the commit with which the run finishes: they are made then, from the time of its last checkpoint
-    /// in milliseconds since 1970. If one of them is not as expected, none is written, and the run finishes all the same; nor is one
-    /// if it ends otherwise, as with an interrupt or an error, has no checkpointer or another durability than
-    /// [`Sync`](crate::graph::Durability::Sync).
-    pub fn with_items_at_end(mut self, items: impl FnOnce(u64) -> Vec<ItemWrite> + Send + 'static) -> Self {
-        self.request.at_end = Some(EndItems::new(items));
         self
     }
 

@@ -82,7 +82,6 @@ impl ThreadCore {
             return Ok(catch_panics(RUNNING, self.drive(request, self.shared(None, sink))).await?.0);
         };
         recorder.add_items(std::mem::take(&mut request.items));
-        recorder.end_with_items(request.at_end.take());
         let guard = ThreadGuard(Arc::clone(&recorder));
         let mut done = self.run_recorded(request, sink.clone(), &recorder).await;
         while self.is_answered(&done, &recorder).await? {

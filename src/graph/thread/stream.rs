@@ -1,9 +1,8 @@
 //! A run or a replay as a stream of its events. It advances only while the stream is read: a slow reader slows it down.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures::Stream;
 use tokio::sync::mpsc;
@@ -26,7 +25,6 @@ pub(crate) struct EventStream<T> {
     events: mpsc::Receiver<Event>,
     pub run: Option<Boxed<'static, Result<T, RunError>>>,
     end: Option<Result<T, RunError>>,
-    channel: Arc<ChannelWaker>,
 }
 
 impl<T: Unpin> EventStream<T> {
@@ -37,8 +35,7 @@ impl<T: Unpin> EventStream<T> {
         run: impl FnOnce(Sink) -> Boxed<'static, Result<T, RunError>>,
     ) -> Self {
         let (sender, events) = mpsc::channel(BUFFER);
-        let run = Some(run(Sink::new(sender, modes, subgraphs, thread)));
-        Self { events, run, end: None, channel: Arc::default() }
+        Self { events, run: Some(run(Sink::new(sender, modes, subgraphs, thread))), end: None }
     }
 
     pub(crate) async fn next(&mut self) -> Option<Event> {
@@ -54,21 +51,10 @@ impl<T: Unpin> EventStream<T> {
     }
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        let waker = Waker::from(Arc::clone(&self.channel));
-        self.channel.enter(cx.waker());
-        let event = self.poll_once(&mut Context::from_waker(&waker), cx);
-        if self.channel.leave() && event.is_pending() {
-            cx.waker().wake_by_ref(); // something was sent after the channel was read, or the budget of the task is used up
-        }
-        event
-    }
-
-    /// Polls the channel and the run, each with a waker of its own.
-    fn poll_once(&mut self, channel: &mut Context<'_>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         loop {
             // Pending does not mean empty: tokio's cooperative budget returns it to a reader that has taken many events
             // in a row.
-            let waiting = self.events.poll_recv(channel);
+            let waiting = self.events.poll_recv(cx);
             if let Poll::Ready(Some(event)) = waiting {
                 return Poll::Ready(Some(event));
             }
@@ -80,54 +66,12 @@ impl<T: Unpin> EventStream<T> {
                     self.events.close();
                 }
                 Poll::Pending => {
-                    return match self.events.poll_recv(channel) {
+                    return match self.events.poll_recv(cx) {
                         Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
                         _ => Poll::Pending,
                     };
                 }
             }
-        }
-    }
-}
-
-/// Waker of the channel of a stream. An event that the run sends while the stream is polled wakes nobody: it is read before the poll
-/// ends, where a wake would have the task polled again for nothing.
-#[derive(Default)]
-struct ChannelWaker {
-    is_polled: AtomicBool,
-    has_sent: AtomicBool,
-    task: Mutex<Option<Waker>>,
-}
-
-impl ChannelWaker {
-    /// Begins a poll of the task.
-    fn enter(&self, task: &Waker) {
-        let mut known = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.as_ref().is_some_and(|known| known.will_wake(task)) {
-            *known = Some(task.clone());
-        }
-        drop(known);
-        self.is_polled.store(true, Ordering::SeqCst);
-        self.has_sent.store(false, Ordering::SeqCst);
-    }
-
-    /// Ends a poll; returns whether something was sent in it.
-    fn leave(&self) -> bool {
-        self.is_polled.store(false, Ordering::SeqCst);
-        self.has_sent.swap(false, Ordering::SeqCst)
-    }
-}
-
-impl Wake for ChannelWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.has_sent.store(true, Ordering::SeqCst);
-        if !self.is_polled.load(Ordering::SeqCst) {
-            let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-            task.into_iter().for_each(Waker::wake);
         }
     }
 }
@@ -209,63 +153,5 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         N: 'static,
     {
         RunStream::new(self.core.clone(), request.into(), modes.into_iter().collect(), true)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicUsize;
-
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::graph::view::EventKind;
-
-    #[derive(Default)]
-    struct CountingWaker(AtomicUsize);
-
-    impl Wake for CountingWaker {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    async fn send(sink: &Sink) {
-        sink.send(&Arc::from([]), 1, None, EventKind::Stored).await;
-    }
-
-    #[test]
-    fn a_stream_is_woken_by_what_its_run_waits_for_and_by_events_of_others_but_not_by_its_own() {
-        let (go, gone) = oneshot::channel::<()>();
-        let mut other = None;
-        let run = |sink: Sink| -> Boxed<'static, Result<(), RunError>> {
-            other = Some(sink.clone());
-            Box::pin(async move {
-                send(&sink).await;
-                send(&sink).await;
-                _ = gone.await;
-                send(&sink).await;
-                Ok(())
-            })
-        };
-        let mut stream = EventStream::new(vec![Mode::Stored], false, None, run);
-        let wakes = Arc::new(CountingWaker::default());
-        let (waker, count) = (Waker::from(Arc::clone(&wakes)), || wakes.0.load(Ordering::SeqCst));
-        let mut cx = Context::from_waker(&waker);
-        let mut sent = |stream: &mut EventStream<()>| {
-            let mut sent = 0;
-            while let Poll::Ready(Some(_)) = stream.poll(&mut cx) {
-                sent += 1;
-            }
-            sent
-        };
-        assert_eq!((sent(&mut stream), count()), (2, 0));
-        assert_eq!((sent(&mut stream), count()), (0, 0));
-        let other = other.unwrap();
-        assert!(std::pin::pin!(send(&other)).poll(&mut Context::from_waker(Waker::noop())).is_ready());
-        assert_eq!((count(), sent(&mut stream)), (1, 1));
-        go.send(()).unwrap();
-        assert_eq!((count(), sent(&mut stream), count()), (2, 1, 2));
-        assert!(stream.run.is_none());
     }
 }
