@@ -5,12 +5,12 @@ import { useRef, useState } from "preact/hooks";
 import { useResource } from "../../api/resource";
 import { request } from "../../api/source";
 import type { InboxItem, InboxPage } from "../../api/types";
-import { groupItems, itemKey, joinPages, withKept } from "../../fold/inbox";
+import { groupItems, joinPages } from "../../fold/inbox";
 import { Button } from "../../parts/button";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { href } from "../../routing/navigation";
-import type { CardWork } from "./card_work";
 import { GroupCard } from "./group_card";
+import { useCardWork } from "./use_card_work";
 import "./inbox.css";
 
 /** Items of a page, and pages that are shown at first. */
@@ -25,14 +25,7 @@ export function Inbox() {
   const known = useRef<InboxPage | undefined>(undefined);
   known.current = inbox.value ?? known.current;
   const value = known.current;
-  const typed = useRef(new Map<string, InboxItem>());
-  const [, draw] = useState({});
-  const work: CardWork = {
-    onTyped: (item, isTyped) => void (isTyped ? typed.current.set(itemKey(item), item) : typed.current.delete(itemKey(item))),
-    onSent: (item) => (typed.current.delete(itemKey(item)), reload()),
-    onDismiss: (item) => (typed.current.delete(itemKey(item)), draw({})),
-  };
-  const { items, left } = withKept(value ?? NOTHING, [...typed.current.values()]);
+  const { items, left, work } = useCardWork(value ?? NOTHING, reload);
   return (
     <div class="inbox stack">
       <header class="row">

@@ -6,6 +6,7 @@ import { groupItems } from "../../fold/inbox";
 import { dollarsText, tokensOf, tokensText } from "../../fold/journal";
 import { Ago } from "../../parts/time";
 import { GroupCard } from "../inbox/group_card";
+import { useCardWork } from "../inbox/use_card_work";
 import "../inbox/inbox.css";
 
 export function RunNotes({ status }: { status: RunStatus }) {
@@ -66,11 +67,12 @@ function Running({ task: { node, label, action, started_at, tokens, cost } }: { 
 /** The questions of the run, as the inbox shows them. */
 export function RunQuestions({ items, onAnswered }: { items: InboxItem[]; onAnswered: () => void }) {
   const open = items.filter(({ kind }) => kind === "question" || kind === "untrusted");
-  if (open.length === 0) return null;
+  const cards = useCardWork({ items: open, next: null, waiting: open.length }, onAnswered);
+  if (cards.items.length === 0) return null;
   return (
     <section class="stack run-questions" aria-label="Waits for a person">
-      {groupItems(open).map((group) => (
-        <GroupCard key={group.thread} group={group} onAnswered={onAnswered} />
+      {groupItems(cards.items).map((group) => (
+        <GroupCard key={group.thread} group={group} left={cards.left} work={cards.work} />
       ))}
     </section>
   );
