@@ -23,6 +23,9 @@ for (const name of readdirSync(committed)) {
   if (!same(readFileSync(join(committed, plain)), () => unpack[ending](readFileSync(join(committed, name))))) problems.push(name);
 }
 rmSync(fresh, { recursive: true });
+const listed = readFileSync(join(committed, "../files.in"), "utf8").match(/"[^"]+"/g)?.map((name) => name.slice(1, -1)) ?? [];
+const there = readdirSync(committed).filter((name) => !/\.(br|gz)$/.test(name) && name !== "index.html");
+if (listed.sort().join() !== there.sort().join()) problems.push("../files.in");
 if (problems.length > 0) {
   console.error(`server/page/ui is not what web gives (${problems.join(", ")}): run npm run build in web, and commit it`);
   process.exit(1);

@@ -1,4 +1,4 @@
-// Compresses the built files, so that the server sends them as they are, and adds the licences of what is in them.
+// Compresses the built files, so that the server sends them as they are, adds the licences of what is in them, and lists them for it.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -21,9 +21,18 @@ function licence(name) {
   return `${name} ${version} (${license})\n\n${text === "" ? "Its package has no text of the licence." : text}\n`;
 }
 
+/** Returns the built files as the server includes them. */
+function list(names) {
+  const files = names.filter((name) => !/\.(br|gz)$/.test(name) && name !== "index.html");
+  return `&[\n${files.map((name) => `    file!("${name}"),\n`).join("")}]\n`;
+}
+
 writeFileSync(new URL("licences.txt", folder), `This page contains:\n\n${shipped().map(licence).join("\n\n---\n\n")}`);
 
-for (const name of readdirSync(folder).sort()) {
+const names = readdirSync(folder).sort();
+writeFileSync(new URL("../files.in", folder), list(names));
+
+for (const name of names) {
   const bytes = readFileSync(new URL(name, folder));
   const packed = { br: brotliCompressSync(bytes, brotli), gz: gzipSync(bytes, { level: 9 }) };
   for (const [ending, content] of Object.entries(packed)) {

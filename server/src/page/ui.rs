@@ -27,13 +27,13 @@ macro_rules! file {
 }
 
 /// Lets the page load its own files and call its own server, and nothing else.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
 const DOCUMENT: PageFile = file!("index.html");
 
-/// All other files.
-const FILES: &[PageFile] = &[file!("page.js"), file!("page.css"), file!("icon.svg"), file!("licences.txt")];
+/// All other files, as the build lists them.
+const FILES: &[PageFile] = include!("../../page/files.in");
 
 /// The prefix of a router that is mounted in another; none if it is not.
 type Prefix = Result<NestedPath, NestedPathRejection>;

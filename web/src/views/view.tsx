@@ -1,16 +1,18 @@
 // Which view an address has. Knows the views by name only.
 
+import { lazyView } from "../parts/lazy_view";
 import { Empty } from "../parts/notes";
 import { href } from "../routing/navigation";
 import type { Route } from "../routing/routes";
-import { CheckpointDiff } from "./debug/diff";
 import { Inbox } from "./inbox/inbox";
-import { RunView } from "./run/run";
-import { Settings } from "./settings/settings";
-import { Spend } from "./spend/spend";
-import { Start } from "./start/start";
-import { Threads } from "./threads/threads";
-import { TaskView } from "./task/task";
+
+const CheckpointDiff = lazyView("the differences", async () => (await import("./debug/diff")).CheckpointDiff);
+const RunView = lazyView("the run", async () => (await import("./run/run")).RunView);
+const Settings = lazyView("the settings", async () => (await import("./settings/settings")).Settings);
+const Spend = lazyView("the costs", async () => (await import("./spend/spend")).Spend);
+const Start = lazyView("the graphs", async () => (await import("./start/start")).Start);
+const TaskView = lazyView("the task", async () => (await import("./task/task")).TaskView);
+const Threads = lazyView("the threads", async () => (await import("./threads/threads")).Threads);
 
 export function View({ route }: { route: Route }) {
   switch (route.view) {
