@@ -111,7 +111,7 @@ pub use memory::MemoryCheckpointer;
 pub use owner::LeaseOwner;
 #[cfg(feature = "_embedded")]
 pub use repair::{LostCheckpoint, RepairReport, RepairedThread};
-pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all, rewind};
+pub use retention::{GcCounts, Retention, StoreGcReport, ThreadGcReport, gc, gc_all, rewind, rewind_claimed};
 pub use row::Row;
 #[cfg(feature = "_embedded")]
 pub use store_kind::StoreKind;

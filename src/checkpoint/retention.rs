@@ -233,6 +233,21 @@ pub async fn rewind(
     to: CheckpointId,
 ) -> Result<GcCounts, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
+    let swept = rewind_claimed(store, &lease, to).await?;
+    lease.release().await?;
+    Ok(swept)
+}
+
+/// As [`rewind`], for a thread that is claimed already.
+///
+/// # Errors
+/// As [`rewind`], except that a run cannot hold the thread.
+pub async fn rewind_claimed(
+    store: &dyn Checkpointer,
+    lease: &Lease,
+    to: CheckpointId,
+) -> Result<GcCounts, CheckpointError> {
+    let thread = lease.thread();
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let decoded = ThreadRecords::read(store, thread).await?;
     if !decoded.roots().any(|(id, _)| id == to) {
@@ -244,9 +259,7 @@ pub async fn rewind(
     let moved = ThreadHead { checkpoint: Some(to), ..head };
     let move_head = Commit::new(thread.clone(), lease.epoch(), head.checkpoint, moved);
     store.commit(Commit { deletes, ..move_head }).await?;
-    let swept = sweep(store, &lease, moved, &Retention::new()).await?;
-    lease.release().await?;
-    Ok(swept)
+    sweep(store, lease, moved, &Retention::new()).await
 }
 
 /// Removes everything of a claimed thread that the policy does not keep.

@@ -19,9 +19,9 @@ macro_rules! file {
     ($name:literal) => {
         PageFile {
             name: $name,
-            plain: include_bytes!(concat!("../../page/ui/", $name)),
-            brotli: include_bytes!(concat!("../../page/ui/", $name, ".br")),
-            gzip: include_bytes!(concat!("../../page/ui/", $name, ".gz")),
+            plain: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/page/ui/", $name)),
+            brotli: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/page/ui/", $name, ".br")),
+            gzip: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/page/ui/", $name, ".gz")),
         }
     };
 }

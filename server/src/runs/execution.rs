@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, Claim, ThreadId};
 use superstep::graph::{
-    AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, EventKind, Name, Outcome, Request, RunError,
-    RunStream, SecretValues, Status,
+    AnyGraph, AnyState, AnyThread, CancellationToken, EventKind, Name, Outcome, Request, RunError, RunStream,
+    SecretValues, Status,
 };
 use superstep_base::time::{millis, now};
 use superstep_metrics::MODES;
@@ -19,6 +19,7 @@ use super::events::Converter;
 use super::lost_events::{RUN_ID, send_lost_events};
 use super::queue::RunEnd;
 use super::request::{RunBody, StreamModes};
+use super::rollback::roll_back;
 use super::sender::EventSender;
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
@@ -174,22 +175,6 @@ async fn end_run(server: &Arc<Server>, run: &RunRecord, end: RunEnd, is_temporar
         server.feeds.remove(run.run);
     }
     Ok(())
-}
-
-/// Removes a run with the checkpoints that it made: the newest ones of its thread.
-async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()> {
-    let graph = server.graphs.get(&run.graph)?;
-    let thread = graph.thread(run.thread.as_str());
-    let id = run.run.to_string();
-    let is_earlier =
-        move |made: &CheckpointInfo| made.metadata.iter().all(|(key, value)| key != RUN_ID || *value != id);
-    let base = thread.history().await?.filter(is_earlier).limit(1).metadata_only().await?;
-    match base.first() {
-        Some(base) => _ = thread.at(base.id).rewind().await?,
-        None => server.delete_checkpoints(graph, &run.thread).await?,
-    }
-    server.records.remove_events(run.run, usize::MAX).await?;
-    server.records.remove_run(run).await
 }
 
 /// Keeps a thread from being resumed by itself, until somebody writes it: its run has failed or was cancelled.

@@ -13,7 +13,7 @@
 //! | `creation` | runs of requests, and of threads that go on by themselves |
 //! | `schedule` | which threads are executed, and when; those that are executed now |
 //! | `sender`, `lost_events` | events on their way to readers; those that a killed process had not stored |
-//! | `stop` | requests to stop a run |
+//! | `stop`, `rollback` | requests to stop a run; the removal of one with its checkpoints |
 //! | `execution` | one run of a thread, from its start or from where it was left |
 //!
 //! Small because it only lists the folder.
@@ -32,6 +32,7 @@ pub(crate) mod messages;
 pub(crate) mod queue;
 pub(crate) mod reader;
 pub(crate) mod request;
+mod rollback;
 pub(crate) mod schedule;
 mod sender;
 mod stop;

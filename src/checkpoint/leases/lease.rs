@@ -217,7 +217,10 @@ impl Lease {
     }
 
     /// Frees the thread after work that is none of a run: one whose run was cancelled stays so.
-    pub(in crate::checkpoint) async fn release_unchanged(&self) -> Result<(), CheckpointError> {
+    ///
+    /// # Errors
+    /// As [`release`](Self::release).
+    pub async fn release_unchanged(&self) -> Result<(), CheckpointError> {
         match self.follows_cancel {
             true => {
                 self.handle.0.cancel.cancel();

@@ -1,0 +1,74 @@
+//! Removal of a run that was rolled back, with the checkpoints that it made: the newest ones of its thread. Must not know how a run is
+//! executed.
+
+use std::time::{Duration, Instant};
+
+use superstep::checkpoint::{CheckpointError, CheckpointId, Claim, Lease, ThreadId, rewind_claimed};
+use superstep::graph::CheckpointInfo;
+use tokio::time::sleep;
+
+use super::lost_events::RUN_ID;
+use crate::error::ApiResult;
+use crate::records::items::Record;
+use crate::records::run::RunRecord;
+use crate::server::Server;
+
+/// The time for which another holder of the thread is waited for, and the pause between two looks.
+const HELD: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Removes a run with its checkpoints. Another server may do the same: the one that comes second must not touch what the next run of the
+/// thread has made by then, so each looks under the lease of the thread whether the run is still there.
+pub(super) async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()> {
+    if let Some(lease) = claim(server, run).await? {
+        remove_checkpoints(server, run, lease).await?;
+        server.records.remove_events(run.run, usize::MAX).await?;
+        server.records.remove_run(run).await?;
+    }
+    Ok(())
+}
+
+/// Claims the thread of a run; none if the run is gone.
+async fn claim(server: &Server, run: &RunRecord) -> ApiResult<Option<Lease>> {
+    let (thread, begun) = (ThreadId::from(run.thread.as_str()), Instant::now());
+    loop {
+        let lease = match server.records.0.claim(&thread, Claim::IfFree).await {
+            Err(CheckpointError::ThreadBusy { .. }) if begun.elapsed() < HELD => None,
+            lease => Some(lease?),
+        };
+        let is_there = server.records.get::<RunRecord>(&run.key()).await?.is_some();
+        match lease {
+            Some(lease) if is_there => return Ok(Some(lease)),
+            Some(lease) => {
+                lease.release_unchanged().await?;
+                return Ok(None);
+            }
+            None if !is_there => return Ok(None),
+            None => sleep(PAUSE).await,
+        }
+    }
+}
+
+async fn remove_checkpoints(server: &Server, run: &RunRecord, lease: Lease) -> ApiResult<()> {
+    let store = &server.records.0;
+    match newest_before(server, run).await? {
+        Some(base) => {
+            rewind_claimed(&**store, &lease, base).await?;
+            lease.release().await?;
+        }
+        None => match store.delete_thread(&lease).await {
+            Ok(()) | Err(CheckpointError::UnknownThread { .. }) => {}
+            Err(error) => return Err(error.into()),
+        },
+    }
+    Ok(())
+}
+
+/// Returns the newest checkpoint that the run has not made.
+async fn newest_before(server: &Server, run: &RunRecord) -> ApiResult<Option<CheckpointId>> {
+    let (thread, id) = (server.graphs.get(&run.graph)?.thread(run.thread.as_str()), run.run.to_string());
+    let is_earlier =
+        move |made: &CheckpointInfo| made.metadata.iter().all(|(key, value)| key != RUN_ID || *value != id);
+    let earlier = thread.history().await?.filter(is_earlier).limit(1).metadata_only().await?;
+    Ok(earlier.first().map(|made| made.id))
+}
