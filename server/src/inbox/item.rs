@@ -59,7 +59,7 @@ pub(super) struct ItemJson {
     /// The reason why it does not go on; null for a question.
     #[schema(required)]
     pub(super) reason: Option<String>,
-    /// What a person can do; null for a question.
+    /// The next action of a person; null for a question.
     #[schema(required)]
     pub(super) help: Option<String>,
     /// True if a run without input may get further; null unless the thread has failed or is stalled.

@@ -13,8 +13,7 @@
 //! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
 //! | `sse` | streams of events as clients read them |
 //! | `events` | what happens to all threads |
-//! | `inbox`, `status` | what waits for a person; the status of a thread |
-//! | `overview` | the graphs, and how much work waits |
+//! | `people` | what people see of threads, work and graphs |
 //! | `many_runs` | several runs at once, and runs that are named without their thread |
 //! | `crons` | runs by a schedule |
 //! | `store` | long-term memory |
@@ -30,12 +29,11 @@ mod drawing;
 mod events;
 mod extraction;
 mod find_threads;
-mod inbox;
 mod lifetime;
 mod many_runs;
 mod meta;
 mod openapi;
-mod overview;
+mod people;
 mod protocol;
 mod query;
 mod router;
@@ -44,7 +42,6 @@ mod schemas;
 mod socket;
 mod sse;
 mod states;
-mod status;
 mod store;
 mod streams;
 mod threads;

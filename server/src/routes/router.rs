@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::{
-    assistants, branches, crons, events, find_threads, inbox, lifetime, many_runs, meta, openapi, overview, protocol,
-    runs, schemas, socket, states, status, store, threads,
+    assistants, branches, crons, events, find_threads, lifetime, many_runs, meta, openapi, people, protocol, runs,
+    schemas, socket, states, store, threads,
 };
 use crate::error::ApiError;
 use crate::security::cors::cors;
@@ -38,12 +38,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .route("/info", get(meta::info))
         .route("/metrics", get(meta::metrics))
         .route("/events", get(events::events))
-        .route("/inbox", get(inbox::inbox))
-        .route("/threads/{thread}/inbox", get(inbox::of_thread))
-        .route("/threads/{thread}/check", post(inbox::check))
-        .route("/threads/{thread}/status", get(status::status))
-        .route("/health", get(overview::health))
-        .route("/graphs", get(overview::graphs))
+        .merge(people::of_people())
         .merge(openapi::routes())
         .merge(of_assistants())
         .merge(of_threads())

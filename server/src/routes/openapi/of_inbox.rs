@@ -1,7 +1,8 @@
 //! The routes of what waits for a person, and of how threads and graphs are, in the description.
+//!
+//! Small because they are few.
 
-use super::super::inbox::InboxQuery;
-use super::super::overview::{GraphJson, HealthJson};
+use super::super::people::{GraphJson, HealthJson, InboxQuery};
 use super::route::{Route, get, object, post};
 use crate::inbox::{CheckBody, ChecksJson, InboxJson};
 

@@ -14,10 +14,10 @@ use crate::error::ApiResult;
 use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::server::Server;
 
-/// How much work waits.
+/// Amount of work that waits.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Health)]
-pub(super) struct HealthJson {
+pub(in super::super) struct HealthJson {
     queue: QueueJson,
     /// The processes that run threads of a store which several share; empty for any other store.
     #[schema(value_type = Vec<Object>)]
@@ -50,7 +50,7 @@ struct QuestionsJson {
 /// A graph of the server.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Graph)]
-pub(super) struct GraphJson {
+pub(in super::super) struct GraphJson {
     /// Its name.
     graph: String,
     /// The graph in a sentence.

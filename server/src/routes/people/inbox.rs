@@ -18,7 +18,7 @@ const LIMITS: (usize, usize) = (50, 500);
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
 #[into_params(parameter_in = Query)]
-pub(super) struct InboxQuery {
+pub(in super::super) struct InboxQuery {
     /// The number of items, 1 to 500; 50 unless set.
     limit: Option<usize>,
     /// The `next` of the page before.
