@@ -24,6 +24,7 @@
 //! | `page` | the page of people below `/ui/`, and that of the routes at `/docs` |
 //! | `inputs`, `client_input` | inputs against the schemas of their graphs; inputs in a form of the program's own |
 //! | `forks` | what a program does outside of the store for a fork |
+//! | `inspection` | parts of large values, checkpoints and tasks for pages; comparisons that run for a while |
 //! | `crons`, `webhooks` | runs by a schedule; what is sent when a run has ended |
 //! | `timers` | what the server does by itself at a time |
 //! | `inbox` | what waits for a person |
@@ -56,6 +57,7 @@ mod forks;
 mod graph_place;
 mod inbox;
 mod inputs;
+mod inspection;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod message_form;

@@ -9,6 +9,7 @@ use superstep::memory::Store;
 
 use crate::client_input::{InputReader, InputReaders};
 use crate::forks::{ForkHook, ForkHooks};
+use crate::inspection::replays::LONGEST;
 use crate::observer::RunObserver;
 use crate::security::settings::Security;
 use crate::webhooks::signature::WebhookSecret;
@@ -34,6 +35,7 @@ pub struct Options {
     pub(crate) has_page: bool,
     pub(crate) readers: InputReaders,
     pub(crate) forks: ForkHooks,
+    pub(crate) longest_replay: Duration,
 }
 
 impl Default for Options {
@@ -51,6 +53,7 @@ impl Default for Options {
             has_page: true,
             readers: InputReaders::default(),
             forks: ForkHooks::default(),
+            longest_replay: LONGEST,
         }
     }
 }
@@ -109,6 +112,12 @@ impl Options {
     /// Sets what is done outside of the store when a thread of a graph is forked.
     pub fn prepare_forks(mut self, graph: impl Into<String>, hook: impl ForkHook) -> Self {
         self.forks.insert(graph.into(), Arc::new(hook));
+        self
+    }
+
+    /// Sets the time that `verify` and `what-if` of a thread may take; 15 s unless set. What takes longer is done with the command line.
+    pub fn longest_replay(mut self, time: Duration) -> Self {
+        self.longest_replay = time;
         self
     }
 

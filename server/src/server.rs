@@ -19,6 +19,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::feed::Feeds;
 use crate::forks::ForkHooks;
 use crate::inputs::InputChecks;
+use crate::inspection::replays::Replays;
 use crate::observer::RunObserver;
 use crate::options::Options;
 use crate::progress::executing::ExecutingThreads;
@@ -78,6 +79,7 @@ pub(crate) struct Server {
     pub limits: Limits,
     pub metrics: Metrics,
     pub open_runs: OpenRunCount,
+    pub replays: Replays,
     /// Set if `/docs` is served.
     pub has_page: bool,
     defaults: OnceCell<()>,
@@ -113,6 +115,7 @@ impl Server {
             guard: options.security.guard(),
             limits: options.security.limits,
             open_runs: OpenRunCount::default(),
+            replays: Replays::new(options.longest_replay),
             has_page: options.has_page,
             has_timer: Notify::new(),
             webhooks: Webhooks::new(options.allows_private_webhooks, options.webhook_secret),

@@ -20,7 +20,7 @@ use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Interrupted, SignalType};
 use crate::graph::node::{AnyCommand, AnyNodeResult, Command, Node, NodeId, NodeResult};
-use crate::graph::records::Reader;
+use crate::graph::records::{ListedCheckpoint, Reader};
 use crate::graph::replay::body;
 use crate::graph::replay::recorded_events::emit_subgraph;
 use crate::graph::run::children::{nested_name, own_name, pointer_number};
@@ -29,7 +29,8 @@ use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{AnySchema, AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
 use crate::graph::view::{
-    AnyChild, ChildOutput, Face, Inner, NestedRead, NestedSnapshot, Outline, ReadMode, ReplayListener, Snapshot,
+    AnyChild, CheckpointOutline, ChildOutput, Face, Inner, NestedRead, NestedSnapshot, Outline, ReadMode,
+    ReplayListener, Snapshot,
 };
 
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
@@ -427,6 +428,14 @@ impl Inner for GraphChild {
         mode: (ReadMode, bool),
     ) -> BoxFuture<'a, Result<NestedSnapshot, RunError>> {
         Box::pin(Snapshot::read_untyped(&self.0.table, reader, at, mode))
+    }
+
+    fn outlines<'a>(
+        &'a self,
+        reader: &'a Reader,
+        listed: Vec<ListedCheckpoint>,
+    ) -> BoxFuture<'a, Result<Vec<CheckpointOutline>, RunError>> {
+        Box::pin(CheckpointOutline::read_all(&self.0.table, reader, listed))
     }
 
     fn emit_recorded<'a>(

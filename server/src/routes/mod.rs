@@ -8,6 +8,7 @@
 //! | `schemas`, `drawing` | the graph of an assistant: schemas, subgraphs; nodes and edges |
 //! | `threads`, `states` | threads; their states and histories |
 //! | `find_threads`, `extraction`, `lifetime`, `ttl` | lists of threads; copies, and threads and checkpoints that are removed |
+//! | `inspection` | the past of a thread, taken apart |
 //! | `updates` | writes to a state without a run |
 //! | `runs`, `streams` | runs; answers that are sent while a run is going on |
 //! | `protocol`, `socket` | the event protocol over HTTP and over a WebSocket |
@@ -29,6 +30,7 @@ mod drawing;
 mod events;
 mod extraction;
 mod find_threads;
+mod inspection;
 mod lifetime;
 mod many_runs;
 mod meta;

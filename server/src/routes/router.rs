@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::{
-    assistants, branches, crons, events, find_threads, lifetime, many_runs, meta, openapi, people, protocol, runs,
-    schemas, socket, states, store, threads,
+    assistants, branches, crons, events, find_threads, inspection, lifetime, many_runs, meta, openapi, people,
+    protocol, runs, schemas, socket, states, store, threads,
 };
 use crate::error::ApiError;
 use crate::security::cors::cors;
@@ -42,6 +42,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .merge(openapi::routes())
         .merge(of_assistants())
         .merge(of_threads())
+        .merge(inspection::routes())
         .merge(of_runs())
         .merge(of_crons())
         .merge(store::of_store())

@@ -82,6 +82,14 @@ pub(crate) const TABLE: &[Row] = &[
     ("/threads/{thread}/state/checkpoint", &[("POST", READ)]),
     ("/threads/{thread}/state/{checkpoint}", &[("GET", READ)]),
     ("/threads/{thread}/history", &[("GET", READ), ("POST", READ)]),
+    // The past of a thread. What is compared runs no effect and stores nothing.
+    ("/threads/{thread}/checkpoints", &[("GET", READ)]),
+    ("/threads/{thread}/checkpoints/{checkpoint}", &[("GET", READ)]),
+    ("/threads/{thread}/checkpoints/{checkpoint}/value", &[("GET", READ)]),
+    ("/threads/{thread}/checkpoints/{checkpoint}/tasks/{task}", &[("GET", READ)]),
+    ("/threads/{thread}/diff", &[("GET", READ)]),
+    ("/threads/{thread}/verify", &[("POST", READ)]),
+    ("/threads/{thread}/what-if", &[("POST", READ)]),
     ("/threads/{thread}/stream", &[("GET", READ.stream())]),
     // A WebSocket carries commands too.
     ("/threads/{thread}/stream/events", &[("POST", READ.stream()), ("GET", RUN.stream())]),

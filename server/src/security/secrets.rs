@@ -125,7 +125,14 @@ impl Secrets {
         self.add_asked(thread, &place.parts(), &nested.tasks).await
     }
 
-    fn add_nested_state(&self, nested: &NestedSnapshot) {
+    /// Adds those of a state, and of the states of subgraphs that were read with it.
+    pub(crate) fn add_deep(&self, graph: &AnyGraph, snapshot: &StateSnapshot<AnyState>) {
+        self.add_state(graph, &snapshot.values);
+        self.add_nested(&snapshot.tasks);
+    }
+
+    /// Adds those of a subgraph's state, and of the states in it.
+    pub(crate) fn add_nested_state(&self, nested: &NestedSnapshot) {
         self.0.add_state(&nested.values);
         self.add_nested(&nested.tasks);
     }

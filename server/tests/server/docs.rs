@@ -161,3 +161,29 @@ async fn answers_are_as_the_document_says() {
     checks.send(post("/store/items/search"), "/store/items/search", json!({ "query": "n" })).await;
     checks.send(post("/store/namespaces"), "/store/namespaces", json!({})).await;
 }
+
+#[tokio::test]
+async fn answers_about_the_past_are_as_the_document_says() {
+    let api = Api::start().await;
+    let checks = Checks { document: api.get("/openapi.json").await, api: &api };
+    let request = json!({ "assistant_id": "counter", "input": {}, "if_not_exists": "create" });
+    api.post("/threads/t/runs/wait", request).await;
+    let page = "/threads/{thread_id}/checkpoints";
+    let one = format!("{page}/{{checkpoint_id}}");
+    let cases = [
+        (Method::GET, page.to_owned(), "/threads/t/checkpoints?limit=2"),
+        (Method::GET, page.to_owned(), "/threads/t/checkpoints"),
+        (Method::GET, one.clone(), "/threads/t/checkpoints/3"),
+        (Method::GET, format!("{one}/value"), "/threads/t/checkpoints/3/value"),
+        (Method::GET, format!("{one}/value"), "/threads/t/checkpoints/3/value?path=/trail/0"),
+        (Method::GET, format!("{one}/value"), "/threads/t/checkpoints/3/value?path=/none"),
+        (Method::GET, format!("{one}/tasks/{{task_id}}"), "/threads/t/checkpoints/3/tasks/3-1"),
+        (Method::GET, "/threads/{thread_id}/diff".to_owned(), "/threads/t/diff?from=2&to=3"),
+        (Method::POST, "/threads/{thread_id}/verify".to_owned(), "/threads/t/verify"),
+        (Method::POST, "/threads/{thread_id}/what-if".to_owned(), "/threads/t/what-if"),
+    ];
+    for (method, template, path) in cases {
+        let body = if method == Method::POST { json!({}) } else { Value::Null };
+        checks.send((method, &template), path, body).await;
+    }
+}

@@ -26,6 +26,7 @@ mod foreign;
 mod front_ends;
 mod hostile;
 mod inbox;
+mod inspection;
 mod limits;
 mod lists;
 mod many_runs;

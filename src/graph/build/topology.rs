@@ -3,7 +3,7 @@
 
 use super::compiled::{CompiledGraph, GraphCore};
 use super::schemas::Schemas;
-use crate::graph::state::State;
+use crate::graph::state::{AnySchema, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline};
 
 /// The structure of a graph: its nodes and its declared edges.
@@ -56,6 +56,22 @@ impl<S: State, N, C> CompiledGraph<S, N, C> {
     pub fn topology(&self) -> Topology {
         self.core.topology()
     }
+
+    /// Returns whether the graph, or one that runs in it, has secret channels.
+    pub fn has_secrets(&self) -> bool {
+        let table = &self.core.table;
+        let inside = table.nodes.iter().flat_map(|row| &row.children);
+        has_secret_channel(&table.schema) || inside.into_iter().any(has_secrets)
+    }
+}
+
+fn has_secrets(child: &AnyChild) -> bool {
+    let nodes = &child.0.outline().nodes;
+    has_secret_channel(child.0.schema()) || nodes.iter().flat_map(|node| child.0.children(&node.name)).any(has_secrets)
+}
+
+fn has_secret_channel(schema: &AnySchema) -> bool {
+    schema.channels().iter().any(|channel| channel.is_secret())
 }
 
 impl GraphCore {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::checkpoint::{AboutRecord, CheckpointId};
 use crate::graph::records::Reader;
+use crate::graph::view::event::task_id;
 
 /// The result of comparing a thread with its present graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -85,6 +86,9 @@ pub struct Divergence {
     pub namespace: Vec<String>,
     /// The node; several, joined by commas, where it is not known which.
     pub node: String,
+    /// The id of the task, where one task differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// The part that differs: a write, a route, an effect, a question, a channel.
     pub what: String,
     /// The recorded value; null if there is none.
@@ -216,13 +220,16 @@ pub(crate) struct Spot<'a> {
     pub checkpoint: CheckpointId,
     pub step: i64,
     pub namespace: &'a [String],
+    /// The key of the task, if it is known which.
+    pub task: Option<u32>,
 }
 
 impl Spot<'_> {
     fn with(self, node: &str, difference: Difference) -> Divergence {
         let (Difference { what, recorded, now }, node) = (difference, node.to_owned());
         let (checkpoint, step, namespace) = (self.checkpoint.0, self.step, self.namespace.to_vec());
-        Divergence { checkpoint, step, namespace, node, what, recorded, now }
+        let task = self.task.map(|task| task_id(self.checkpoint, task));
+        Divergence { checkpoint, step, namespace, node, task, what, recorded, now }
     }
 }
 

@@ -112,7 +112,7 @@ impl ThreadCore {
         Ok(recorded)
     }
 
-    async fn face(&self) -> Result<Box<dyn Face>, RunError> {
+    pub(super) async fn face(&self) -> Result<Box<dyn Face>, RunError> {
         let (reader, head) = self.known("comparing checkpoints").await?;
         self.check_at(&reader).await?;
         let newest = match self.at {

@@ -7,10 +7,12 @@
 //! | `report` | the difference, as data and as text |
 //! | `edits` | edits from one JSON value to another |
 //! | `outline` | one checkpoint, prepared for comparison |
+//! | `channel_values` | single channels of one checkpoint |
 //! | `compare` | both checkpoints: channels, questions, journals |
 //!
 //! Small because it only lists the folder.
 
+mod channel_values;
 mod compare;
 mod edits;
 pub(crate) mod outline;

@@ -14,11 +14,27 @@ use crate::graph::build::Table;
 use crate::graph::context::{Answers, EarlierQuestion, KnownAnswers};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, DeclaredQuestion, InterruptId, Question, QuestionFormat, Terms};
-use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
+use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, SENT, START_KEY, START_NODE, Tasks};
 use crate::graph::state::{AnyWrites, Channel, Mask, Storage};
 use crate::graph::superstep::{
     FinishedResult, Position, Routing, StartInput, StoredChannels, StoredWrites, Task, TaskState,
 };
+
+/// A task that a checkpoint plans.
+pub(crate) struct PlannedTask {
+    /// Its key in the present graph.
+    pub key: u32,
+    /// The key of its record.
+    pub stored: u32,
+    /// The present name of its node.
+    pub name: String,
+}
+
+impl PlannedTask {
+    fn stored(key: u32, name: String) -> Self {
+        Self { key, stored: key, name }
+    }
+}
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -138,22 +154,31 @@ impl Reader {
         &self,
         table: &Table,
         id: CheckpointId,
-        mut record: CheckpointRecord,
+        record: CheckpointRecord,
     ) -> Result<Vec<String>, RunError> {
+        Ok(self.planned(table, id, record).await?.into_iter().map(|task| task.name).collect())
+    }
+
+    /// Returns the tasks that a checkpoint plans, without reading its state and payloads.
+    pub(crate) async fn planned(
+        &self,
+        table: &Table,
+        id: CheckpointId,
+        mut record: CheckpointRecord,
+    ) -> Result<Vec<PlannedTask>, RunError> {
         let mapping = self.mapping(table, id, &record).await?;
         let sends = std::mem::take(&mut record.control.sends);
         let control = self.control(table, &record, &mapping).await?;
         let mut nodes = vec![];
         control.pulls(&table.wiring, &mut nodes);
-        let start = record.control.start.map(|_| "__start__".to_owned());
-        let nodes = nodes.into_iter().map(|node| table.row(node).name.to_string());
-        let sent = sends.iter().map(|send| mapping.name_now(table, send.node));
-        Ok(start
-            .into_iter()
-            .chain(nodes)
-            .chain(sent)
-            .chain(mapping.lost_tasks().into_iter().map(|(_, name)| name))
-            .collect())
+        let start = record.control.start.map(|_| PlannedTask::stored(START_KEY, "__start__".into()));
+        let edge = |node: u32| {
+            let (stored, name) = (mapping.stored_task(node), table.row(node).name.to_string());
+            PlannedTask { key: node, stored, name }
+        };
+        let sent = sends.iter().zip(SENT..).map(|(send, key)| (key, mapping.name_now(table, send.node)));
+        let others = sent.chain(mapping.lost_tasks()).map(|(key, name)| PlannedTask::stored(key, name));
+        Ok(start.into_iter().chain(nodes.into_iter().map(edge)).chain(others).collect())
     }
 
     pub(crate) async fn start(

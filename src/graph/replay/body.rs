@@ -288,7 +288,7 @@ impl Run {
     }
 
     fn note(&self, at: usize, comparison: &Comparison, difference: Difference) -> Abort {
-        comparison.set_divergence(self.spot(), &self.node_name(self.step.tasks[at].node), difference);
+        comparison.set_divergence(self.spot_of(at), &self.node_name(self.step.tasks[at].node), difference);
         None
     }
 }
@@ -423,7 +423,7 @@ async fn compare_initial_state(
     let (was, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
     let other = compare::changed_channels(&run.table, &was.state, now)?;
     if !other.is_empty() {
-        let spot = Spot { checkpoint: ctx.at.checkpoint, step: ctx.at.step, namespace: &ctx.scope.names };
+        let spot = Spot { checkpoint: ctx.at.checkpoint, step: ctx.at.step, namespace: &ctx.scope.names, task: None };
         let why = format!("it is a subgraph, and would start with a different {}", other.join(" and "));
         comparison.note_skip(spot, &ctx.facts.name, &why);
     }
@@ -438,7 +438,7 @@ async fn compare_input(run: &Run, walk: &Walk, input: &AnyWrites, comparison: &C
     let start = comparison.reader.start(&run.table, &record.namespace, start, &mapping).await?;
     if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0, &lost)? {
         difference.what = format!("input, {}", difference.what);
-        let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.scope.names };
+        let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.scope.names, task: None };
         comparison.set_divergence(spot, "__start__", difference);
     }
     Ok(())

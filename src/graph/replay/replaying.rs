@@ -292,7 +292,7 @@ impl ThreadCore {
         if self.at.is_none()
             && let Some((id, first)) = line_begins.filter(|(_, first)| first.parent.is_some())
         {
-            let spot = Spot { checkpoint: id, step: first.step, namespace: &[] };
+            let spot = Spot { checkpoint: id, step: first.step, namespace: &[], task: None };
             comparison.note_skip(spot, "", "the previous checkpoint and all before it were removed, or are lost");
         }
         let mut shared = self.own_shared();

@@ -68,7 +68,12 @@ impl Run {
     }
 
     pub(crate) fn spot(&self) -> Spot<'_> {
-        Spot { checkpoint: self.pos.meta.id, step: self.pos.meta.step + 1, namespace: &self.scope.names }
+        Spot { checkpoint: self.pos.meta.id, step: self.pos.meta.step + 1, namespace: &self.scope.names, task: None }
+    }
+
+    /// Returns the place of a task of the superstep.
+    pub(crate) fn spot_of(&self, task: usize) -> Spot<'_> {
+        Spot { task: self.step.tasks.get(task).map(|task| task.key), ..self.spot() }
     }
 
     /// Reports a superstep as not compared: no checkpoint holds its results.
@@ -140,7 +145,7 @@ impl Run {
                 false => None, // it is the recorded result
             };
             if let Some(difference) = difference
-                && comparison.note_difference(self.spot(), &self.node_name(self.step.tasks[at].node), difference)
+                && comparison.note_difference(self.spot_of(at), &self.node_name(self.step.tasks[at].node), difference)
             {
                 return Ok(());
             }
@@ -269,7 +274,8 @@ impl Run {
         // The records are discarded: a comparison writes nothing.
         let applied = self.apply(&mut tasks, &mut vec![]);
         let names = Arc::clone(&self.scope.names);
-        let spot = Spot { checkpoint, step: number, namespace: &names };
+        let task = if let [only] = &tasks[..] { Some(only.key) } else { None };
+        let spot = Spot { checkpoint, step: number, namespace: &names, task };
         let changed = match applied {
             Ok(changed) => changed,
             Err(error) if self.is_of_unsaved(&error) => {

@@ -17,7 +17,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Reader, Tasks};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, State};
-use crate::graph::view::{ReadMode, Snapshot, StateSnapshot};
+use crate::graph::view::{CheckpointOutline, ReadMode, Snapshot, StateSnapshot};
 
 type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
 
@@ -172,6 +172,16 @@ impl<S: State> History<S> {
             ));
         }
         Ok(all)
+    }
+
+    /// Returns the checkpoints without their states, each with its tasks; only records are read.
+    ///
+    /// # Errors
+    /// As [`outline`](Self::outline).
+    pub async fn outline_with_tasks(mut self) -> Result<Vec<CheckpointOutline>, RunError> {
+        let listed = self.checkpoints.collect_entries().await?;
+        let listed = listed.into_iter().map(|listed| (listed.id, listed.record)).collect();
+        CheckpointOutline::read_all(&self.checkpoints.table, &self.checkpoints.reader, listed).await
     }
 }
 

@@ -59,7 +59,7 @@ impl Ledger {
     }
 
     /// Locates the task below a task of the root graph.
-    fn place_below(&mut self, above: &Self, activation: Activation) {
+    pub(crate) fn place_below(&mut self, above: &Self, activation: Activation) {
         let Activation { call, by_handler, base } = activation;
         self.root = above.root;
         self.secrets.extend(&above.secrets);

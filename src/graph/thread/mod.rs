@@ -15,6 +15,7 @@
 //! | `subgraph_run` | the checkpoints of a subgraph that a task ran |
 //! | `migrate` | threads that another version of the graph stored |
 //! | `snapshot`, `journal`, `history` | a checkpoint, the journal of a task, all checkpoints, as a reader sees them |
+//! | `outline` | checkpoints with their tasks in outline, also of the subgraph that a task ran |
 //! | `status` | the status of a thread |
 //! | `listing`, `filter` | the threads of a store |
 //! | `mailbox` | signals |
@@ -32,6 +33,7 @@ mod maintenance;
 mod migrate;
 mod open;
 pub(crate) mod outcome;
+pub(crate) mod outline;
 mod posted_answers;
 pub(crate) mod request;
 mod resume;
@@ -52,6 +54,7 @@ pub use history::History;
 pub(crate) use listing::ThreadInfo;
 pub(crate) use outcome::Outcome;
 pub use outcome::{Questions, Rest};
+pub use outline::NestedRun;
 pub(crate) use request::AnyRequest;
 pub use state_update::UpdateReport;
 pub(crate) use status::Status;

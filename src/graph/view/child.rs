@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::event_log::ReplayListener;
+use super::outline::CheckpointOutline;
 use super::snapshot::{NestedSnapshot, ReadMode};
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalType};
-use crate::graph::records::Reader;
+use crate::graph::records::{ListedCheckpoint, Reader};
 use crate::graph::state::{AnySchema, AnyState, AnyWrites, Channel, Mask};
 
 /// A graph reduced to what validation and drawing need. Nodes are in name order; indexes point into `nodes`.
@@ -93,6 +94,12 @@ pub(crate) trait Inner: Send + Sync {
         at: CheckpointId,
         mode: (ReadMode, bool),
     ) -> BoxFuture<'a, Result<NestedSnapshot, RunError>>;
+    /// Returns checkpoints of it in outline.
+    fn outlines<'a>(
+        &'a self,
+        reader: &'a Reader,
+        listed: Vec<ListedCheckpoint>,
+    ) -> BoxFuture<'a, Result<Vec<CheckpointOutline>, RunError>>;
     /// Tells what was recorded of it again: what led to the second checkpoint since the first.
     fn emit_recorded<'a>(
         &'a self,

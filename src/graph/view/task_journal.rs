@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use superstep_base::time::rfc3339;
 
+use super::outline::write_time_if_known;
 use crate::checkpoint::{CheckpointId, EffectEnd, EffectKind, EffectRecord};
 use crate::graph::interrupt::AnswerInfo;
 use crate::graph::json::{time_text, write_sorted, write_time};
@@ -208,10 +209,6 @@ fn write_end<W: Serializer>(end: &EffectEnd, out: W) -> Result<W::Ok, W::Error> 
         EffectEnd::Failed => "failed",
         EffectEnd::Dropped => "dropped",
     })
-}
-
-fn write_time_if_known<W: Serializer>(millis: &Option<u64>, out: W) -> Result<W::Ok, W::Error> {
-    millis.map(rfc3339).serialize(out)
 }
 
 /// A question of a task.

@@ -18,7 +18,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::errors::{ErrorJson, all_errors};
 use super::route::Route;
-use super::{of_assistants, of_branches, of_crons, of_inbox, of_runs, of_server, of_store, of_threads};
+use super::{of_assistants, of_branches, of_crons, of_inbox, of_inspection, of_runs, of_server, of_store, of_threads};
 use crate::server::Server;
 
 const ABOUT: &str = "LangGraph's API over the graphs of a program, and what this server adds to it. Errors are `{\"detail\": text}`. \
@@ -56,6 +56,7 @@ fn groups(has_page: bool) -> Vec<Group> {
         ("threads", "Threads, their states and their histories.", of_threads::threads()),
         ("branches", "Forks of threads, and threads as files.", of_branches::branches()),
         ("inbox", "What waits for a person.", of_inbox::inbox()),
+        ("inspection", "The past of a thread, taken apart.", of_inspection::inspection()),
         ("runs", "Runs: created, waited for, streamed, joined and cancelled; the events of threads.", of_runs::runs()),
         ("crons", "Runs by a schedule.", of_crons::crons()),
         ("store", "Long-term memory: the items that nodes use too.", of_store::store()),

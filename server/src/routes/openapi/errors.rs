@@ -20,7 +20,7 @@ pub(super) struct ErrorJson {
 }
 
 /// The statuses of errors with their names in the document, and what they mean.
-const ERRORS: [(u16, &str, &str); 13] = [
+const ERRORS: [(u16, &str, &str); 14] = [
     (400, "BadRequest", "The request cannot be read, or names what a graph does not have."),
     (401, "Unauthorized", "A key is needed, or it is not accepted."),
     (403, "Forbidden", "The role of the key, the origin of the page, or the terms of a question do not allow it."),
@@ -38,6 +38,7 @@ const ERRORS: [(u16, &str, &str); 13] = [
         "ServiceUnavailable",
         "The store or the keys cannot be read, or there are too many streams: try again later.",
     ),
+    (504, "GatewayTimeout", "It takes longer than the server allows."),
 ];
 
 /// Parts of a request from which errors follow.

@@ -6,7 +6,7 @@
 //! | `document` | the whole document, and its route |
 //! | `route` | the description of one route |
 //! | `errors` | errors, and which of them any route has |
-//! | `of_assistants`, `of_threads`, `of_runs`, `of_crons`, `of_store`, `of_inbox`, `of_server` | the routes |
+//! | `of_assistants`, `of_threads`, `of_runs`, `of_crons`, `of_store`, `of_inbox`, `of_branches`, `of_inspection`, `of_server` | the routes |
 //!
 //! Small because it only lists the folder.
 
@@ -16,6 +16,7 @@ mod of_assistants;
 mod of_branches;
 mod of_crons;
 mod of_inbox;
+mod of_inspection;
 mod of_runs;
 mod of_server;
 mod of_store;

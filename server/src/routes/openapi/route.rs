@@ -23,12 +23,13 @@ pub(super) type Schemas = Vec<(String, RefOr<Schema>)>;
 const JSON: &str = "application/json";
 
 /// The parameters of paths, and what they are; UUIDs with a mark.
-const PATH_PARAMETERS: [(&str, &str, bool); 6] = [
+const PATH_PARAMETERS: [(&str, &str, bool); 7] = [
     ("assistant_id", "The id of an assistant.", true),
     ("thread_id", "The name of a thread.", false),
     ("run_id", "The id of a run.", true),
     ("cron_id", "The id of a cron.", true),
     ("checkpoint_id", "The id of a checkpoint.", false),
+    ("task_id", "The id of a task, such as `3-0`.", false),
     ("namespace", "The path of a subgraph, such as `child` or `a|b`.", false),
 ];
 

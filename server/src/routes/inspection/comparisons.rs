@@ -1,0 +1,95 @@
+//! Comparisons: of two checkpoints, and of a thread with its graph as it is now. They run no effect and store nothing.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use superstep::checkpoint::CheckpointId;
+use superstep::graph::AnyThread;
+use utoipa::ToSchema;
+
+use super::place::Place;
+use super::words::Words;
+use crate::error::ApiResult;
+use crate::server::Server;
+
+type Answer = ApiResult<Json<Value>>;
+
+/// The part of a thread that is compared with its graph.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = Comparison)]
+pub(in super::super) struct ComparisonBody {
+    /// The checkpoint from which on it is compared; the first unless set.
+    from: Option<u64>,
+}
+
+/// Returns the difference between two checkpoints, of one thread or of two.
+pub(super) async fn diff(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    Query(words): Query<Words>,
+) -> Answer {
+    let (from, to) = (words.required("from")?, words.required("to")?);
+    let (root, other) = (Words::default(), words.one("other").unwrap_or(&thread));
+    let old = Place::of_checkpoint(&server, &thread, &root).await?;
+    let new = Place::of_checkpoint(&server, other, &root).await?;
+    let found = old.thread.clone().at(from).diff_deep_to(&new.thread.clone().at(to)).await?;
+    let mut shown = json!(found);
+    old.secrets(from).await?.hide(&mut shown);
+    new.secrets(to).await?.hide(&mut shown);
+    Ok(Json(shown))
+}
+
+/// Compares a thread with what its graph does now, up to the first difference.
+pub(super) async fn verify(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    body: Option<Json<ComparisonBody>>,
+) -> Answer {
+    let from = body.and_then(|Json(body)| body.from).map(CheckpointId);
+    let place = Place::of_checkpoint(&server, &thread, &Words::default()).await?;
+    let compared = starting_at(&place, from);
+    let found = server.replays.run(&command(&thread, "verify", from), async move { compared.verify().await }).await?;
+    let mut shown = json!(found);
+    shown["verdict"] = json!(found.verdict());
+    hide(&place, from, &mut shown).await?;
+    Ok(Json(shown))
+}
+
+/// Returns what would have become of a thread with its graph as it is now.
+pub(super) async fn what_if(
+    State(server): State<Arc<Server>>,
+    Path(thread): Path<String>,
+    body: Option<Json<ComparisonBody>>,
+) -> Answer {
+    let from = body.and_then(|Json(body)| body.from).map(CheckpointId);
+    let place = Place::of_checkpoint(&server, &thread, &Words::default()).await?;
+    let run = starting_at(&place, from);
+    let found = server.replays.run(&command(&thread, "what-if", from), async move { run.what_if().await }).await?;
+    let mut shown = json!(found);
+    hide(&place, from, &mut shown).await?;
+    Ok(Json(shown))
+}
+
+fn starting_at(place: &Place<'_>, from: Option<CheckpointId>) -> AnyThread {
+    let thread = place.thread.clone();
+    if let Some(from) = from { thread.at(from) } else { thread }
+}
+
+/// Returns the command that does the same without a server.
+fn command(thread: &str, mode: &str, from: Option<CheckpointId>) -> String {
+    let from = from.map(|from| format!(" --from {from}")).unwrap_or_default();
+    format!("superstep replay {thread} --mode {mode}{from}")
+}
+
+/// Hides copies of the values of secret channels.
+async fn hide(place: &Place<'_>, from: Option<CheckpointId>, shown: &mut Value) -> ApiResult<()> {
+    let newest = place.outlines(None, 1).await?.first().map(|newest| newest.id());
+    if let Some(at) = from.or(newest) {
+        place.secrets(at).await?.hide(shown);
+    }
+    Ok(())
+}
