@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::rejection::NestedPathRejection;
 use axum::extract::{NestedPath, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::checkpoint::Order;
@@ -15,6 +15,7 @@ use utoipa::IntoParams;
 
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
+use crate::security::Caller;
 use crate::server::Server;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -58,8 +59,10 @@ async fn check_store(server: &Server) -> ApiResult<()> {
     read.map(drop).map_err(|error| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, detail(error)))
 }
 
-pub(super) async fn info() -> Json<Value> {
+pub(super) async fn info(caller: Option<Extension<Caller>>) -> Json<Value> {
+    let caller = caller.map(|Extension(caller)| json!({ "name": caller.name, "role": caller.role }));
     Json(json!({
+        "caller": caller,
         "version": env!("CARGO_PKG_VERSION"),
         "engine": "superstep",
         "langgraph_py_version": null,

@@ -107,7 +107,8 @@ async fn without_a_known_key_only_health_is_answered() {
         }
     }
     let bearer = format!("Bearer {}", locked.key(KeyRole::Read));
-    assert_eq!(get("/info", "authorization", &bearer).await.unwrap().status(), StatusCode::OK);
+    let info: Value = get("/info", "authorization", &bearer).await.unwrap().json().await.unwrap();
+    assert_eq!(info["caller"]["role"], "read");
     let basic = format!("Basic {}", locked.key(KeyRole::Read));
     assert_eq!(get("/info", "authorization", &basic).await.unwrap().status(), StatusCode::UNAUTHORIZED);
     assert_eq!(get("/unknown", "authorization", &bearer).await.unwrap().status(), StatusCode::NOT_FOUND);

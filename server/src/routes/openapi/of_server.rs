@@ -9,7 +9,7 @@ pub(super) fn server() -> Vec<Route> {
     vec![
         get("/", "get_root", "Returns whether the server answers").query::<OkQuery>().answer_of(object(), "`ok`."),
         get("/ok", "get_ok", "Returns whether the server answers").query::<OkQuery>().answer_of(object(), "`ok`."),
-        get("/info", "get_info", "Returns what the server is").answer_of(object(), "Its version, and what it can do."),
+        get("/info", "get_info", "Returns what the server is").answer_of(object(), "Its version, what it can do, and the name and the role of the key as `caller`."),
         get("/openapi.json", "get_openapi", "Returns this document").answer_of(object(), "An OpenAPI document."),
         get("/metrics", "get_metrics", "Returns numbers for Prometheus").content("text/plain", text(), "Numbers, a line each."),
         get("/events", "stream_events", "Streams what happens to all threads")
