@@ -1,5 +1,10 @@
 // The start of the page.
 
+// The shared styles come first, so that those of a view count before them.
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/parts.css";
+
 import { render } from "preact";
 
 import { watchActivity } from "./api/activity";
@@ -8,10 +13,6 @@ import { countWaiting } from "./live/waiting";
 import { useTheme } from "./live/theme";
 import { handleKeys } from "./parts/keys";
 import { follow } from "./routing/navigation";
-
-import "./style/tokens.css";
-import "./style/base.css";
-import "./style/parts.css";
 
 const root = document.getElementById("page");
 if (root !== null) {

@@ -27,7 +27,7 @@ export function HealthCards({ health }: { health: Health }) {
 function Workers({ workers }: { workers: Worker[] }) {
   return (
     <section class="card spend-card">
-      <table class="spend-table">
+      <table class="spend-table spend-workers">
         <caption>Workers</caption>
         <thead>
           <tr>
