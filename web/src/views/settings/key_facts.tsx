@@ -1,4 +1,4 @@
-// The key that is used, as the server knows it, and how others are made.
+// The key that is used, as the server knows it.
 
 import { useEffect } from "preact/hooks";
 
@@ -14,20 +14,27 @@ const ROLES = {
 export function KeyFacts() {
   useEffect(readServerInfo, []);
   const caller = serverInfo.value?.caller;
+  if (caller === undefined) return null;
   return (
-    <>
+    <p class={caller == null ? "soft" : undefined}>
+      {caller === null && "This server has no keys: everyone who reaches it may do everything."}
       {caller != null && (
-        <p>
+        <>
           The key “{caller.name}” has the role <strong>{caller.role}</strong>. <span class="soft">{ROLES[caller.role]}</span>
-        </p>
+        </>
       )}
-      {caller === null && <p class="soft">This server has no keys: everyone who reaches it may do everything.</p>}
-      <details>
-        <summary>Keys of this server</summary>
-        <p class="soft">
-          Keys are made, listed and revoked where the server runs: <code>superstep keys list --api-keys FILE</code> shows their names and roles, <code>superstep keys revoke NAME --api-keys FILE</code> ends one at once.
-        </p>
-      </details>
-    </>
+    </p>
+  );
+}
+
+/** Says where the keys of the server are listed: no page has them. */
+export function KeysHelp() {
+  return (
+    <details>
+      <summary>Other keys of this server</summary>
+      <p class="soft">
+        Keys are listed and revoked where the server runs: <code>superstep keys list --api-keys FILE</code> shows their names and roles, <code>superstep keys revoke NAME --api-keys FILE</code> ends one at once.
+      </p>
+    </details>
   );
 }

@@ -4,7 +4,7 @@ import { useId, useState } from "preact/hooks";
 
 import { isKeyKept, key, useKey } from "../../api/key";
 import { Button } from "../../parts/button";
-import { KeyFacts } from "./key_facts";
+import { KeyFacts, KeysHelp } from "./key_facts";
 
 export function KeyForm({ isAsked = false }: { isAsked?: boolean }) {
   const [text, setText] = useState("");
@@ -42,6 +42,7 @@ export function KeyForm({ isAsked = false }: { isAsked?: boolean }) {
         </Button>
         <span role="status">{isUsed && !isAsked ? (key.value === null ? "No key is used." : "The key is used from now on.") : ""}</span>
       </div>
+      {!isAsked && <KeysHelp />}
     </form>
   );
 }

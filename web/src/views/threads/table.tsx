@@ -39,8 +39,8 @@ export function Table({ list, handle, selected, current, onSelect, onCurrent }: 
         isSelected={selected.has(name)}
         isCurrent={index === current}
         isGone={list.gone.value.has(name)}
-        onSelect={(isSelected) => onSelect(name, isSelected)}
-        onFocus={() => onCurrent(index)}
+        onSelect={onSelect}
+        onFocus={onCurrent}
       />
     );
   };

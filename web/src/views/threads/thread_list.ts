@@ -13,6 +13,8 @@ import { ThreadPlaces } from "./thread_places";
 const SIZE = 100;
 /** The changes of this many milliseconds are read at once. */
 const MOMENT = 300;
+/** A list that is scrolled fast is read when it has rested for this many milliseconds. */
+const REST = 100;
 const ALL = 1000;
 
 export class ThreadList {
@@ -25,9 +27,11 @@ export class ThreadList {
   readonly places = new ThreadPlaces();
   private seen = { start: 0, end: SIZE };
   private stop = new AbortController();
-  private readonly asked = new Set<number>();
+  /** The pages that are on their way. */
+  private readonly asked = new Map<number, AbortController>();
   private readonly changed = new Set<string>();
   private timer: number | undefined;
+  private rest: number | undefined;
   private round = 0;
 
   constructor(readonly filter: Filter) {}
@@ -41,6 +45,8 @@ export class ThreadList {
     const unkey = key.subscribe((now) => now !== old && void this.reload());
     return () => {
       this.stop.abort();
+      this.leaveAll();
+      clearTimeout(this.rest);
       clearTimeout(this.timer);
       this.timer = undefined;
       this.places.close();
@@ -52,7 +58,7 @@ export class ThreadList {
   /** Reads what is in view anew, and forgets the rest. */
   async reload(): Promise<void> {
     const round = ++this.round;
-    this.asked.clear();
+    this.leaveAll();
     const numbers = pagesBetween({ ...this.pages.value, count: Math.max(this.pages.value.count, SIZE) }, this.seen.start, this.seen.end);
     try {
       const [count, ...read] = await Promise.all([this.post<number>("/threads/count", {}), ...numbers.map((page) => this.page(page * SIZE))]);
@@ -70,28 +76,44 @@ export class ThreadList {
 
   /** Says which rows are in view: from `start` to before `end`. */
   show(start: number, end: number): void {
+    const isJump = Math.abs(start - this.seen.start) > end - start;
     this.seen = { start, end };
-    void this.fill();
+    clearTimeout(this.rest);
+    if (isJump) this.rest = setTimeout(() => void this.fill(), REST) as unknown as number;
+    else void this.fill();
     if (this.changed.size > 0) this.schedule();
   }
 
+  /** Reads the pages in view; those that were only scrolled past are not waited for. */
   private async fill(): Promise<void> {
     const { start, end } = this.seen;
     this.places.want(this.rows());
-    const missing = pagesBetween(this.pages.value, start, end).filter((page) => !this.pages.value.read.has(page) && !this.asked.has(page));
-    const round = this.round;
-    await Promise.all(missing.map(async (page) => {
-      this.asked.add(page);
-      try {
-        const read = await this.page(offsetOf(this.pages.value, page, this.fresh.value.size, this.gone.value));
-        if (round !== this.round) return;
-        this.pages.value = { ...this.pages.value, read: new Map(this.pages.value.read).set(page, read) };
-        this.places.want(this.rows());
-      } catch (cause) {
-        this.fail(cause);
-      }
-      this.asked.delete(page);
-    }));
+    const wanted = pagesBetween(this.pages.value, start, end);
+    for (const [page, stop] of this.asked) if (!wanted.includes(page)) this.leave(page, stop);
+    const missing = wanted.filter((page) => !this.pages.value.read.has(page) && !this.asked.has(page));
+    await Promise.all(missing.map((page) => this.fillPage(page)));
+  }
+
+  private async fillPage(page: number): Promise<void> {
+    const stop = new AbortController();
+    this.asked.set(page, stop);
+    try {
+      const read = await this.page(offsetOf(this.pages.value, page, this.fresh.value.size, this.gone.value), stop.signal);
+      this.pages.value = { ...this.pages.value, read: new Map(this.pages.value.read).set(page, read) };
+      this.places.want(this.rows());
+    } catch (cause) {
+      if (!stop.signal.aborted) this.fail(cause);
+    }
+    if (this.asked.get(page) === stop) this.asked.delete(page);
+  }
+
+  private leave(page: number, stop: AbortController): void {
+    stop.abort();
+    this.asked.delete(page);
+  }
+
+  private leaveAll(): void {
+    for (const [page, stop] of this.asked) this.leave(page, stop);
   }
 
   private hear(events: Activity[]): void {
@@ -135,12 +157,12 @@ export class ThreadList {
     return request("/threads/search", { method: "POST", body: { ...fits, ids, limit: ids.length, select: LIST_FIELDS }, signal: this.stop.signal });
   }
 
-  private page(offset: number): Promise<ListedThread[]> {
-    return this.post("/threads/search", { limit: SIZE, offset, select: LIST_FIELDS });
+  private page(offset: number, signal = this.stop.signal): Promise<ListedThread[]> {
+    return this.post("/threads/search", { limit: SIZE, offset, select: LIST_FIELDS }, signal);
   }
 
-  private post<T>(path: string, body: JsonObject): Promise<T> {
-    return request<T>(path, { method: "POST", body: { ...searchBody(this.filter), ...body }, signal: this.stop.signal });
+  private post<T>(path: string, body: JsonObject, signal = this.stop.signal): Promise<T> {
+    return request<T>(path, { method: "POST", body: { ...searchBody(this.filter), ...body }, signal });
   }
 
   private fail(cause: unknown): void {

@@ -1,6 +1,7 @@
 // One thread of the list: a row on a wide screen, a card on a narrow one.
 
 import { costText, graphOf, markOf, placeText, titleOf, type ListedThread, type ThreadPlace } from "../../fold/threads";
+import { memo } from "../../parts/memo";
 import { Ago } from "../../parts/time";
 import { href } from "../../routing/navigation";
 
@@ -11,19 +12,21 @@ interface ThreadRowProps {
   isSelected: boolean;
   isCurrent: boolean;
   isGone: boolean;
-  onSelect: (isSelected: boolean) => void;
-  onFocus: () => void;
+  onSelect: (thread: string, isSelected: boolean) => void;
+  onFocus: (index: number) => void;
 }
 
-export function ThreadRow({ index, thread, place, isSelected, isCurrent, isGone, onSelect, onFocus }: ThreadRowProps) {
+export const ThreadRow = memo(Row);
+
+function Row({ index, thread, place, isSelected, isCurrent, isGone, onSelect, onFocus }: ThreadRowProps) {
   const { thread_id: name } = thread;
   const mark = isGone ? { text: "deleted", kind: undefined } : markOf(thread);
   const [where, title] = [isGone ? "" : placeText(thread, place), titleOf(thread)];
   return (
-    <div class="threads-row" role="row" aria-rowindex={index + 2} data-index={index} data-current={isCurrent || undefined} data-selected={isSelected || undefined} data-gone={isGone || undefined} onFocusIn={onFocus}>
+    <div class="threads-row" role="row" aria-rowindex={index + 2} data-index={index} data-current={isCurrent || undefined} data-selected={isSelected || undefined} data-gone={isGone || undefined} onFocusIn={() => onFocus(index)}>
       <span role="cell" class="threads-check">
         <label>
-          <input type="checkbox" aria-label={name} checked={isSelected} disabled={isGone && !isSelected} onChange={(event) => onSelect(event.currentTarget.checked)} />
+          <input type="checkbox" aria-label={name} checked={isSelected} disabled={isGone && !isSelected} onChange={(event) => onSelect(name, event.currentTarget.checked)} />
         </label>
       </span>
       <span role="cell" class="threads-name">

@@ -1,7 +1,7 @@
 // All threads: found, followed as they change, and cancelled or deleted together.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 
 import { countText, readNames, rowAt, STATUSES, type Filter } from "../../fold/threads";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
@@ -49,12 +49,13 @@ function Listed({ list }: { list: ThreadList }) {
   const current = useSignal(-1);
   const handle = useRef<VirtualListHandle>(null);
   const { count } = list.pages.value;
-  const select = (thread: string, isSelected: boolean): void => {
+  const select = useCallback((thread: string, isSelected: boolean): void => {
     const names = new Set(selected.value);
     if (isSelected) names.add(thread);
     else names.delete(thread);
     selected.value = names;
-  };
+  }, []);
+  const goTo = useCallback((index: number): void => void (current.value = index), []);
   const move = (to: number): void => {
     const index = Math.max(0, Math.min(to, count - 1));
     current.value = index;
@@ -87,7 +88,7 @@ function Listed({ list }: { list: ThreadList }) {
         onChanged={() => void list.reload()}
       />
       <Fresh count={list.fresh.value.size} onShow={() => (scrollTo(0, 0), list.show(0, 30), (current.value = -1), void list.reload())} />
-      <Table list={list} handle={handle} selected={selected.value} current={current.value} onSelect={select} onCurrent={(index) => (current.value = index)} />
+      <Table list={list} handle={handle} selected={selected.value} current={current.value} onSelect={select} onCurrent={goTo} />
     </>
   );
 }
