@@ -24,7 +24,7 @@ export interface ThreadPlace {
   status?: string;
   step?: number | null;
   next?: string[];
-  running?: Json[];
+  running?: { node: string }[];
   reason?: string | null;
   cost?: number | null;
   tokens?: Json;
@@ -73,7 +73,17 @@ export const STATUSES: { value: ThreadStatus; text: string }[] = [
   { value: "idle", text: "Finished or new" },
 ];
 
-export function markOf(thread: ListedThread): Mark {
+/** Statuses that a list does not tell apart. */
+const OWN_MARKS: Record<string, Mark> = {
+  "needs-migration": { text: "needs migration", kind: "warn" },
+  damaged: { text: "damaged", kind: "bad" },
+  waiting: { text: "sleeps", kind: "accent" },
+  "awaiting-signal": { text: "awaits signal", kind: "accent" },
+};
+
+export function markOf(thread: ListedThread, place?: ThreadPlace): Mark {
+  const own = OWN_MARKS[place?.status ?? ""];
+  if (own !== undefined) return own;
   if (thread.status === "idle" && graphOf(thread) === "") return { text: "new", kind: undefined };
   if (thread.status === "interrupted" && asksOf(thread).length === 0) return { text: "stopped", kind: "warn" };
   return MARKS[thread.status] ?? { text: thread.status, kind: undefined };
@@ -89,10 +99,14 @@ function asksOf({ interrupts }: ListedThread): string[] {
 export function placeText(thread: ListedThread, place: ThreadPlace | undefined): string {
   if (thread.status === "error" && thread.error !== null) return firstLine(thread.error.message);
   const asks = asksOf(thread);
-  const next = [...new Set(place?.next ?? [])];
-  const where = asks.length > 0 ? `asked by ${listText(asks)}` : next.length > 0 ? `next ${listText(next)}` : "";
+  const [runs, next] = [nodesOf(place?.running?.map(({ node }) => node)), nodesOf(place?.next)];
+  const where = asks.length > 0 ? `asked by ${listText(asks)}` : runs.length > 0 ? `runs ${listText(runs)}` : next.length > 0 ? `next ${listText(next)}` : "";
   const step = typeof place?.step === "number" && place.step >= 0 ? `step ${place.step}` : "";
   return [step, where].filter((part) => part !== "").join(", ");
+}
+
+function nodesOf(names: string[] | undefined): string[] {
+  return [...new Set(names ?? [])];
 }
 
 function listText(names: string[]): string {

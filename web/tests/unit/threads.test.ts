@@ -49,6 +49,8 @@ describe("a row", () => {
     expect(placeText(asked, { step: 3, next: ["review"] })).toBe("step 3, asked by review");
     expect(placeText(thread("a"), undefined)).toBe("");
     expect(placeText(thread("a"), { step: 4, next: ["w", "w", "x", "y", "z"] })).toBe("step 4, next w, x and 2 more");
+    expect(placeText(thread("a", { status: "busy" }), { step: 2, next: ["tick"], running: [{ node: "tick" }] })).toBe("step 2, runs tick");
+    expect(markOf(thread("a", { status: "interrupted" }), { status: "needs-migration" }).text).toBe("needs migration");
     expect(placeText(thread("a", { status: "error", error: { error: "Failed", message: "no disk\nat x" } }), undefined)).toBe("no disk");
   });
 

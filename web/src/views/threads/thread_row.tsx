@@ -20,7 +20,7 @@ export const ThreadRow = memo(Row);
 
 function Row({ index, thread, place, isSelected, isCurrent, isGone, onSelect, onFocus }: ThreadRowProps) {
   const { thread_id: name } = thread;
-  const mark = isGone ? { text: "deleted", kind: undefined } : markOf(thread);
+  const mark = isGone ? { text: "deleted", kind: undefined } : markOf(thread, place);
   const [where, title] = [isGone ? "" : placeText(thread, place), titleOf(thread)];
   return (
     <div class="threads-row" role="row" aria-rowindex={index + 2} data-index={index} data-current={isCurrent || undefined} data-selected={isSelected || undefined} data-gone={isGone || undefined} onFocusIn={() => onFocus(index)}>
