@@ -23,6 +23,8 @@ export interface EdgePlace {
 }
 
 export interface Layout {
+  x: number;
+  y: number;
   width: number;
   height: number;
   nodes: Place[];
@@ -34,7 +36,9 @@ export type Direction = "LR" | "TB";
 
 /** A name is cut after this many characters. */
 export const NAME_LIMIT = 26;
-const [NODE_HEIGHT, CHARACTER, MARGIN] = [36, 7.4, 12];
+const [NODE_HEIGHT, CHARACTER, MARGIN] = [36, 8.2, 12];
+/** The room above the nodes in a box for its heading, and below them. */
+const [HEADING, FOOT] = [34, 10];
 /** Beyond this many edges, the exact ranks take seconds. */
 const MANY_EDGES = 120;
 
@@ -42,7 +46,7 @@ const MANY_EDGES = 120;
 export function layOut(topology: Topology, direction: Direction): Layout {
   const graph = new Graph({ compound: true, multigraph: true });
   const ranker = topology.edges.length > MANY_EDGES ? "tight-tree" : "network-simplex";
-  graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
+  graph.setGraph({ rankdir: direction, nodesep: topology.boxes.length > 0 ? 36 : 20, ranksep: 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of topology.boxes) graph.setNode(box.id, {});
   for (const node of topology.nodes) graph.setNode(node.id, size(node));
@@ -69,7 +73,19 @@ function read(graph: Graph, topology: Topology): Layout {
     const shown = label === null || x === undefined || y === undefined ? null : { text: cut(label), x, y };
     return { source, target, isConditional, path: curve(points), label: shown };
   });
-  return { width, height, nodes: topology.nodes.map(({ id }) => place(id)), boxes: topology.boxes.map(({ id }) => place(id)), edges };
+  const boxes = topology.boxes.map(({ id }) => roomy(place(id)));
+  return { ...bounds({ width, height }, boxes), nodes: topology.nodes.map(({ id }) => place(id)), boxes, edges };
+}
+
+function roomy({ y, height, ...place }: Place): Place {
+  return { ...place, y: y - HEADING, height: height + HEADING + FOOT };
+}
+
+/** Returns the part of the plane in which all of a drawing is. */
+function bounds({ width, height }: { width: number; height: number }, boxes: Place[]): Pick<Layout, "x" | "y" | "width" | "height"> {
+  const [x, y] = [Math.min(0, ...boxes.map((box) => box.x - MARGIN)), Math.min(0, ...boxes.map((box) => box.y - MARGIN))];
+  const [right, bottom] = [Math.max(width, ...boxes.map((box) => box.x + box.width + MARGIN)), Math.max(height, ...boxes.map((box) => box.y + box.height + MARGIN))];
+  return { x, y, width: right - x, height: bottom - y };
 }
 
 interface Point {

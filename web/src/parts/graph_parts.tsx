@@ -30,8 +30,8 @@ export function NodeShape({ node, place: { x, y, width, height }, state, isNext,
       <title>{node.name}</title>
       {node.kind === "box" && <rect class="graph-shape graph-back" x={4} y={4} width={width} height={height} rx={8} />}
       <rect class="graph-shape" width={width} height={height} rx={8} />
-      <StateIcon state={state} x={16} y={height / 2} />
-      <text x={state === undefined ? width / 2 : (width + 20) / 2} y={height / 2} dy="0.35em" text-anchor="middle">
+      <StateIcon state={state} x={17} y={height / 2} />
+      <text x={state === undefined ? width / 2 : (width + 22) / 2} y={height / 2} dy="0.35em" text-anchor="middle">
         {cut(node.name)}
       </text>
     </g>
@@ -45,7 +45,7 @@ export function BoxShape({ node, place: { x, y, width, height }, state, isActive
       <rect class="graph-frame" width={width} height={height} rx={10} />
       <g class="graph-node graph-heading" role="button" tabIndex={isActive ? 0 : -1} aria-label={nodeName(node, state)} aria-expanded="true" data-id={node.id} data-state={state}>
         <title>{`Close ${node.name}`}</title>
-        <rect class="graph-shape" width={Math.min(width, cut(node.name).length * 7.4 + 46)} height={26} rx={8} />
+        <rect class="graph-shape" width={Math.min(width, cut(node.name).length * 8.2 + 50)} height={26} rx={8} />
         <StateIcon state={state} x={14} y={13} />
         <text x={state === undefined ? 12 : 28} y={13} dy="0.35em">
           {cut(node.name)} −

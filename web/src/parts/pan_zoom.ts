@@ -32,7 +32,7 @@ const FIRST = 0.75;
 /** A pointer that moves less than this clicks. */
 const STILL = 5;
 
-export function usePanZoom(svg: RefObject<SVGSVGElement | null>, stage: RefObject<SVGGElement | null>, size: { width: number; height: number } | null, start: () => Rectangle | null): PanZoom {
+export function usePanZoom(svg: RefObject<SVGSVGElement | null>, stage: RefObject<SVGGElement | null>, size: Rectangle | null, start: () => Rectangle | null): PanZoom {
   const view = useRef<View>({ x: 0, y: 0, scale: 1 });
   const latest = useRef({ size, start });
   latest.current = { size, start };
@@ -42,7 +42,7 @@ export function usePanZoom(svg: RefObject<SVGSVGElement | null>, stage: RefObjec
   return handlers;
 }
 
-type Latest = { size: { width: number; height: number } | null; start: () => Rectangle | null };
+type Latest = { size: Rectangle | null; start: () => Rectangle | null };
 
 function makeHandlers(svg: RefObject<SVGSVGElement | null>, stage: RefObject<SVGGElement | null>, view: { current: View }, latest: { current: Latest }) {
   const set = (next: View): void => {
@@ -55,7 +55,10 @@ function makeHandlers(svg: RefObject<SVGSVGElement | null>, stage: RefObject<SVG
     const { width = 1, height = 1 } = latest.current.size ?? {};
     return Math.min(area().width / Math.max(width, 1), area().height / Math.max(height, 1), 1);
   };
-  const fit = (): void => centre((latest.current.size?.width ?? 0) / 2, (latest.current.size?.height ?? 0) / 2, fitScale());
+  const fit = (): void => {
+    const { x, y, width, height } = latest.current.size ?? { x: 0, y: 0, width: 0, height: 0 };
+    centre(x + width / 2, y + height / 2, fitScale());
+  };
   const zoomAt = (factor: number, x: number, y: number): void => {
     const scale = Math.min(Math.max(view.current.scale * factor, SMALLEST), LARGEST);
     const by = scale / view.current.scale;

@@ -104,6 +104,11 @@ function Row({ row, scale, now, isSelected, isOpen, onToggle, href, position, to
           <span class="timeline-toggle" />
         )}
         <TaskLink row={row} href={href} now={now} />
+        {task.attempts > 1 && (
+          <span class="timeline-attempts" aria-hidden="true">
+            attempt {task.attempts}
+          </span>
+        )}
         {isFirst && lanes > 1 && <span class="timeline-lanes">× {lanes}</span>}
       </span>
       <TaskBar row={row} scale={scale} now={now} />

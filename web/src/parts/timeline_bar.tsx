@@ -20,22 +20,33 @@ export function TaskBar({ row: { task }, scale, now }: BarProps) {
   const gaps = scale.gaps.slice(0, GAPS).map(({ at, width }) => <rect key={at} class="timeline-gap" x={percent(at)} width={percent(width)} height="100%" />);
   if (span === null) return <svg class="timeline-track" aria-hidden="true">{gaps}</svg>;
   const [from, to] = [scale.place(span.from), scale.place(span.to)];
-  const words = [task.summary ?? task.label, state === "waits" ? null : durationText(span.to - span.from)].filter((word) => word != null && word !== "").join(" · ");
-  const isLeft = to < 0.55;
+  const short = state === "waits" ? "waits" : durationText(span.to - span.from);
+  const words = [task.summary ?? task.label, short].filter((word) => word != null && word !== "").join(" · ");
   return (
     <svg class="timeline-track" aria-hidden="true">
       {gaps}
       <svg class="timeline-bar" data-state={state} x={percent(from)} width={percent(Math.max(to - from, 0))} height="100%" overflow="visible">
         <rect class="timeline-shape" y={8} width="100%" height={16} rx={3} />
-        <rect class="timeline-shape" y={8} width={3} height={16} rx={1.5} />
+        <rect class="timeline-shape" x={from > 0.99 ? -4 : 0} y={8} width={4} height={16} rx={2} />
       </svg>
       {(task.failures ?? []).map(({ at }) => (
         <line key={at} class="timeline-retry" x1={percent(scale.place(Date.parse(at)))} x2={percent(scale.place(Date.parse(at)))} y1={5} y2={27} />
       ))}
-      <text class="timeline-text" x={percent(isLeft ? to : from)} dx={isLeft ? 8 : -6} y={16} dy="0.35em" text-anchor={isLeft ? "start" : "end"}>
-        {words.length > 90 ? `${words.slice(0, 89)}…` : words}
-      </text>
+      <BarText from={from} to={to} text={words.length > 90 ? `${words.slice(0, 89)}…` : words} size="long" />
+      <BarText from={from} to={to} text={short} size="short" />
     </svg>
+  );
+}
+
+/** The text of a bar: after it, before it, or in it, where there is most room. A narrow page shows the short one. */
+function BarText({ from, to, text, size }: { from: number; to: number; text: string; size: "long" | "short" }) {
+  const isAfter = to < 0.55;
+  const isBefore = !isAfter && from > 0.45;
+  const [x, dx] = isAfter ? [to, 8] : isBefore ? [from, -8] : [from, 8];
+  return (
+    <text class="timeline-text" data-size={size} data-in={isAfter || isBefore ? undefined : ""} x={percent(x)} dx={dx} y={16} dy="0.35em" text-anchor={isBefore ? "end" : "start"}>
+      {text}
+    </text>
   );
 }
 
@@ -49,7 +60,6 @@ export function TaskLink({ row, href, now }: { row: TimelineRow; href: string; n
         {state === null ? <circle class="timeline-idle" r="3" /> : <StateIcon state={state} x={0} y={0} />}
       </svg>
       <span class="timeline-node">{task.node}</span>
-      {task.attempts > 1 && <span class="timeline-attempts">attempt {task.attempts}</span>}
     </a>
   );
 }
