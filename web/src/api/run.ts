@@ -5,7 +5,7 @@ import { open, request } from "./source";
 import type { Assistant, Drawing, InboxItem } from "./types";
 
 /** The checkpoints of a page, and the parts of a level of a value. */
-export const [CHECKPOINTS, PARTS] = [100, 200];
+export const [CHECKPOINTS, PARTS] = [50, 200];
 
 function threadPath(thread: string): string {
   return `/threads/${encodeURIComponent(thread)}`;

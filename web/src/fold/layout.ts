@@ -38,7 +38,8 @@ export type Direction = "LR" | "TB";
 export const NAME_LIMIT = 26;
 const [NODE_HEIGHT, CHARACTER, MARGIN] = [36, 8.2, 12];
 /** The room above the nodes in a box for its heading, and below them. */
-const [HEADING, FOOT] = [34, 10];
+const HEADING = { LR: 34, TB: 16 };
+const FOOT = 10;
 /** Beyond this many edges, the exact ranks take seconds. */
 const MANY_EDGES = 120;
 
@@ -46,14 +47,14 @@ const MANY_EDGES = 120;
 export function layOut(topology: Topology, direction: Direction): Layout {
   const graph = new Graph({ compound: true, multigraph: true });
   const ranker = topology.edges.length > MANY_EDGES ? "tight-tree" : "network-simplex";
-  graph.setGraph({ rankdir: direction, nodesep: topology.boxes.length > 0 ? 36 : 20, ranksep: 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
+  graph.setGraph({ rankdir: direction, nodesep: topology.boxes.length > 0 ? 36 : 20, ranksep: topology.boxes.length > 0 ? 48 : 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of topology.boxes) graph.setNode(box.id, {});
   for (const node of topology.nodes) graph.setNode(node.id, size(node));
   for (const { id, parent } of [...topology.boxes, ...topology.nodes]) if (parent !== null) graph.setParent(id, parent);
   topology.edges.forEach(({ source, target, label }, at) => graph.setEdge(source, target, label === null ? {} : { width: cut(label).length * 6.4, height: 14, labelpos: "c" }, String(at)));
   layout(graph);
-  return read(graph, topology);
+  return read(graph, topology, HEADING[direction]);
 }
 
 function size({ name, kind }: GraphNode): { width: number; height: number } {
@@ -62,7 +63,7 @@ function size({ name, kind }: GraphNode): { width: number; height: number } {
   return { width: Math.max(64, Math.round(text) + (kind === "box" ? 48 : 36)), height: NODE_HEIGHT };
 }
 
-function read(graph: Graph, topology: Topology): Layout {
+function read(graph: Graph, topology: Topology, heading: number): Layout {
   const place = (id: string): Place => {
     const { x = 0, y = 0, width = 0, height = 0 } = graph.node(id) as { x?: number; y?: number; width?: number; height?: number };
     return { id, x: x - width / 2, y: y - height / 2, width, height };
@@ -73,12 +74,12 @@ function read(graph: Graph, topology: Topology): Layout {
     const shown = label === null || x === undefined || y === undefined ? null : { text: cut(label), x, y };
     return { source, target, isConditional, path: curve(points), label: shown };
   });
-  const boxes = topology.boxes.map(({ id }) => roomy(place(id)));
+  const boxes = topology.boxes.map(({ id }) => roomy(place(id), heading));
   return { ...bounds({ width, height }, boxes), nodes: topology.nodes.map(({ id }) => place(id)), boxes, edges };
 }
 
-function roomy({ y, height, ...place }: Place): Place {
-  return { ...place, y: y - HEADING, height: height + HEADING + FOOT };
+function roomy({ y, height, ...place }: Place, heading: number): Place {
+  return { ...place, y: y - heading, height: height + heading + FOOT };
 }
 
 /** Returns the part of the plane in which all of a drawing is. */

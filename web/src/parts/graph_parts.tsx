@@ -27,7 +27,7 @@ export function NodeShape({ node, place: { x, y, width, height }, state, isNext,
       data-next={isNext ? "" : undefined}
       transform={`translate(${x} ${y})`}
     >
-      <title>{node.name}</title>
+      {cut(node.name) !== node.name && <title>{node.name}</title>}
       {node.kind === "box" && <rect class="graph-shape graph-back" x={4} y={4} width={width} height={height} rx={8} />}
       <rect class="graph-shape" width={width} height={height} rx={8} />
       <StateIcon state={state} x={17} y={height / 2} />
@@ -62,14 +62,14 @@ export function nodeName({ name }: GraphNode, state: NodeState | undefined): str
 
 export function EdgeShape({ edge: { path, isConditional, label } }: { edge: EdgePlace }) {
   return (
-    <g class="graph-edge" data-conditional={isConditional ? "" : undefined}>
-      <path d={path} marker-end="url(#graph-arrow)" />
+    <>
+      <path class="graph-edge" data-conditional={isConditional ? "" : undefined} d={path} marker-end="url(#graph-arrow)" />
       {label !== null && (
-        <text x={label.x} y={label.y} dy="0.35em" text-anchor="middle">
+        <text class="graph-label" x={label.x} y={label.y} dy="0.35em" text-anchor="middle">
           {label.text}
         </text>
       )}
-    </g>
+    </>
   );
 }
 

@@ -49,7 +49,7 @@ export function Timeline({ rows, now, selected, open, onToggle, address }: Timel
       <div class="timeline-scroller" ref={scroller} tabIndex={0} role="region" aria-label="Tasks by superstep" data-zoom={ZOOMS[zoom]} data-touched={height === TOUCHED_ROW ? "" : undefined}>
         <ul class="timeline-rows" role="list" aria-label="Timeline" style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
           {rows.slice(from, to).map((row, at) => (
-            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isOpen={open.has(row.key)} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
+            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isLater={selected !== null && row.checkpoint >= selected && row.within.length === 0} isOpen={open.has(row.key)} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
           ))}
         </ul>
       </div>
@@ -81,6 +81,8 @@ interface RowProps {
   scale: Scale;
   now: number | null;
   isSelected: boolean;
+  /** Set if it ran after the checkpoint that is shown. */
+  isLater: boolean;
   isOpen: boolean;
   onToggle: (row: TimelineRow) => void;
   href: string;
@@ -88,10 +90,10 @@ interface RowProps {
   total: number;
 }
 
-function Row({ row, scale, now, isSelected, isOpen, onToggle, href, position, total }: RowProps) {
+function Row({ row, scale, now, isSelected, isLater, isOpen, onToggle, href, position, total }: RowProps) {
   const { task, step, within, isFirst, lanes } = row;
   return (
-    <li class="timeline-row" data-first={isFirst ? "" : undefined} data-selected={isSelected ? "" : undefined} aria-posinset={position} aria-setsize={total}>
+    <li class="timeline-row" data-first={isFirst ? "" : undefined} data-selected={isSelected ? "" : undefined} data-later={isLater ? "" : undefined} aria-posinset={position} aria-setsize={total}>
       <span class="timeline-step" aria-hidden="true">
         {isFirst && within.length === 0 ? step : ""}
       </span>
