@@ -2,6 +2,9 @@
 
 import type { Place } from "./layout";
 
+/** What is more aside than ahead comes after all others. */
+const ASIDE = 100_000;
+
 /** Returns the id of the place that is nearest in the direction of a key; null if there is none or the key is no arrow. */
 export function nearest(places: Place[], from: string, key: string): string | null {
   const start = places.find(({ id }) => id === from);
@@ -13,7 +16,8 @@ export function nearest(places: Place[], from: string, key: string): string | nu
     const [right, down] = [centre(place).x - centre(start).x, centre(place).y - centre(start).y];
     const along = right * x + down * y;
     if (place.id === from || along <= 1) continue;
-    const distance = along + 2 * Math.abs(right * y + down * x);
+    const across = Math.abs(right * y + down * x);
+    const distance = along + 2 * across + (across > along ? ASIDE : 0);
     if (best === null || distance < best.distance) best = { id: place.id, distance };
   }
   return best?.id ?? null;

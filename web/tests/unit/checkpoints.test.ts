@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+
+import { checkpointText, joinEarlier, joinNewest, lineOf, originText } from "../../src/fold/checkpoints";
+import { checkpoint, order, task } from "./run_fixtures";
+
+const chain = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, nth) => checkpoint(from - nth, from - nth - 1 || null, from - nth - 2, []));
+const ids = (list: { checkpoint: number }[] | undefined) => list?.map((one) => one.checkpoint);
+
+describe("pages", () => {
+  test("the newest page takes the place of what it has", () => {
+    const known = { list: chain(6, 3), next: 3 };
+    const joined = joinNewest(known, { checkpoints: chain(8, 5), next: 5 });
+    expect(ids(joined?.list)).toEqual([8, 7, 6, 5, 4, 3]);
+    expect(joined?.next).toBe(3);
+  });
+
+  test("a gap is said", () => {
+    expect(joinNewest({ list: chain(3, 1), next: null }, { checkpoints: chain(9, 6), next: 6 })).toBeNull();
+  });
+
+  test("checkpoints that were removed go", () => {
+    const joined = joinNewest({ list: chain(9, 1), next: null }, { checkpoints: chain(4, 3), next: 3 });
+    expect(ids(joined?.list)).toEqual([4, 3, 2, 1]);
+    expect(ids(joinNewest({ list: chain(9, 1), next: null }, { checkpoints: chain(2, 1), next: null })?.list)).toEqual([2, 1]);
+  });
+
+  test("earlier ones come after", () => {
+    const joined = joinEarlier({ list: chain(6, 4), next: 4 }, { checkpoints: chain(4, 2), next: 2 });
+    expect([ids(joined.list), joined.next]).toEqual([[6, 5, 4, 3, 2], 2]);
+  });
+});
+
+describe("the line", () => {
+  // 5 follows 2: the branch over 3 and 4 was left.
+  const list = [checkpoint(5, 2, 1, []), checkpoint(4, 3, 2, []), checkpoint(3, 2, 1, []), checkpoint(2, 1, 0, []), checkpoint(1, null, -1, [])];
+
+  test("leads by the parents to the newest one", () => expect(ids(lineOf(list))).toEqual([1, 2, 5]));
+  test("leads over a checkpoint of a branch that was left", () => expect(ids(lineOf(list, 3))).toEqual([1, 2, 3, 4]));
+  test("is the main one if the checkpoint is not known", () => expect(ids(lineOf(list, 99))).toEqual([1, 2, 5]));
+});
+
+describe("a checkpoint in words", () => {
+  const line = order().reverse();
+
+  test.each([
+    [0, "checkpoint 1, superstep -1, input"],
+    [1, "checkpoint 2, superstep 0, input"],
+    [2, "checkpoint 3, superstep 1, after Check"],
+    [3, "checkpoint 4, superstep 2, after Pack × 2"],
+    [9, "no checkpoint"],
+  ])("%i", (position, expected) => expect(checkpointText(line, position)).toBe(expected));
+
+  test("says where it comes from, and does not list a hundred nodes", () => {
+    const many = checkpoint(1, null, -1, Array.from({ length: 9 }, (_, nth) => task(`1-${nth}`, `Node${nth}`, null)));
+    expect(originText([many, checkpoint(2, 1, 0, [])], 1)).toBe("after Node0, Node1, Node2 and 6 more");
+    expect(originText([checkpoint(2, 1, 0, [], { source: "update" })], 0)).toBe("state written from outside");
+    expect(originText([checkpoint(2, 1, 0, [], { source: "fork" })], 0)).toBe("start of a branch");
+  });
+});
