@@ -116,17 +116,27 @@ export function nodeStates({ line, isNewest, isRunning, running }: Position, ins
   const last = isNewest ? undefined : line.at(-1);
   for (const checkpoint of [...line, ...inside]) {
     if (checkpoint === last) continue;
-    const found = new Map<string, NodeState>();
-    for (const task of checkpoint.tasks) {
-      const id = nodeOfTask(task);
-      const state = stateOf(task, isRunning && (runs.size === 0 || runs.has(id)));
-      const known = found.get(id);
-      if (state !== null && (known === undefined || RANK.indexOf(state) < RANK.indexOf(known))) found.set(id, state);
-    }
-    for (const [id, state] of found) states.set(id, state);
+    for (const [id, state] of statesAt(checkpoint, isRunning, runs)) states.set(id, state);
   }
   if (isNewest && isRunning) for (const id of runs) states.set(id, "running");
   return states;
+}
+
+/** States of checkpoints whose tasks have ended: of a long run only the newest ones are looked at again. */
+const madeStates = new WeakMap<CheckpointEntry, Map<string, NodeState>>();
+
+function statesAt(checkpoint: CheckpointEntry, isRunning: boolean, runs: ReadonlySet<string>): Map<string, NodeState> {
+  const made = madeStates.get(checkpoint);
+  if (made !== undefined) return made;
+  const found = new Map<string, NodeState>();
+  for (const task of checkpoint.tasks) {
+    const id = nodeOfTask(task);
+    const state = stateOf(task, isRunning && (runs.size === 0 || runs.has(id)));
+    const known = found.get(id);
+    if (state !== null && (known === undefined || RANK.indexOf(state) < RANK.indexOf(known))) found.set(id, state);
+  }
+  if (checkpoint.tasks.every(({ status }) => status !== "pending")) madeStates.set(checkpoint, found);
+  return found;
 }
 
 export function stateOf({ status }: Pick<Brief, "status">, isRunning: boolean): NodeState | null {

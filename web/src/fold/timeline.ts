@@ -29,16 +29,45 @@ export interface Shown {
 /** Returns a row for each task, in the order of the supersteps; those of open subgraphs follow their task. */
 export function timelineRows(line: CheckpointEntry[], shown: Shown, within: string[] = []): TimelineRow[] {
   const rows: TimelineRow[] = [];
-  for (const { checkpoint, step, tasks } of line) {
-    const wanted = shown.isNoiseShown ? tasks : tasks.filter((task) => !isNoise(task));
-    wanted.forEach((task, at) => {
-      const key = `${checkpoint}:${task.id}`;
-      rows.push({ key, checkpoint, step: step + 1, task, within, isFirst: at === 0, lanes: wanted.length });
-      const inside = shown.open.has(key) ? shown.inside.get(key) : undefined;
-      if (inside !== undefined) for (const row of timelineRows(inside, shown, [...within, key])) rows.push(row);
-    });
+  for (const checkpoint of line) {
+    const { all, quiet } = rowsOf(checkpoint, within);
+    for (const row of shown.isNoiseShown ? all : quiet) {
+      rows.push(row);
+      const inside = shown.open.has(row.key) ? shown.inside.get(row.key) : undefined;
+      if (inside !== undefined) for (const inner of timelineRows(inside, shown, [...within, row.key])) rows.push(inner);
+    }
   }
   return rows;
+}
+
+/** Returns the number of tasks that are noise. */
+export function countNoise(line: CheckpointEntry[]): number {
+  return line.reduce((sum, checkpoint) => sum + noiseOf(checkpoint), 0);
+}
+
+interface OwnRows {
+  all: TimelineRow[];
+  quiet: TimelineRow[];
+}
+
+/** Rows that were made, so that a change of a long run makes only those of its newest checkpoints. */
+const madeRows = new WeakMap<CheckpointEntry, OwnRows>();
+
+function rowsOf(checkpoint: CheckpointEntry, within: string[]): OwnRows {
+  const known = madeRows.get(checkpoint);
+  if (known !== undefined) return known;
+  const made = { all: makeRows(checkpoint, checkpoint.tasks, within), quiet: makeRows(checkpoint, checkpoint.tasks.filter((task) => !isNoise(task)), within) };
+  madeRows.set(checkpoint, made);
+  return made;
+}
+
+function noiseOf(checkpoint: CheckpointEntry): number {
+  const { all, quiet } = rowsOf(checkpoint, []);
+  return all.length - quiet.length;
+}
+
+function makeRows({ checkpoint, step }: CheckpointEntry, tasks: Brief[], within: string[]): TimelineRow[] {
+  return tasks.map((task, at) => ({ key: `${checkpoint}:${task.id}`, checkpoint, step: step + 1, task, within, isFirst: at === 0, lanes: tasks.length }));
 }
 
 /** START, and tasks that are done and have left nothing behind. */
@@ -58,6 +87,19 @@ export function spanOf({ started_at, ended_at, status }: Brief, now: number | nu
   const from = Date.parse(started_at);
   const to = ended_at !== null ? Date.parse(ended_at) : status === "pending" ? (now ?? from) : from;
   return { from, to: Math.max(from, to) };
+}
+
+const madeSpans = new WeakMap<CheckpointEntry, Span[]>();
+
+/** Returns when the tasks of a line ran: a few spans for each checkpoint. */
+export function spansOf(line: CheckpointEntry[], now: number | null): Span[] {
+  return line.flatMap((checkpoint) => {
+    const known = madeSpans.get(checkpoint);
+    if (known !== undefined) return known;
+    const spans = mergeSpans(checkpoint.tasks.flatMap((task) => spanOf(task, now) ?? []));
+    if (checkpoint.tasks.every(({ status }) => status !== "pending")) madeSpans.set(checkpoint, spans);
+    return spans;
+  });
 }
 
 /** A stretch without work, and its place on the axis. */

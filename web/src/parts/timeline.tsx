@@ -1,9 +1,9 @@
 // Tasks as rows with bars of time: supersteps as groups, parallel tasks in lanes below each other. Of many rows only those that are seen are in
 // the document. Knows no run and no request.
 
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { gapText, makeScale, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
+import { gapText, type Scale, type TimelineRow } from "../fold/timeline";
 import { durationText } from "../fold/time";
 import { Button } from "./button";
 import { revealRow, useRowsWindow } from "./rows_window";
@@ -12,6 +12,7 @@ import "./timeline.css";
 
 interface TimelineProps {
   rows: TimelineRow[];
+  scale: Scale;
   /** The time now, for tasks that run; null if nothing runs. */
   now: number | null;
   /** The checkpoint that is shown: its tasks are marked. */
@@ -25,10 +26,9 @@ interface TimelineProps {
 const [ROW, TOUCHED_ROW] = [32, 44];
 const ZOOMS = [1, 2, 4, 8, 16, 32];
 
-export function Timeline({ rows, now, selected, open, onToggle, address }: TimelineProps) {
+export function Timeline({ rows, scale, now, selected, open, onToggle, address }: TimelineProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(0);
-  const scale = useMemo(() => makeScale(rows.flatMap(({ task, within }) => (within.length > 0 ? [] : (spanOf(task, now) ?? [])))), [rows, now]);
   const [height] = useState(() => (matchMedia("(max-width: 767px)").matches ? TOUCHED_ROW : ROW));
   const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
   useFollow(scroller, rows, selected, height);

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { CheckpointEntry } from "../../api/run_types";
-import { timelineRows, type TimelineRow } from "../../fold/timeline";
+import { countNoise, makeScale, spansOf, timelineRows, type TimelineRow } from "../../fold/timeline";
 import { Timeline } from "../../parts/timeline";
 import { href } from "../../routing/navigation";
 import type { Inside } from "./use_run";
@@ -23,13 +23,13 @@ export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEa
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const now = useNow(isRunning);
   const lists = inside.lists;
-  const all = useMemo(() => timelineRows(line, { isNoiseShown: true, open, inside: lists }), [line, open, lists]);
-  const rows = useMemo(() => (isNoiseShown ? all : timelineRows(line, { isNoiseShown, open, inside: lists })), [all, isNoiseShown]);
+  const rows = useMemo(() => timelineRows(line, { isNoiseShown, open, inside: lists }), [line, isNoiseShown, open, lists]);
+  const scale = useMemo(() => makeScale(spansOf(line, now)), [line, now]);
+  const noise = useMemo(() => countNoise(line), [line]);
   const toggle = (row: TimelineRow): void => {
     setOpen((was) => new Set(was.has(row.key) ? [...was].filter((key) => key !== row.key) : [...was, row.key]));
     if (!open.has(row.key)) inside.load([...row.within, row.key], row.task.path ?? [row.task.node]);
   };
-  const hidden = all.length - rows.length;
   return (
     <section class="stack run-timeline">
       <header class="row">
@@ -38,17 +38,17 @@ export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEa
           {rows.length === 1 ? "1 task" : `${rows.length} tasks`}
           {hasEarlier ? ", the newest" : ""}
         </span>
-        {(hidden > 0 || isNoiseShown) && (
+        {noise > 0 && (
           <label class="field-check run-noise">
             <input type="checkbox" checked={isNoiseShown} onChange={(event) => setNoiseShown(event.currentTarget.checked)} />
-            Show START and tasks without updates{hidden > 0 ? ` (${hidden})` : ""}
+            Show START and tasks without updates ({noise})
           </label>
         )}
       </header>
       {rows.length === 0 ? (
         <p class="soft">No task has started yet.</p>
       ) : (
-        <Timeline rows={rows} now={now} selected={selected} open={open} onToggle={toggle} address={({ checkpoint, task, within }) => href({ view: "task", thread, checkpoint: String(checkpoint), task: task.id, within })} />
+        <Timeline rows={rows} scale={scale} now={now} selected={selected} open={open} onToggle={toggle} address={({ checkpoint, task, within }) => href({ view: "task", thread, checkpoint: String(checkpoint), task: task.id, within })} />
       )}
     </section>
   );
