@@ -8,6 +8,8 @@ export type Tokens = number | { input?: number; output?: number; cache_read?: nu
 export interface RunningTask {
   /** The node, after those whose subgraphs it is in: `Research/Ask`. */
   node: string;
+  /** The id of the task. */
+  task?: string;
   label?: string;
   started_at?: string;
   action?: string;
@@ -16,14 +18,15 @@ export interface RunningTask {
   cost?: number;
 }
 
+/** A thread that is damaged has only its name, its status and a reason. */
 export interface RunStatus {
   thread: string;
-  graph: string;
+  graph?: string;
   status: string;
-  step: number | null;
-  checkpoint: number | null;
-  created_at: string;
-  updated_at: string;
+  step?: number | null;
+  checkpoint?: number | null;
+  created_at?: string;
+  updated_at?: string;
   metadata?: JsonObject;
   next?: string[];
   until?: string | null;

@@ -32,6 +32,7 @@ const RUNS: Record<string, StatusWords> = {
   "awaiting-signal": { text: "waits for a signal", mark: "warn" },
   stopped: { text: "stopped at a breakpoint", mark: "warn" },
   pending: { text: "pending", mark: undefined },
+  new: { text: "not started", mark: undefined },
   failed: { text: "failed", mark: "bad" },
   damaged: { text: "damaged", mark: "bad" },
   "needs-migration": { text: "needs a migration", mark: "warn" },

@@ -2,10 +2,12 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 
+import { isRecording } from "../../api/recording";
 import type { CheckpointEntry, RunStatus } from "../../api/run_types";
 import { lineOf } from "../../fold/checkpoints";
 import { nextNodes, nodeStates, type Position } from "../../fold/graph";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
+import { Tools } from "../debug/tools";
 import { GraphPanel } from "./graph_panel";
 import { RunHeader } from "./run_header";
 import { RunNotes, RunQuestions } from "./run_notes";
@@ -74,6 +76,7 @@ function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastPro
         </p>
       )}
       <Scrubber thread={thread} line={line} at={at} isChosen={chosen !== null} hasEarlier={hasEarlier} onEarlier={checkpoints.loadEarlier} />
+      {shown !== undefined && !isRecording() && <Tools thread={thread} checkpoint={String(shown.checkpoint)} parent={shown.parent === null ? null : String(shown.parent)} isNewest={position.isNewest} />}
       {shown !== undefined && <StatePanel thread={thread} checkpoint={shown.checkpoint} parent={shown.parent} />}
     </>
   );

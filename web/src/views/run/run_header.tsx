@@ -39,10 +39,12 @@ function Facts({ status }: { status: RunStatus }) {
   const tokens = tokensOf(status.tokens);
   return (
     <p class="row run-facts">
-      <span>
-        <span class="soft">Graph</span> {status.graph}
-      </span>
-      {status.step !== null && (
+      {status.graph !== undefined && (
+        <span>
+          <span class="soft">Graph</span> {status.graph}
+        </span>
+      )}
+      {status.step != null && (
         <span>
           <span class="soft">Superstep</span> {status.step}
         </span>
@@ -52,12 +54,16 @@ function Facts({ status }: { status: RunStatus }) {
           <span class="soft">Next</span> {nextText(status.next ?? [])}
         </span>
       )}
-      <span>
-        <span class="soft">Started</span> <Ago at={status.created_at} />
-      </span>
-      <span>
-        <span class="soft">Changed</span> <Ago at={status.updated_at} />
-      </span>
+      {status.created_at !== undefined && (
+        <span>
+          <span class="soft">Started</span> <Ago at={status.created_at} />
+        </span>
+      )}
+      {status.updated_at !== undefined && (
+        <span>
+          <span class="soft">Changed</span> <Ago at={status.updated_at} />
+        </span>
+      )}
       {status.until != null && (
         <span>
           <span class="soft">Until</span> <Until at={status.until} />
@@ -89,7 +95,8 @@ function Actions({ thread, status, onChange }: { thread: string; status: RunStat
     setError(null);
     action.then(onChange, (cause: Error) => setError(cause));
   };
-  const act = { Cancel: () => setAsked(true), Resume: () => run(proceed(thread, status.graph)), Retry: () => run(proceed(thread, status.graph)) };
+  const resume = (): void => run(proceed(thread, status.graph ?? ""));
+  const act = { Cancel: () => setAsked(true), Resume: resume, Retry: resume };
   return (
     <>
       <div class="button-row">
@@ -98,9 +105,11 @@ function Actions({ thread, status, onChange }: { thread: string; status: RunStat
             {name}
           </Button>
         ))}
-        <a class="button" href={href({ view: "start", graph: status.graph })}>
-          Start again
-        </a>
+        {status.graph !== undefined && (
+          <a class="button" href={href({ view: "start", graph: status.graph })}>
+            Start again
+          </a>
+        )}
         <Button onClick={() => run(save(thread))}>Export</Button>
       </div>
       {error !== null && <ErrorNote error={error} />}

@@ -51,7 +51,6 @@ export function Scrubber({ thread, line, at, isChosen, hasEarlier, onEarlier }: 
             {tag}
           </span>
         ))}
-        {shown.parent !== null && <a href={href({ view: "diff", thread, from: String(shown.parent), to: String(shown.checkpoint) })}>Compare with the one before</a>}
         {isChosen && <a href={href({ view: "thread", thread })}>Latest</a>}
         {hasEarlier && (
           <button class="run-earlier" type="button" onClick={onEarlier}>
