@@ -1,6 +1,6 @@
 // One file of a diff: what happened to it, whether it was seen, and its lines, which are built as they are scrolled to.
 
-import { useId, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import { byLine, type Comment } from "../fold/comments";
 import { lineCount, type FileDiff } from "../fold/diff";
@@ -29,17 +29,19 @@ const BLOCK = 1000;
 const HEIGHT = 21;
 
 export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFold, onSeen, onComment }: DiffFileProps) {
-  const id = useId();
   const [writing, setWriting] = useState<string | null>(null);
   const own = useMemo(() => byLine(comments, file.name), [comments, file.name]);
-  const work: LineWork = { file: file.name, isGone: file.change === "deleted", comments: own, drafts, writing, onWrite: setWriting, all: comments, onComment };
+  const work = useMemo(
+    (): LineWork => ({ file: file.name, isGone: file.change === "deleted", comments: own, drafts, writing, onWrite: setWriting, all: comments, onComment }),
+    [file, own, drafts, writing, comments, onComment],
+  );
   const lines = lineCount(file);
   return (
-    <article class="diff-file" aria-labelledby={id}>
-      <header class="diff-head">
+    <div class="diff-file">
+      <div class="diff-head">
         <button type="button" class="diff-fold" aria-expanded={isOpen} disabled={lines === 0} onClick={() => onFold(!isOpen)}>
           <span class="diff-arrow" aria-hidden="true" />
-          <span class="diff-path" id={id}>
+          <span class="diff-path">
             {file.oldName !== null && (
               <>
                 <Visible text={file.oldName} /> →{" "}
@@ -55,7 +57,7 @@ export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFol
           <input type="checkbox" aria-label={`Seen ${file.name}`} checked={isSeen} onChange={(event) => onSeen(event.currentTarget.checked)} />
           Seen
         </label>
-      </header>
+      </div>
       {isOpen && (
         <DiffLines file={file} layout={layout} work={work} />
       )}
@@ -65,16 +67,17 @@ export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFol
         </button>
       )}
       {lines === 0 && !isSeen && <p class="diff-none soft">{file.isBinary ? "A binary file: its content is not shown." : "Its content is unchanged."}</p>}
-    </article>
+    </div>
   );
 }
 
 /** The lines of a file. */
 export function DiffLines({ file, layout, work }: { file: FileDiff; layout: Layout; work: LineWork }) {
   const rows = useMemo(() => rowsOf(file, layout), [file, layout]);
+  const shown = useMemo(() => <Rows rows={rows} from={0} to={rows.length} work={work} />, [rows, work]);
   return (
     <div class="diff-lines" data-layout={layout} onKeyDown={step}>
-      <Rows rows={rows} from={0} to={rows.length} work={work} />
+      {shown}
     </div>
   );
 }

@@ -11,11 +11,11 @@ interface DiffFilesProps {
   onShow: (at: number) => void;
 }
 
-const SHOWN = 50;
+const SHOWN = 30;
 
 export function DiffFiles({ files, isSeen, onShow }: DiffFilesProps) {
   const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? files.slice(0, 400) : files.slice(0, SHOWN);
+  const shown = isWhole ? files.slice(0, 200) : files.slice(0, SHOWN);
   return (
     <div class="diff-files">
       <ul role="list" aria-label="Files">

@@ -33,8 +33,10 @@ export function TextDiff({ diff, label }: { diff: string; label: string }) {
 
 /** Files longer than this are folded at first, and those after so many lines in all. */
 const LONG = { wide: { file: 400, all: 800 }, narrow: { file: 60, all: 150 } };
-/** So many files are built at once; more come as they are scrolled to. */
-const MANY = 40;
+/** So many files and lines are built at once; more come as they are scrolled to. */
+const AT_ONCE = { files: 20, lines: 250 };
+/** The height of the head of a file, and of a line. */
+const HEIGHT = { head: 82, line: 21 };
 const NONE: LineComment[] = [];
 const READ_ONLY: LineWork = { file: "", isGone: false, comments: new Map(), drafts: new Map(), writing: null, onWrite: () => undefined, all: NONE, onComment: undefined };
 
@@ -47,6 +49,7 @@ export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
   const [folds, setFolds] = useState<ReadonlyMap<number, boolean>>(new Map());
   const drafts = useRef(new Map<string, string>());
   const byBudget = useMemo(() => opened(files, isNarrow ? LONG.narrow : LONG.wide), [files, isNarrow]);
+  const eager = useMemo(() => builtAtOnce(files, byBudget), [files, byBudget]);
   const layout = isNarrow ? "one" : (diffLayout.value ?? (isWide ? "two" : "one"));
   const isSeen = (at: number): boolean => seenMarks.value.has(marks[at] ?? "");
   const fold = (at: number, isOpen: boolean): void => setFolds(new Map(folds).set(at, isOpen));
@@ -82,18 +85,18 @@ export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
       </div>
       <DiffFiles files={files} isSeen={isSeen} onShow={show} />
       {onComment !== undefined && <p class="visually-hidden">The number of a line is a button that comments on it. The arrow keys go from one to the next.</p>}
-      {files.map((one, at) => (
-        <div id={`${id}-${at}`} class="diff-place" key={at}>
-          {at < MANY ? file(one, at) : <Lazy height={46}>{() => file(one, at)}</Lazy>}
-        </div>
-      ))}
+      {files.map((one, at) => {
+        const shared = { id: `${id}-${at}`, class: "diff-place" };
+        const height = HEIGHT.head + (byBudget.has(at) ? HEIGHT.line * lineCount(one) : 0);
+        return at < eager ? <div key={at} {...shared}>{file(one, at)}</div> : <Lazy key={at} {...shared} height={height}>{() => file(one, at)}</Lazy>;
+      })}
     </section>
   );
 }
 
 function LayoutChoice({ layout }: { layout: "one" | "two" }) {
   return (
-    <div class="choice" role="group" aria-label="Layout">
+    <div class="choice">
       <button type="button" aria-pressed={layout === "one"} onClick={() => chooseLayout("one")}>
         One column
       </button>
@@ -115,6 +118,16 @@ function opened(files: FileDiff[], { file, all }: { file: number; all: number })
     open.add(at);
   });
   return open;
+}
+
+/** Returns the number of files that are built before anything is scrolled. */
+function builtAtOnce(files: FileDiff[], open: Set<number>): number {
+  let lines = 0;
+  const end = files.findIndex((file, at) => {
+    if (open.has(at)) lines += lineCount(file);
+    return at >= AT_ONCE.files || (lines > AT_ONCE.lines && at > 0);
+  });
+  return end < 0 ? files.length : end;
 }
 
 function sum(files: FileDiff[], side: "added" | "removed"): number {

@@ -2,21 +2,13 @@
 // server are left out; links open elsewhere and say nothing of this page.
 
 import DOMPurify from "dompurify";
-import { Marked } from "marked";
 import { useMemo } from "preact/hooks";
 
-import { withoutTurns } from "../fold/hidden";
+import { ADDRESS, htmlOf } from "../fold/markdown";
 
 const TAGS = [
   ..."p br hr strong em del code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 table thead tbody tr th td a input".split(" "),
 ];
-/** Headings are below those of the page, which has one of the first level. Tags in the text are text. */
-const marked = new Marked({
-  async: false,
-  gfm: true,
-  walkTokens: (token) => void (token.type === "heading" && (token["depth"] = Math.min(token["depth"] + 3, 6))),
-  renderer: { html: ({ text }) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;") },
-});
 const ATTRIBUTES = ["href", "align", "type", "checked", "disabled", "start"];
 
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
@@ -38,6 +30,5 @@ export function Markdown({ text }: { text: string }) {
 
 /** Returns the HTML of markdown text without anything that could run, load or look like a part of the page. */
 export function clean(text: string): string {
-  const html = marked.parse(withoutTurns(text), { async: false });
-  return DOMPurify.sanitize(html, { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES, ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
+  return DOMPurify.sanitize(htmlOf(text), { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES, ALLOWED_URI_REGEXP: ADDRESS, ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false });
 }

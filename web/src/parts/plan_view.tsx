@@ -3,6 +3,7 @@
 import type { Plan, PlanTask } from "../fold/plan";
 import { Button } from "./button";
 import { Commands } from "./commands";
+import { Disclosure } from "./disclosure";
 import { LongMarkdown } from "./long_text";
 import { Visible } from "./visible";
 
@@ -27,12 +28,7 @@ export function PlanView({ plan, label = "Plan", isFolded = false, onEdit }: Pla
         )}
       </div>
       {isFolded ? (
-        <details>
-          <summary>Show the plan</summary>
-          <div class="stack plan-inner">
-            <Content plan={plan} />
-          </div>
-        </details>
+        <Disclosure label="Show the plan">{() => <Content plan={plan} />}</Disclosure>
       ) : (
         <Content plan={plan} />
       )}

@@ -44,7 +44,7 @@ export function PlanEditor({ item, action, before, text, onChange }: PlanEditorP
           <textarea id={id} class="plan-input" value={text} rows={Math.min(Math.max(text.split("\n").length + 1, 12), 32)} spellcheck={false} aria-describedby={`${id}-status`} onInput={(event) => onChange(event.currentTarget.value)} />
         </div>
         <div class="stack plan-side">
-          <div class="choice" role="group" aria-label="Beside the text">
+          <div class="choice">
             <button type="button" aria-pressed={side === "preview"} onClick={() => setSide("preview")}>
               Preview
             </button>

@@ -5,6 +5,7 @@ import { useEffect, useId, useMemo } from "preact/hooks";
 import type { Ask, InboxItem } from "../../api/types";
 import { evidenceOf, type Evidence as Part } from "../../fold/evidence";
 import { nameTitle } from "../../fold/inbox";
+import { Disclosure } from "../../parts/disclosure";
 import { Evidence } from "../../parts/evidence";
 import { LongText } from "../../parts/long_text";
 import { Ago } from "../../parts/time";
@@ -47,10 +48,9 @@ export function QuestionCard({ item, ask, hasLeft, work }: QuestionProps) {
       <Evidence parts={shown} comments={answer.comments} onComment={answer.setComments} onEdit={draft === undefined || hasLeft ? undefined : edit} />
       {isEditing && <PlanEditor item={item} action={draft} before={planText} text={answer.draft ?? ""} onChange={answer.setDraft} />}
       {ask.text !== null && (
-        <details class="question-text" open={parts.length === 0}>
-          <summary>As the command line shows it</summary>
-          <LongText text={ask.text} label="the text" />
-        </details>
+        <Disclosure label="As the command line shows it" isOpenAtFirst={parts.length === 0}>
+          {() => <LongText text={ask.text ?? ""} label="the text" />}
+        </Disclosure>
       )}
       <AnswerForm item={item} answer={answer} hasPlan={parts.some(({ kind }) => kind === "plan")} hasLeft={hasLeft} onEdit={edit} />
     </div>

@@ -41,7 +41,9 @@ export interface AnswerState {
 export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: () => void): AnswerState {
   const actions = useMemo(() => actionsOf(ask), [ask]);
   const first = mainForm(actions);
-  const [chosen, setChosen] = useState<Action | null>(first);
+  // By name, since the question is made anew whenever the inbox is read.
+  const [name, setName] = useState(first?.name ?? null);
+  const chosen = actions.find((action) => action.name === name) ?? null;
   const [value, setValue] = useState<Json | undefined>(() => start(first));
   const [problems, setProblems] = useState<FormProblem[]>([]);
   const [note, setNote] = useState("");
@@ -53,7 +55,7 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
   const [result, setResult] = useState<string | null>(null);
 
   const show = (action: Action | null): void => {
-    setChosen(action);
+    setName(action?.name ?? null);
     setValue(start(action));
     setProblems([]);
   };
