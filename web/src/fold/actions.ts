@@ -16,6 +16,8 @@ export interface Action {
   form: Schema | null;
   /** The field of the answer that the note of the person fills, unless it has a text; an empty name is the answer itself. */
   feedback: string | null;
+  /** The ways to answer among which the form lets choose first; null if it has its own fields. */
+  variants: Variant[] | null;
   /** Set for a text that replaces the plan: it is edited where the plan is shown. */
   isDraft: boolean;
   /** Asked once more. */
@@ -53,7 +55,19 @@ function plain(schema: Schema | null, ask: Ask): Action {
   const [only, ...others] = schema === null ? [] : variantsOfAnswer(schema);
   const isWrapped = only !== undefined && others.length === 0 && only.form !== null && choices(schema ?? {}) === null;
   const variant: Variant = isWrapped ? only : { own: "Answer", about: null, form: schema ?? {}, answer: (value) => value };
-  return { ...made(variant, ask), name: "Answer", own: null };
+  const variants = !isWrapped && schema !== null ? variantsOfAnswer(schema) : [];
+  const isChosen = variants.some(({ form }) => form !== null);
+  return { ...made(variant, ask), name: "Answer", own: null, ...(isChosen ? chosenFirst(variants) : {}) };
+}
+
+/** What is typed into a form that lets choose first: `{"variant": "Refund", "value": ..}`. */
+function chosenFirst(variants: Variant[]): Pick<Action, "variants" | "feedback" | "answer"> {
+  const answer = (typed: Json): Json => chosenVariant(variants, typed)?.answer(isObject(typed) ? (typed["value"] ?? null) : null) ?? null;
+  return { variants, feedback: null, answer };
+}
+
+export function chosenVariant(variants: Variant[], typed: Json | undefined): Variant | undefined {
+  return isObject(typed) ? variants.find(({ own }) => own === typed["variant"]) : undefined;
 }
 
 function made(variant: Variant, ask: Ask): Action {
@@ -61,7 +75,7 @@ function made(variant: Variant, ask: Ask): Action {
   const name = word ?? variant.own;
   const isDraft = holdsDraft(variant, ask);
   const { form, feedback, answer } = isDraft ? { ...variant, feedback: null } : feedbackOf(variant, ask.replies[name.toLowerCase() as "reject"]);
-  return { name, own: word === null ? null : variant.own, about: variant.about, answer, form, feedback, isDraft, isFinal: FINAL.includes(name) };
+  return { name, own: word === null ? null : variant.own, about: variant.about, answer, form, feedback, variants: null, isDraft, isFinal: FINAL.includes(name) };
 }
 
 /** Puts what is approved first, then the others as their program lists them, and what ends the run last. */

@@ -15,7 +15,7 @@ interface Named {
 export type Evidence = Named &
   (
     | { kind: "plan"; plan: Plan; isFolded: boolean }
-    | { kind: "diff" | "markdown" | "text" | "fact"; text: string }
+    | { kind: "lead" | "diff" | "markdown" | "text" | "fact"; text: string }
     | { kind: "findings"; list: Json[] }
     | { kind: "list" | "commands"; list: string[] }
     | { kind: "sizes"; files: FileSize[] }
@@ -35,6 +35,8 @@ const SHORT = 160;
 const SIZE = /^\+(\d+) -(\d+) (.+?)(?: \((new|deleted|binary|[^)]*)\))?$/;
 /** Questions of the agent workflows, whose costs are in millionths of a dollar. */
 const WORKFLOWS = ["approval", "halted", "gave_up", "decide", "budget"];
+/** Fields that say what is asked, which comes first. */
+const LEADS = ["question", "prompt"];
 const OF_PLAN = ["title", "goal", "tasks", "phases", "warnings", "problems"];
 
 /** Returns the parts of a question, the short ones first. Empty fields are left out. */
@@ -48,7 +50,8 @@ export function evidenceOf(ask: Ask): Evidence[] {
   const made = entries.filter(([name]) => !(name === "title" && hasTask(value))).map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
   if (isPlan) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOfQuestion(value, draft), isFolded: false });
   else if (draft !== null && !made.some(({ kind }) => kind === "plan") && looksLikePlan(draft)) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOf(draft), isFolded: true });
-  return [...made.filter(({ kind }) => kind === "fact"), ...made.filter(({ kind }) => kind !== "fact")];
+  const rank = ({ name, kind }: Evidence): number => (LEADS.includes(name) ? 0 : kind === "fact" ? 1 : 2);
+  return made.map((one, at) => ({ one, at })).sort((a, b) => rank(a.one) - rank(b.one) || a.at - b.at).map(({ one }) => one);
 }
 
 function part(name: string, value: Json, schema: Schema, ask: Ask): Evidence {
@@ -66,7 +69,8 @@ function ofText(named: Named, value: string, format: string | null, whole: Json)
   const sizes = sizesOf(value);
   if (sizes !== null) return { ...named, kind: "sizes", files: sizes };
   if (named.name === "task" && hasTask(whole)) return { ...named, kind: "fact", text: `${value}: ${String((whole as JsonObject)["title"])}` };
-  return { ...named, kind: value.length > SHORT || value.includes("\n") ? "text" : "fact", text: value };
+  const isShort = value.length <= SHORT && !value.includes("\n");
+  return { ...named, kind: !isShort ? "text" : LEADS.includes(named.name) ? "lead" : "fact", text: value };
 }
 
 function ofList(named: Named, list: Json[], format: string | null, { superstep }: Ask): Evidence {

@@ -1,7 +1,7 @@
 // An answer as it is sent: what was typed in, the note, and the comments on lines, each where it belongs. Knows no DOM.
 
-import type { Json } from "../api/types";
-import type { Action } from "./actions";
+import type { Json, Schema } from "../api/types";
+import { chosenVariant, type Action, type Variant } from "./actions";
 import { withComments, type Comment } from "./comments";
 import { isObject, problems as problemsOf, resolve, type FormProblem } from "./schema";
 
@@ -15,8 +15,18 @@ export interface Given {
 export function giveAnswer(action: Action, typed: Json | undefined, note: string, comments: Comment[]): Given {
   const whole = withComments(note, comments);
   const value = withFeedback(action, typed, whole, comments);
-  const problems = action.form === null ? [] : problemsOf(value, resolve(action.form, action.form), action.form);
+  const problems = action.variants !== null ? problemsOfVariant(action.variants, value) : problemsOfForm(action.form, value);
   return { answer: action.answer(value ?? null), note: whole, problems };
+}
+
+function problemsOfForm(form: Schema | null, value: Json | undefined): FormProblem[] {
+  return form === null ? [] : problemsOf(value, resolve(form, form), form);
+}
+
+function problemsOfVariant(variants: Variant[], typed: Json | undefined): FormProblem[] {
+  const chosen = chosenVariant(variants, typed);
+  if (chosen === undefined) return [{ path: [], text: "must be one of the choices" }];
+  return problemsOfForm(chosen.form, isObject(typed) ? typed["value"] : undefined).map((problem) => ({ ...problem, path: ["value", ...problem.path] }));
 }
 
 function withFeedback({ feedback }: Action, typed: Json | undefined, note: string, comments: Comment[]): Json | undefined {

@@ -35,6 +35,8 @@ export function TextDiff({ diff, label }: { diff: string; label: string }) {
 const LONG = { wide: { file: 400, all: 800 }, narrow: { file: 60, all: 150 } };
 /** So many files and lines are built at once; more come as they are scrolled to. */
 const AT_ONCE = { files: 20, lines: 250 };
+/** So many files come at once after those. */
+const BLOCK = 8;
 /** The height of the head of a file, and of a line. */
 const HEIGHT = { head: 82, line: 21 };
 const NONE: LineComment[] = [];
@@ -59,7 +61,7 @@ export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
   };
   const show = (at: number): void => {
     if (!isSeen(at)) fold(at, true);
-    requestAnimationFrame(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "start" }));
+    scrollToFile(`${id}-${at}`, `${id}-from-${at - ((at - eager) % BLOCK)}`);
   };
   const file = (one: FileDiff, at: number) => (
     <DiffFile
@@ -74,21 +76,30 @@ export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
       onComment={onComment}
     />
   );
+  const place = (one: FileDiff, at: number) => (
+    <div id={`${id}-${at}`} class="diff-place" key={at}>
+      {file(one, at)}
+    </div>
+  );
   if (files.length === 0) return <pre class="code-block" tabIndex={0}>{diff}</pre>;
   return (
     <section class="diff stack" aria-label="Changes">
       <div class="row diff-bar">
         <span>{files.length === 1 ? "1 file" : `${files.length} files`}</span>
-        <Counts added={sum(files, "added")} removed={sum(files, "removed")} />
+        <Counts added={sumOf(files, ({ added: lines }) => lines)} removed={sumOf(files, ({ removed: lines }) => lines)} />
         <span class="soft">{marks.filter((_, at) => isSeen(at)).length} seen</span>
         {!isNarrow && <LayoutChoice layout={layout} />}
       </div>
       <DiffFiles files={files} isSeen={isSeen} onShow={show} />
       {onComment !== undefined && <p class="visually-hidden">The number of a line is a button that comments on it. The arrow keys go from one to the next.</p>}
-      {files.map((one, at) => {
-        const shared = { id: `${id}-${at}`, class: "diff-place" };
-        const height = HEIGHT.head + (byBudget.has(at) ? HEIGHT.line * lineCount(one) : 0);
-        return at < eager ? <div key={at} {...shared}>{file(one, at)}</div> : <Lazy key={at} {...shared} height={height}>{() => file(one, at)}</Lazy>;
+      {files.slice(0, eager).map(place)}
+      {starts(eager, files.length).map((from) => {
+        const block = files.slice(from, from + BLOCK);
+        return (
+          <Lazy key={from} id={`${id}-from-${from}`} class="stack" height={sumOf(block, (one, at) => heightOf(one, byBudget.has(from + at)))}>
+            {() => block.map((one, at) => place(one, from + at))}
+          </Lazy>
+        );
       })}
     </section>
   );
@@ -120,6 +131,23 @@ function opened(files: FileDiff[], { file, all }: { file: number; all: number })
   return open;
 }
 
+/** Scrolls to a file; if it is not built yet, to its block first. */
+function scrollToFile(file: string, block: string, tries = 30): void {
+  requestAnimationFrame(() => {
+    const place = document.getElementById(file);
+    (place ?? document.getElementById(block))?.scrollIntoView({ block: "start" });
+    if (place === null && tries > 0) scrollToFile(file, block, tries - 1);
+  });
+}
+
+function starts(from: number, to: number): number[] {
+  return Array.from({ length: Math.ceil((to - from) / BLOCK) }, (_, at) => from + at * BLOCK);
+}
+
+function heightOf(file: FileDiff, isOpen: boolean): number {
+  return HEIGHT.head + (isOpen ? HEIGHT.line * lineCount(file) : 0);
+}
+
 /** Returns the number of files that are built before anything is scrolled. */
 function builtAtOnce(files: FileDiff[], open: Set<number>): number {
   let lines = 0;
@@ -130,6 +158,6 @@ function builtAtOnce(files: FileDiff[], open: Set<number>): number {
   return end < 0 ? files.length : end;
 }
 
-function sum(files: FileDiff[], side: "added" | "removed"): number {
-  return files.reduce((all, file) => all + file[side], 0);
+function sumOf(files: FileDiff[], size: (file: FileDiff, at: number) => number): number {
+  return files.reduce((all, file, at) => all + size(file, at), 0);
 }

@@ -19,9 +19,15 @@ interface EvidenceProps {
 }
 
 export function Evidence({ parts, ...work }: EvidenceProps) {
+  const leads = parts.flatMap((part) => (part.kind === "lead" ? [part] : []));
   const facts = parts.flatMap((part) => (part.kind === "fact" ? [part] : []));
   return (
     <div class="stack">
+      {leads.map(({ name, text }) => (
+        <p class="lead" key={name}>
+          <Visible text={text} />
+        </p>
+      ))}
       {facts.length > 0 && (
         <dl class="facts">
           {facts.map(({ name, label, text }) => [
@@ -33,7 +39,7 @@ export function Evidence({ parts, ...work }: EvidenceProps) {
         </dl>
       )}
       {parts.map((part) =>
-        part.kind === "fact" ? null : (
+        part.kind === "fact" || part.kind === "lead" ? null : (
           <section class="evidence stack" key={part.name} aria-label={part.label}>
             {part.kind !== "plan" && <h4>{part.label}</h4>}
             <Block part={part} {...work} />

@@ -58,6 +58,14 @@ describe("the buttons of a question", () => {
   });
 });
 
+const RETURNS = q.ask({
+  oneOf: [
+    { type: "object", properties: { refund: { type: "object", properties: { cents: { type: "integer", minimum: 1 } }, required: ["cents"] } }, required: ["refund"] },
+    { type: "object", properties: { exchange: { type: "string" } }, required: ["exchange"] },
+    { type: "string", const: "decline" },
+  ],
+});
+
 function sent(asked: Ask, name: string, typed: unknown = undefined, note = ""): unknown {
   const action = actionsOf(asked).find((one) => one.name === name);
   if (action === undefined) throw new Error(`there is no ${name}`);
@@ -99,6 +107,11 @@ describe("what a button sends", () => {
     ["a reply to an agent", q.ask(q.AGENT_REPLY), "Answer", { text: "The tidal one." }, "", { reply: { text: "The tidal one." } }],
     ["a reason that may be empty", SHIP, "Reject", undefined, "", { drop: { why: "" } }],
     ["a reason that may be empty, and is not", SHIP, "Reject", undefined, "late", { drop: { why: "late" } }],
+    ["one of other kinds", RETURNS, "Answer", { variant: "Refund", value: { cents: 5 } }, "", { refund: { cents: 5 } }],
+    ["one of other kinds without fields", RETURNS, "Answer", { variant: "Decline" }, "", "decline"],
+    ["one of other kinds that is a text", RETURNS, "Answer", { variant: "Exchange", value: "A-1" }, "", { exchange: "A-1" }],
+    ["none of other kinds", RETURNS, "Answer", undefined, "", [" must be one of the choices"]],
+    ["one of other kinds with a fault", RETURNS, "Answer", { variant: "Refund", value: { cents: 0 } }, "", ["value.cents must be at least 1"]],
     ["a model", q.ask(q.AFTER_REFUSAL), "Model", "large", "", { model: "large" }],
   ])("%s", (_, asked, name, typed, note, expected) => {
     expect(sent(asked, name, typed, note)).toEqual(expected);

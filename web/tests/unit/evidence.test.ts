@@ -33,6 +33,11 @@ describe("the parts of a payload", () => {
     ]);
   });
 
+  test("what is asked comes first", () => {
+    expect(kinds(of({ amount: 5, question: "May it be paid?" }))).toEqual(["question lead", "amount fact"]);
+    expect(kinds(of({ amount: 5, question: "one\ntwo" }))).toEqual(["question text", "amount fact"]);
+  });
+
   test("of a plan to approve", () => {
     const parts = evidenceOf(q.named("approval", q.ask(q.DECISION, { value: q.APPROVE_PLAN, draft: q.PLAN })));
     expect(kinds(parts)).toEqual(["path fact", "plan plan"]);

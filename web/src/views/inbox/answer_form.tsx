@@ -7,6 +7,7 @@ import { ErrorNote } from "../../parts/notes";
 import { SchemaForm } from "../../parts/schema_form";
 import { ActionButtons } from "./action_buttons";
 import type { AnswerState } from "./use_answer";
+import { VariantForm } from "./variant_form";
 
 interface AnswerProps {
   item: InboxItem;
@@ -27,7 +28,11 @@ export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerPro
     <form class="answer stack" onSubmit={submit}>
       {chosen?.form != null && draft === null && (
         <div class="answer-fields">
-          <SchemaForm key={chosen.name} schema={chosen.form as Schema} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
+          {chosen.variants !== null ? (
+            <VariantForm variants={chosen.variants} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
+          ) : (
+            <SchemaForm key={chosen.name} name={chosen.name} schema={chosen.form as Schema} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
+          )}
         </div>
       )}
       <div class="answer-about">

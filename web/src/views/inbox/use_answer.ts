@@ -122,5 +122,5 @@ function mainForm(actions: Action[]): Action | null {
 }
 
 function start(action: Action | null): Json | undefined {
-  return action?.form == null ? undefined : startValue(resolve(action.form, action.form), action.form);
+  return action?.form == null || action.variants !== null ? undefined : startValue(resolve(action.form, action.form), action.form);
 }
