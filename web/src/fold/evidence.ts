@@ -19,6 +19,8 @@ export type Evidence = Named &
     | { kind: "findings"; list: Json[] }
     | { kind: "list" | "commands"; list: string[] }
     | { kind: "sizes"; files: FileSize[] }
+    | { kind: "table"; columns: string[]; rows: string[][] }
+    | { kind: "facts"; facts: { label: string; text: string }[] }
     | { kind: "json"; value: Json }
   );
 
@@ -32,6 +34,8 @@ export interface FileSize {
 
 /** A text longer than this has a place of its own. */
 const SHORT = 160;
+/** A table or an object with more is shown as JSON. */
+const COLUMNS = 8;
 const SIZE = /^\+(\d+) -(\d+) (.+?)(?: \((new|deleted|binary|[^)]*)\))?$/;
 /** Questions of the agent workflows, whose costs are in millionths of a dollar. */
 const WORKFLOWS = ["approval", "halted", "gave_up", "decide", "budget"];
@@ -58,7 +62,7 @@ function part(name: string, value: Json, schema: Schema, ask: Ask): Evidence {
   const named: Named = { name, label: text(schema["title"]) ?? labelOf(name) };
   if (typeof value === "string") return ofText(named, value, text(schema["format"]), ask.value);
   if (Array.isArray(value)) return ofList(named, value, text(schema["format"]), ask);
-  if (typeof value === "object") return { ...named, kind: "json", value };
+  if (isObject(value)) return ofObject(named, value);
   return { ...named, kind: "fact", text: factText(name, value, ask) };
 }
 
@@ -69,17 +73,39 @@ function ofText(named: Named, value: string, format: string | null, whole: Json)
   const sizes = sizesOf(value);
   if (sizes !== null) return { ...named, kind: "sizes", files: sizes };
   if (named.name === "task" && hasTask(whole)) return { ...named, kind: "fact", text: `${value}: ${String((whole as JsonObject)["title"])}` };
-  const isShort = value.length <= SHORT && !value.includes("\n");
-  return { ...named, kind: !isShort ? "text" : LEADS.includes(named.name) ? "lead" : "fact", text: value };
+  return { ...named, kind: !isShort(value) ? "text" : LEADS.includes(named.name) ? "lead" : "fact", text: value };
 }
 
 function ofList(named: Named, list: Json[], format: string | null, { superstep }: Ask): Evidence {
   const isText = list.every((item) => typeof item === "string");
   if (format === "findings" || looksLikeFindings(list)) return { ...named, kind: "findings", list };
-  if (!isText) return { ...named, kind: "json", value: list };
+  if (!isText) return tableOf(named, list) ?? { ...named, kind: "json", value: list };
   const joined = list.join(", ");
   const isCommands = superstep.name === "plan_changed" && named.name === "verify";
   return isCommands ? { ...named, kind: "commands", label: "Commands that run if it is adopted", list } : list.length <= 4 && joined.length <= SHORT / 2 ? { ...named, kind: "fact", text: joined } : { ...named, kind: "list", list };
+}
+
+/** An object of short values is shown as facts of its own. */
+function ofObject(named: Named, value: JsonObject): Evidence {
+  const entries = Object.entries(value);
+  if (entries.length > COLUMNS || !entries.every(([, inner]) => isShort(inner))) return { ...named, kind: "json", value };
+  return { ...named, kind: "facts", facts: entries.map(([name, inner]) => ({ label: labelOf(name), text: cellText(inner) })) };
+}
+
+/** A list of objects of short values is shown as a table. */
+function tableOf(named: Named, list: Json[]): Evidence | null {
+  if (!list.every((item) => isObject(item) && Object.values(item).every(isShort))) return null;
+  const names = [...new Set(list.flatMap((item) => Object.keys(item as JsonObject)))];
+  if (names.length === 0 || names.length > COLUMNS) return null;
+  return { ...named, kind: "table", columns: names.map(labelOf), rows: list.map((item) => names.map((name) => cellText((item as JsonObject)[name] ?? null))) };
+}
+
+function isShort(value: Json): boolean {
+  return typeof value === "string" ? value.length <= SHORT && !value.includes("\n") : typeof value !== "object" || value === null;
+}
+
+function cellText(value: Json): string {
+  return value === null ? "" : typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 }
 
 function factText(name: string, value: Json, { superstep, value: whole }: Ask): string {

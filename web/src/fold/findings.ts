@@ -40,7 +40,7 @@ export function findingsOf(list: Json[]): Finding[] {
 /** Returns whether a list is one of findings: each has a text and a severity, or is a line that names one. */
 export function looksLikeFindings(list: Json[]): boolean {
   const named = list.filter((item, at) => !(at === list.length - 1 && typeof item === "string" && MORE.test(item)));
-  return named.length > 0 && named.every((item) => (typeof item === "string" ? LINE.test(item) : isObject(item) && wordsOf(item) !== null && ("severity" in item || "evidence" in item || "fingerprint" in item)));
+  return named.length > 0 && named.every((item) => (typeof item === "string" ? LINE.test(item) : isObject(item) && (Array.isArray(item["findings"]) || Array.isArray(item["comments"]) || wordsOf(item) !== null) && ("severity" in item || "evidence" in item || "fingerprint" in item || "approved" in item)));
 }
 
 function finding(item: Json): Finding[] {
@@ -48,6 +48,7 @@ function finding(item: Json): Finding[] {
   if (!isObject(item)) return [];
   // The whole output of a verifier, or a review: what it found, with its name.
   const inner = item["findings"] ?? item["comments"];
+  if (Array.isArray(inner) && inner.length === 0) return [ofObject({ ...item, text: first(item, "summary", "verdict") ?? (item["approved"] === true ? "approved" : "no findings") })];
   if (Array.isArray(inner)) return inner.flatMap(finding).map((found) => ({ ...found, source: found.source ?? first(item, "verifier", "reviewer", "role") }));
   return [ofObject(item)];
 }

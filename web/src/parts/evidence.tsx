@@ -73,6 +73,19 @@ function Block({ part, comments, onComment, onEdit }: { part: Part } & Omit<Evid
           {part.list.length > 200 && <li>and {part.list.length - 200} more</li>}
         </ul>
       );
+    case "table":
+      return <Table label={part.label} columns={part.columns} rows={part.rows} />;
+    case "facts":
+      return (
+        <dl class="facts">
+          {part.facts.map(({ label, text }) => [
+            <dt>{label}</dt>,
+            <dd>
+              <Visible text={text} />
+            </dd>,
+          ])}
+        </dl>
+      );
     case "sizes":
       return <Sizes files={part.files} />;
     case "json":
@@ -80,6 +93,36 @@ function Block({ part, comments, onComment, onEdit }: { part: Part } & Omit<Evid
     default:
       return <LongText text={part.text} label={part.label.toLowerCase()} />;
   }
+}
+
+const ROWS = 100;
+
+function Table({ label, columns, rows }: { label: string; columns: string[]; rows: string[][] }) {
+  return (
+    <div class="table-place" role="region" aria-label={`${label}, as a table`} tabIndex={0}>
+      <table class="table">
+        <thead>
+          <tr>
+            {columns.map((name) => (
+              <th scope="col">{name}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, ROWS).map((row) => (
+            <tr>
+              {row.map((text) => (
+                <td>
+                  <Visible text={text} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > ROWS && <p class="soft">and {rows.length - ROWS} more</p>}
+    </div>
+  );
 }
 
 function Sizes({ files }: { files: FileSize[] }) {

@@ -29,7 +29,15 @@ describe("the parts of a payload", () => {
       "b sizes",
       "c text",
       "e list",
-      "f json",
+      "f facts",
+    ]);
+  });
+
+  test("objects of short values as facts and tables", () => {
+    expect(of({ buyer: { name: "Ada", is_new: true }, items: [{ name: "tea", cents: 5 }, { name: "milk", from: null }], deep: { a: [1] } })).toEqual([
+      { name: "buyer", label: "Buyer", kind: "facts", facts: [{ label: "Name", text: "Ada" }, { label: "Is new", text: "yes" }] },
+      { name: "items", label: "Items", kind: "table", columns: ["Name", "Cents", "From"], rows: [["tea", "5", ""], ["milk", "", ""]] },
+      { name: "deep", label: "Deep", kind: "json", value: { a: [1] } },
     ]);
   });
 
@@ -74,6 +82,9 @@ describe("findings", () => {
       ["warn", "warning", "src/b.rs:7", "style", "a name of one letter", "12345678"],
       ["info", null, null, null, "and 3 more", null],
     ]);
+    const reviews = [{ approved: false, comments: [{ issue: "Slow.", severity: "major" }] }, { approved: true, comments: [] }];
+    expect(looksLikeFindings(reviews)).toBe(true);
+    expect(findingsOf(reviews).map(({ text }) => text)).toEqual(["Slow.", "approved"]);
     expect(found[0]?.excerpt).toBe("error[E0308]");
     expect([found[1]?.why, found[1]?.fix]).toEqual(["There is no check.", "Check."]);
   });
