@@ -68,9 +68,11 @@ export function KeyHelp() {
   );
 }
 
+/** Focuses the box at once, where the view has one: the next key is already part of the text. */
 function search(): void {
   const box = document.querySelector<HTMLInputElement>('main [type="search"]');
-  if (box === null) go({ view: "threads", search: "" });
+  if (box !== null) return box.focus();
+  go({ view: "threads", search: "" });
   requestAnimationFrame(() => document.querySelector<HTMLInputElement>('main [type="search"]')?.focus());
 }
 
