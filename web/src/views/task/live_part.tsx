@@ -10,12 +10,14 @@ interface LiveProps {
   task: TaskDetail;
   isRunning: boolean;
   within: string[];
+  /** Set if other tasks run beside it: what is emitted does not say by which. */
+  hasOthers: boolean;
 }
 
 /** Emitted values that are shown. */
 const VALUES = 20;
 
-export function LivePart({ thread, task, isRunning, within }: LiveProps) {
+export function LivePart({ thread, task, isRunning, within, hasOthers }: LiveProps) {
   const path = task.path ?? [task.node];
   const namespace = within.map((key, at) => `${path[at] ?? ""}:${key.split(":")[1] ?? ""}`);
   const since = task.started_at == null ? 0 : Date.parse(task.started_at);
@@ -24,7 +26,7 @@ export function LivePart({ thread, task, isRunning, within }: LiveProps) {
   if (!isRunning || (messages.length === 0 && live.turns.length === 0 && live.values.length === 0)) return null;
   return (
     <section class="stack task-live" aria-label="Happens now">
-      <h2>Happens now</h2>
+      <h2>{hasOthers ? "Happens now, in all tasks that run" : "Happens now"}</h2>
       {messages.map(({ id, text, isOver }) => (
         <div class="live-message" data-over={isOver ? "" : undefined} key={id}>
           {text}

@@ -53,7 +53,7 @@ export function TaskView({ thread, checkpoint, task, within = [] }: TaskProps) {
         <>
           <Attempts task={value} />
           <RunQuestions items={questions} onAnswered={reload} />
-          <LivePart thread={thread} task={value} isRunning={isRunning} within={within} />
+          <LivePart thread={thread} task={value} isRunning={isRunning} within={within} hasOthers={(status.value?.running ?? []).length > 1} />
           <InputPart thread={thread} checkpoint={at} task={value} isNested={within.length > 0} />
           <WritesPart task={value} />
           <JournalList journal={value.journal ?? null} isRunning={isRunning} />

@@ -57,6 +57,7 @@ export function WritesPart({ task: { writes, writes_outline: outline, status } }
 /** One level of a value; what is below it is not there to be opened. */
 function Level({ name, level, onShow }: { name: string; level: ValueLevel; onShow: () => void }) {
   const rows = useMemo(() => treeRows(new Map([["", level]]), new Set(), NO_CHANGES).map((row) => ({ ...row, count: null })), [level]);
-  if (level.entries === undefined || level.entries.length === 0) return <JsonBlock name={name} value={level.value ?? null} />;
+  if (level.value !== undefined) return <JsonBlock name={name} value={level.value} />;
+  if (rows.length === 0) return <p class="soft">Nothing.</p>;
   return <Tree name={name} rows={rows.filter(({ more }) => more === null)} onToggle={() => undefined} onShow={onShow} />;
 }
