@@ -3,7 +3,7 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { gapText, type Scale, type TimelineRow } from "../fold/timeline";
+import { gapText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
 import { durationText } from "../fold/time";
 import { Button } from "./button";
 import { revealRow, useRowsWindow } from "./rows_window";
@@ -24,7 +24,7 @@ interface TimelineProps {
 
 /** The height of a row, in pixels; rows are higher where they are touched. */
 const [ROW, TOUCHED_ROW] = [32, 44];
-const ZOOMS = [1, 2, 4, 8, 16, 32];
+const ZOOMS = [1, 2, 4, 8, 16, 32, 128];
 
 export function Timeline({ rows, scale, now, selected, open, onToggle, address }: TimelineProps) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -32,6 +32,16 @@ export function Timeline({ rows, scale, now, selected, open, onToggle, address }
   const [height] = useState(() => (matchMedia("(max-width: 767px)").matches ? TOUCHED_ROW : ROW));
   const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
   useFollow(scroller, rows, selected, height);
+  useLayoutEffect(() => {
+    // What is in the middle stays there while the bars are stretched.
+    const element = scroller.current;
+    const row = rows[Math.min(Math.floor(((element?.scrollTop ?? 0) + (element?.clientHeight ?? 0) / 2) / height), rows.length - 1)];
+    const span = row === undefined ? null : spanOf(row.task, now);
+    if (element === null || span === null) return;
+    const names = element.querySelector<HTMLElement>(".timeline-name");
+    const left = (names?.offsetWidth ?? 0) + 40;
+    element.scrollLeft = scale.place((span.from + span.to) / 2) * (element.scrollWidth - left) - (element.clientWidth - left) / 2;
+  }, [zoom]);
   return (
     <div class="timeline">
       <div class="timeline-head row">

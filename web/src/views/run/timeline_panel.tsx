@@ -35,7 +35,7 @@ export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEa
       <header class="row">
         <h2>Tasks</h2>
         <span class="soft">
-          {rows.length === 1 ? "1 task" : `${rows.length} tasks`}
+          {rows.length === 1 ? "1 task" : `${rows.length.toLocaleString("en")} tasks`}
           {hasEarlier ? ", the newest" : ""}
         </span>
         {noise > 0 && (
