@@ -159,3 +159,28 @@ export function nextNodes({ line, isNewest }: Position): Set<string> {
   const last = line.at(-1);
   return new Set(isNewest || last === undefined ? [] : last.tasks.map(nodeOfTask));
 }
+
+export interface FoundTask {
+  checkpoint: number;
+  task: Brief;
+  /** The key of the task in whose subgraph it is; null in the root graph. */
+  inside: string | null;
+}
+
+/** Returns the newest task of a node, in the root graph or in a task whose inside is known by its key. Of several, one that is not done. */
+export function findTask(id: string, line: CheckpointEntry[], inside: ReadonlyMap<string, CheckpointEntry[]>): FoundTask | null {
+  const own = findIn(id, line, null);
+  if (own !== null) return own;
+  const found = [...inside].flatMap(([key, list]) => findIn(id, list, key) ?? []);
+  return found.reduce<FoundTask | null>((newest, one) => (newest === null || one.checkpoint > newest.checkpoint ? one : newest), null);
+}
+
+function findIn(id: string, line: CheckpointEntry[], inside: string | null): FoundTask | null {
+  for (let at = line.length - 1; at >= 0; at -= 1) {
+    const { checkpoint, tasks } = line[at] as CheckpointEntry;
+    const own = tasks.filter((task) => nodeOfTask(task) === id);
+    const [first] = own;
+    if (first !== undefined) return { checkpoint, task: own.find(({ status }) => status !== "done") ?? first, inside };
+  }
+  return null;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { nextNodes, nodeStates, readDrawing, showBoxes, topologyKey, type Position } from "../../src/fold/graph";
+import { findTask, nextNodes, nodeStates, readDrawing, showBoxes, topologyKey, type Position } from "../../src/fold/graph";
 import { curve, layOut } from "../../src/fold/layout";
 import { nearest } from "../../src/fold/nearest";
 import { at, checkpoint, order, task } from "./run_fixtures";
@@ -92,6 +92,22 @@ describe("states of nodes", () => {
     const line = [checkpoint(2, 1, 0, [task("2-0", "Pack", null, { status: "pending" }), task("2-1", "Check", null, { status: "pending" })])];
     const states = nodeStates(position({ line, isRunning: true, running: [{ node: "Pack", started_at: at(0) }, { node: "Pack/Box" }] }));
     expect(Object.fromEntries(states)).toEqual({ Pack: "running", "Pack:Box": "running" });
+  });
+});
+
+describe("the task of a node", () => {
+  const line = order().reverse();
+
+  test("is the newest one, and of several one that is not done", () => {
+    expect(findTask("Check", line, new Map())).toMatchObject({ checkpoint: 2, task: { id: "2-0" }, inside: null });
+    const failed = checkpoint(5, 4, 3, [task("5-0", "Pack", [0, 1]), task("5-1", "Pack", [0, 1], { status: "failed" })]);
+    expect(findTask("Pack", [...line, failed], new Map())?.task.id).toBe("5-1");
+    expect(findTask("Ship", line, new Map())).toBeNull();
+  });
+
+  test("is in a subgraph if that is known", () => {
+    const inside = (id: number) => [checkpoint(id, null, -1, [task(`${id}-0`, "Box", [0, 1], { path: ["Pack", "Box"] })])];
+    expect(findTask("Pack:Box", line, new Map([["3:3-0", inside(8)], ["3:3-1", inside(9)]]))).toMatchObject({ checkpoint: 9, inside: "3:3-1" });
   });
 });
 

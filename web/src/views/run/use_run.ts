@@ -87,6 +87,8 @@ export interface Inside {
   lists: ReadonlyMap<string, CheckpointEntry[]>;
   /** Loads the inside of a task: the keys of the tasks on the way down to it, and their nodes. */
   load: (within: string[], path: string[]) => void;
+  /** The keys of the tasks on the way down to the inside of one, its own the last. */
+  way: (key: string) => string[];
 }
 
 export function useInside(thread: string): Inside {
@@ -107,5 +109,5 @@ export function useInside(thread: string): Inside {
     wanted.current.set(within.at(-1) ?? "", { within, path });
     void read(within, path).catch(() => undefined);
   };
-  return { lists, load };
+  return { lists, load, way: (key) => wanted.current.get(key)?.within ?? [key] };
 }
