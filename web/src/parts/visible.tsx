@@ -2,7 +2,11 @@
 
 import { pieces } from "../fold/hidden";
 
+/** Text of letters that can neither hide nor turn anything. */
+const PLAIN = /^[\x20-\x7e\t\n]*$/;
+
 export function Visible({ text }: { text: string }) {
+  if (PLAIN.test(text)) return <>{text}</>;
   const parts = pieces(text);
   return (
     <bdi>
