@@ -1,15 +1,17 @@
 // A unified diff: a list of its files with marks for those that were seen, and each file with its changes. Lines can be commented on.
 
-import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Comment } from "../fold/comments";
-import { lineCount, markOf, parseDiff, type FileDiff } from "../fold/diff";
+import { markOf, parseDiff, type FileDiff } from "../fold/diff";
+import { BLOCK, builtAtOnce, heightOf, LONG, opened, starts, sumOf } from "../fold/diff_folds";
 import { chooseLayout, diffLayout, markSeen, seenMarks } from "../live/reading";
 import { DiffFile, DiffLines } from "./diff_file";
 import { Counts, DiffFiles } from "./diff_files";
 import type { LineWork } from "./diff_row";
 import { Lazy } from "./lazy";
 import { useMedia } from "./media";
+import { Loading } from "./notes";
 import "./diff_view.css";
 
 export type LineComment = Comment;
@@ -31,23 +33,34 @@ export function TextDiff({ diff, label }: { diff: string; label: string }) {
   );
 }
 
-/** Files longer than this are folded at first, and those after so many lines in all. */
-const LONG = { wide: { file: 400, all: 800 }, narrow: { file: 60, all: 150 } };
-/** So many files and lines are built at once; more come as they are scrolled to. */
-const AT_ONCE = { files: 20, lines: 250 };
-/** So many files come at once after those. */
-const BLOCK = 8;
-/** The height of the head of a file, and of a line. */
-const HEIGHT = { head: 82, line: 21 };
+/** A diff with more characters is read after the page is shown. */
+const LARGE = 200_000;
 const NONE: LineComment[] = [];
 const READ_ONLY: LineWork = { file: "", isGone: false, comments: new Map(), drafts: new Map(), writing: null, onWrite: () => undefined, all: NONE, onComment: undefined };
 
 export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
+  const read = useFiles(diff);
+  if (read === null) return <Loading what="the changes" />;
+  if (read.files.length === 0) return <pre class="code-block" tabIndex={0}>{diff.slice(0, LARGE)}</pre>;
+  return <Files read={read} comments={comments} onComment={onComment} />;
+}
+
+interface ReadFiles {
+  files: FileDiff[];
+  /** By which the files are known again. */
+  marks: string[];
+}
+
+interface FilesProps {
+  read: ReadFiles;
+  comments: LineComment[];
+  onComment: ((comments: LineComment[]) => void) | undefined;
+}
+
+function Files({ read: { files, marks }, comments, onComment }: FilesProps) {
   const id = useId();
   const isNarrow = useMedia("(max-width: 767px)");
   const isWide = useMedia("(min-width: 1200px)");
-  const files = useMemo(() => parseDiff(diff), [diff]);
-  const marks = useMemo(() => files.map(markOf), [files]);
   const [folds, setFolds] = useState<ReadonlyMap<number, boolean>>(new Map());
   const drafts = useRef(new Map<string, string>());
   const byBudget = useMemo(() => opened(files, isNarrow ? LONG.narrow : LONG.wide), [files, isNarrow]);
@@ -81,7 +94,6 @@ export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
       {file(one, at)}
     </div>
   );
-  if (files.length === 0) return <pre class="code-block" tabIndex={0}>{diff}</pre>;
   return (
     <section class="diff stack" aria-label="Changes">
       <div class="row diff-bar">
@@ -118,17 +130,21 @@ function LayoutChoice({ layout }: { layout: "one" | "two" }) {
   );
 }
 
-/** Returns the files that are open at first. */
-function opened(files: FileDiff[], { file, all }: { file: number; all: number }): Set<number> {
-  let shown = 0;
-  const open = new Set<number>();
-  files.forEach((one, at) => {
-    const lines = lineCount(one);
-    if (lines === 0 || lines > file || shown + lines > all) return;
-    shown += lines;
-    open.add(at);
-  });
-  return open;
+/** Reads a diff; one that is large a moment later, so that the page is shown before. */
+function useFiles(diff: string): ReadFiles | null {
+  const small = useMemo(() => (diff.length <= LARGE ? readFiles(diff) : null), [diff]);
+  const [late, setLate] = useState<{ diff: string; read: ReadFiles } | null>(null);
+  useEffect(() => {
+    if (diff.length <= LARGE) return undefined;
+    const timer = setTimeout(() => setLate({ diff, read: readFiles(diff) }), 30);
+    return () => clearTimeout(timer);
+  }, [diff]);
+  return small ?? (late?.diff === diff ? late.read : null);
+}
+
+function readFiles(diff: string): ReadFiles {
+  const files = parseDiff(diff);
+  return { files, marks: files.map(markOf) };
 }
 
 /** Scrolls to a file; if it is not built yet, to its block first. */
@@ -138,26 +154,4 @@ function scrollToFile(file: string, block: string, tries = 30): void {
     (place ?? document.getElementById(block))?.scrollIntoView({ block: "start" });
     if (place === null && tries > 0) scrollToFile(file, block, tries - 1);
   });
-}
-
-function starts(from: number, to: number): number[] {
-  return Array.from({ length: Math.ceil((to - from) / BLOCK) }, (_, at) => from + at * BLOCK);
-}
-
-function heightOf(file: FileDiff, isOpen: boolean): number {
-  return HEIGHT.head + (isOpen ? HEIGHT.line * lineCount(file) : 0);
-}
-
-/** Returns the number of files that are built before anything is scrolled. */
-function builtAtOnce(files: FileDiff[], open: Set<number>): number {
-  let lines = 0;
-  const end = files.findIndex((file, at) => {
-    if (open.has(at)) lines += lineCount(file);
-    return at >= AT_ONCE.files || (lines > AT_ONCE.lines && at > 0);
-  });
-  return end < 0 ? files.length : end;
-}
-
-function sumOf(files: FileDiff[], size: (file: FileDiff, at: number) => number): number {
-  return files.reduce((all, file, at) => all + size(file, at), 0);
 }

@@ -76,7 +76,7 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     await ask("review", `this:\n${DIFF}`);
     const page = await open();
     const changes = page.getByRole("region", { name: "Changes" });
-    expect(await changes.getByRole("list", { name: "Files" }).getByRole("listitem").allTextContents()).toEqual(["src/tides.rs+1 −1", "new.mdrenamed", "gone.txtdeleted+0 −1"]);
+    await expect.poll(() => changes.getByRole("list", { name: "Files" }).getByRole("listitem").allTextContents()).toEqual(["src/tides.rs+1 −1", "new.mdrenamed", "gone.txtdeleted+0 −1"]);
     await changes.getByRole("button", { name: "Comment on src/tides.rs line 2", exact: true }).click();
     await changes.getByRole("textbox", { name: "Comment" }).fill("Why not\na reference?");
     await changes.getByRole("button", { name: "Add" }).click();
