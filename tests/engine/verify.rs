@@ -632,6 +632,7 @@ async fn the_report_is_json() {
         "checkpoint": 2,
         "step": 1,
         "node": "shop",
+        "task": "2-4",
         "what": "question `price`",
         "recorded": 7,
         "now": 8

@@ -1,4 +1,6 @@
 //! `Thread::channel_values`: the values of single channels at a checkpoint. The others are not read.
+//!
+//! Small because comparisons read channels in the same way.
 
 use serde_json::{Map, Value};
 
