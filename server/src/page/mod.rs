@@ -1,5 +1,6 @@
-//! Pages that are part of the program: that of people below `/ui/`, and that of the routes at `/docs`. Small because it only lists the
-//! folder.
+//! Pages that are part of the program: that of people below `/ui/`, and that of the routes at `/docs`.
+//!
+//! Small because it only lists the folder.
 
 mod docs;
 mod embedded;

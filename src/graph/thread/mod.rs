@@ -12,10 +12,9 @@
 //! | `resume`, `answer` | continuing a thread; answers matched to questions, and stored |
 //! | `update`, `state_update` | writing the state from outside |
 //! | `scope`, `fork` | subgraphs of a thread; records that go with a fork |
-//! | `subgraph_run` | the checkpoints of a subgraph that a task ran |
 //! | `migrate` | threads that another version of the graph stored |
 //! | `snapshot`, `journal`, `history` | a checkpoint, the journal of a task, all checkpoints, as a reader sees them |
-//! | `outline` | checkpoints with their tasks in outline, also of the subgraph that a task ran |
+//! | `inside` | checkpoints in outline, and those of the subgraphs that tasks ran |
 //! | `status` | the status of a thread |
 //! | `listing`, `filter` | the threads of a store |
 //! | `mailbox` | signals |
@@ -26,6 +25,7 @@ pub(crate) mod filter;
 mod fork;
 pub(crate) mod handle;
 mod history;
+pub(crate) mod inside;
 pub(crate) mod journal;
 pub(crate) mod listing;
 mod mailbox;
@@ -33,7 +33,6 @@ mod maintenance;
 mod migrate;
 mod open;
 pub(crate) mod outcome;
-pub(crate) mod outline;
 mod posted_answers;
 pub(crate) mod request;
 mod resume;
@@ -43,7 +42,6 @@ pub(crate) mod snapshot;
 pub(crate) mod state_update;
 pub(crate) mod status;
 pub(crate) mod stream;
-mod subgraph_run;
 mod update;
 
 pub(crate) use filter::ThreadFilter;
@@ -51,12 +49,11 @@ pub use filter::ThreadPage;
 pub use handle::STATE_LIMIT;
 pub(crate) use handle::{LeaseSlot, Thread, ThreadCore};
 pub use history::History;
+pub use inside::{NestedRun, SubgraphRun};
 pub(crate) use listing::ThreadInfo;
 pub(crate) use outcome::Outcome;
 pub use outcome::{Questions, Rest};
-pub use outline::NestedRun;
 pub(crate) use request::AnyRequest;
 pub use state_update::UpdateReport;
 pub(crate) use status::Status;
 pub(crate) use stream::EventStream;
-pub use subgraph_run::SubgraphRun;

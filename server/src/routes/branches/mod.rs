@@ -1,4 +1,6 @@
-//! Threads that begin where another one is or was: forks, and files of exported threads. Small because it only lists the folder.
+//! Threads that begin where another one is or was: forks, and files of exported threads.
+//!
+//! Small because it only lists the folder.
 
 pub(super) mod fork;
 pub(super) mod transfer;

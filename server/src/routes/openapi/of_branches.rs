@@ -1,4 +1,6 @@
-//! The routes of forks and of exported threads in the description. Small because they are few.
+//! The routes of forks and of exported threads in the description.
+//!
+//! Small because they are few.
 
 use super::super::branches::fork::ForkBody;
 use super::super::branches::transfer::ImportQuery;

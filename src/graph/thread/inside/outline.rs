@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::handle::{Thread, ThreadCore};
+use super::super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, TaskRecord, TaskStatus, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;

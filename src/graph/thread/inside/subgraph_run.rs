@@ -1,6 +1,6 @@
 //! The checkpoints of a subgraph that a task ran, found by the namespace of its events. LangGraph: `checkpoint_ns`. Knows no run.
 
-use super::handle::{Thread, ThreadCore};
+use super::super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{CheckpointId, CheckpointRecord};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
