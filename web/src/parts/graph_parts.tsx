@@ -19,7 +19,7 @@ export function NodeShape({ node, place: { x, y, width, height }, state, isNext,
     <g
       class="graph-node"
       role="button"
-      tabIndex={isActive ? 0 : -1}
+      tabindex={isActive ? 0 : -1}
       aria-label={nodeName(node, state)}
       aria-expanded={node.kind === "box" ? "false" : undefined}
       data-id={node.id}
@@ -43,7 +43,7 @@ export function BoxShape({ node, place: { x, y, width, height }, state, isActive
   return (
     <g class="graph-box" data-state={state} transform={`translate(${x} ${y})`}>
       <rect class="graph-frame" width={width} height={height} rx={10} />
-      <g class="graph-node graph-heading" role="button" tabIndex={isActive ? 0 : -1} aria-label={nodeName(node, state)} aria-expanded="true" data-id={node.id} data-state={state}>
+      <g class="graph-node graph-heading" role="button" tabindex={isActive ? 0 : -1} aria-label={nodeName(node, state)} aria-expanded="true" data-id={node.id} data-state={state}>
         <title>{`Close ${node.name}`}</title>
         <rect class="graph-shape" width={Math.min(width, cut(node.name).length * 8.2 + 50)} height={26} rx={8} />
         <StateIcon state={state} x={14} y={13} />

@@ -78,5 +78,5 @@ function search(): void {
 
 function isTyping(target: EventTarget | null): boolean {
   const element = target as HTMLElement | null;
-  return element?.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]") != null;
+  return element?.closest?.("input:not([type=checkbox], [type=range]), textarea, select, [contenteditable]") != null;
 }
