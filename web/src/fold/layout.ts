@@ -36,7 +36,9 @@ export type Direction = "LR" | "TB";
 
 /** A name is cut after this many characters. */
 export const NAME_LIMIT = 26;
-const [NODE_HEIGHT, CHARACTER, MARGIN] = [36, 8.2, 12];
+const [NODE_HEIGHT, MARGIN] = [36, 12];
+/** The room below a node for an edge that leads back to it. */
+const LOOP = 40;
 /** The room above the nodes in a box for its heading, and below them. */
 const HEADING = { LR: 34, TB: 16 };
 const FOOT = 10;
@@ -45,22 +47,27 @@ const MANY_EDGES = 120;
 
 /** Lays a graph out. A graph of 300 nodes takes a second: see `parts/graph_layout.ts`. */
 export function layOut(topology: Topology, direction: Direction): Layout {
+  const hasLoops = topology.edges.some(isLoop);
   const graph = new Graph({ compound: true, multigraph: true });
   const ranker = topology.edges.length > MANY_EDGES ? "tight-tree" : "network-simplex";
-  graph.setGraph({ rankdir: direction, nodesep: topology.boxes.length > 0 ? 36 : 20, ranksep: topology.boxes.length > 0 ? 48 : 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
+  graph.setGraph({ rankdir: direction, nodesep: hasLoops ? LOOP + 16 : topology.boxes.length > 0 ? 36 : 20, ranksep: topology.boxes.length > 0 ? 48 : 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of topology.boxes) graph.setNode(box.id, {});
   for (const node of topology.nodes) graph.setNode(node.id, size(node));
   for (const { id, parent } of [...topology.boxes, ...topology.nodes]) if (parent !== null) graph.setParent(id, parent);
-  topology.edges.forEach(({ source, target, label }, at) => graph.setEdge(source, target, label === null ? {} : { width: cut(label).length * 6.4, height: 14, labelpos: "c" }, String(at)));
+  topology.edges.forEach(({ source, target, label }, at) => source !== target && graph.setEdge(source, target, label === null ? {} : { width: cut(label).length * 6.4, height: 14, labelpos: "c" }, String(at)));
   layout(graph);
   return read(graph, topology, HEADING[direction]);
 }
 
 function size({ name, kind }: GraphNode): { width: number; height: number } {
   if (kind === "start" || kind === "end") return { width: 22, height: 22 };
-  const text = cut(name).length * CHARACTER;
-  return { width: Math.max(64, Math.round(text) + (kind === "box" ? 48 : 36)), height: NODE_HEIGHT };
+  return { width: Math.max(64, Math.round(textWidth(cut(name))) + (kind === "box" ? 52 : 44)), height: NODE_HEIGHT };
+}
+
+/** Returns about how wide a name is, in any of the usual faces. */
+export function textWidth(text: string): number {
+  return [...text].reduce((sum, letter) => sum + (/[mwMW@%…]/.test(letter) ? 12 : /[iIjlftr1.,:;'| ]/.test(letter) ? 5 : /[A-Z_]/.test(letter) ? 9.5 : 8.2), 0);
 }
 
 function read(graph: Graph, topology: Topology, heading: number): Layout {
@@ -69,13 +76,26 @@ function read(graph: Graph, topology: Topology, heading: number): Layout {
     return { id, x: x - width / 2, y: y - height / 2, width, height };
   };
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
-  const edges = topology.edges.map(({ source, target, isConditional, label }, at) => {
+  const edges = topology.edges.map(({ source, target, isConditional, label }, at): EdgePlace => {
+    if (source === target) return { source, target, isConditional, ...loop(place(source), label) };
     const { points = [], x, y } = graph.edge(source, target, String(at)) as { points?: Point[]; x?: number; y?: number };
     const shown = label === null || x === undefined || y === undefined ? null : { text: cut(label), x, y };
     return { source, target, isConditional, path: curve(points), label: shown };
   });
   const boxes = topology.boxes.map(({ id }) => roomy(place(id), heading));
-  return { ...bounds({ width, height }, boxes), nodes: topology.nodes.map(({ id }) => place(id)), boxes, edges };
+  const loops = topology.edges.filter(isLoop).map(({ source }) => place(source)).map((one) => ({ ...one, height: one.height + LOOP }));
+  return { ...bounds({ width, height }, [...boxes, ...loops]), nodes: topology.nodes.map(({ id }) => place(id)), boxes, edges };
+}
+
+function isLoop({ source, target }: Topology["edges"][number]): boolean {
+  return source === target;
+}
+
+/** Returns the way of an edge that leads back to its node, below it. */
+function loop({ x, y, width, height }: Place, label: string | null): Pick<EdgePlace, "path" | "label"> {
+  const [left, right, top, bottom] = [round(x + width * 0.3), round(x + width * 0.7), round(y + height), round(y + height + LOOP)];
+  const shown = label === null ? null : { text: cut(label), x: x + width / 2, y: y + height + LOOP * 0.75 };
+  return { path: `M${right} ${top}C${right + 8} ${bottom} ${left - 8} ${bottom} ${left} ${top}`, label: shown };
 }
 
 function roomy({ y, height, ...place }: Place, heading: number): Place {

@@ -89,15 +89,16 @@ export function spanOf({ started_at, ended_at, status }: Brief, now: number | nu
   return { from, to: Math.max(from, to) };
 }
 
-const madeSpans = new WeakMap<CheckpointEntry, Span[]>();
+const madeSpans = { all: new WeakMap<CheckpointEntry, Span[]>(), quiet: new WeakMap<CheckpointEntry, Span[]>() };
 
 /** Returns when the tasks of a line ran: a few spans for each checkpoint. */
-export function spansOf(line: CheckpointEntry[], now: number | null): Span[] {
+export function spansOf(line: CheckpointEntry[], now: number | null, isNoiseShown: boolean): Span[] {
+  const made = isNoiseShown ? madeSpans.all : madeSpans.quiet;
   return line.flatMap((checkpoint) => {
-    const known = madeSpans.get(checkpoint);
+    const known = made.get(checkpoint);
     if (known !== undefined) return known;
-    const spans = mergeSpans(checkpoint.tasks.flatMap((task) => spanOf(task, now) ?? []));
-    if (checkpoint.tasks.every(({ status }) => status !== "pending")) madeSpans.set(checkpoint, spans);
+    const spans = mergeSpans(checkpoint.tasks.filter((task) => isNoiseShown || !isNoise(task)).flatMap((task) => spanOf(task, now) ?? []));
+    if (checkpoint.tasks.every(({ status }) => status !== "pending")) made.set(checkpoint, spans);
     return spans;
   });
 }

@@ -1,7 +1,7 @@
 // The nodes, boxes and edges of a drawing as elements of SVG. Knows no view.
 
 import type { GraphNode, NodeState } from "../fold/graph";
-import { cut, type EdgePlace, type Place } from "../fold/layout";
+import { cut, textWidth, type EdgePlace, type Place } from "../fold/layout";
 
 interface NodeProps {
   node: GraphNode;
@@ -45,7 +45,7 @@ export function BoxShape({ node, place: { x, y, width, height }, state, isActive
       <rect class="graph-frame" width={width} height={height} rx={10} />
       <g class="graph-node graph-heading" role="button" tabindex={isActive ? 0 : -1} aria-label={nodeName(node, state)} aria-expanded="true" data-id={node.id} data-state={state}>
         <title>{`Close ${node.name}`}</title>
-        <rect class="graph-shape" width={Math.min(width, cut(node.name).length * 8.2 + 50)} height={26} rx={8} />
+        <rect class="graph-shape" width={Math.min(width, textWidth(cut(node.name)) + 52)} height={26} rx={8} />
         <StateIcon state={state} x={14} y={13} />
         <text x={state === undefined ? 12 : 28} y={13} dy="0.35em">
           {cut(node.name)} −

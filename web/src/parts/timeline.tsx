@@ -31,7 +31,7 @@ export function Timeline({ rows, scale, now, selected, open, onToggle, address }
   const [zoom, setZoom] = useState(0);
   const [height] = useState(() => (matchMedia("(max-width: 767px)").matches ? TOUCHED_ROW : ROW));
   const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
-  useFollow(scroller, rows, selected, height);
+  useFollow(scroller, rows, selected, height, now !== null);
   useLayoutEffect(() => {
     // What is in the middle stays there while the bars are stretched.
     const element = scroller.current;
@@ -68,8 +68,8 @@ export function Timeline({ rows, scale, now, selected, open, onToggle, address }
 }
 
 /** Keeps the newest task in view for whoever looks at it, and shows the tasks of a checkpoint that is chosen. */
-function useFollow(scroller: { current: HTMLDivElement | null }, rows: TimelineRow[], selected: number | null, height: number): void {
-  const isAtEnd = useRef(true);
+function useFollow(scroller: { current: HTMLDivElement | null }, rows: TimelineRow[], selected: number | null, height: number, isRunning: boolean): void {
+  const isAtEnd = useRef(isRunning);
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null) return;

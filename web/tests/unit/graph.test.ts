@@ -137,6 +137,13 @@ describe("a layout", () => {
     expect(box!.y + box!.height).toBeLessThanOrEqual(y + height);
   });
 
+  test("an edge that leads back to its node is below it, in the drawing", () => {
+    const { nodes, edges, y, height } = layOut(readDrawing({ nodes: [node("tick", "tick")], edges: [{ source: "tick", target: "tick", conditional: true, data: "Again" }] }), "LR");
+    const bottom = nodes[0]!.y + nodes[0]!.height;
+    expect(edges[0]?.label?.y).toBeGreaterThan(bottom);
+    expect(y + height).toBeGreaterThan(edges[0]!.label!.y);
+  });
+
   test("is the same each time", () => {
     const shown = showBoxes(readDrawing(NESTED), new Set(["child"]));
     expect(layOut(shown, "LR")).toEqual(layOut(shown, "LR"));

@@ -10,7 +10,9 @@ import { useCardWork } from "../inbox/use_card_work";
 import "../inbox/inbox.css";
 
 export function RunNotes({ status }: { status: RunStatus }) {
-  const { reason, help, advice = [], signals = [], running = [] } = status;
+  const { reason, help, advice = [], signals = [] } = status;
+  // The graph shows which nodes run; here is what is known beyond that.
+  const running = (status.running ?? []).filter(({ label, action, tokens }) => label !== undefined || action !== undefined || tokens !== undefined);
   return (
     <>
       {reason != null && (

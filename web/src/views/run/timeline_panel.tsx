@@ -24,7 +24,7 @@ export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEa
   const now = useNow(isRunning);
   const lists = inside.lists;
   const rows = useMemo(() => timelineRows(line, { isNoiseShown, open, inside: lists }), [line, isNoiseShown, open, lists]);
-  const scale = useMemo(() => makeScale(spansOf(line, now)), [line, now]);
+  const scale = useMemo(() => makeScale(spansOf(line, now, isNoiseShown)), [line, now, isNoiseShown]);
   const noise = useMemo(() => countNoise(line), [line]);
   const toggle = (row: TimelineRow): void => {
     setOpen((was) => new Set(was.has(row.key) ? [...was].filter((key) => key !== row.key) : [...was, row.key]));
