@@ -36,6 +36,7 @@
 //! | `graph_place` | the root of a thread or one of its subgraphs, as checkpoints name it |
 //! | `server` | the state that all requests share |
 //! | `expiry` | removal of items of the long-term store that have expired |
+//! | `recording` | a run as one file with the page |
 //! | `records` | assistants, threads and runs as items of the store |
 //! | `options`, `protection`, `observer` | settings, and the router that is made of them; listeners of the runs that are executed |
 //! | `security` | keys and roles, Host and Origin, limits |
@@ -67,6 +68,7 @@ mod page;
 mod progress;
 mod protection;
 mod protocol;
+mod recording;
 mod records;
 mod routes;
 mod runs;
@@ -83,6 +85,7 @@ pub use client_input::InputReader;
 pub use forks::{ForkHook, ForkOrigin, PreparedFork};
 pub use observer::{RunListener, RunObserver};
 pub use options::Options;
+pub use recording::{RecordingError, recorded_page};
 pub use security::{Caller, KeyEntry, KeyRole, Keys, KeysError, UnknownRole};
 pub use start::router;
 #[cfg(feature = "otel")]

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { build } from "vite";
 
+import { buildFilePage } from "./file_page.mjs";
+
 const committed = new URL("../../server/page/ui/", import.meta.url).pathname;
 const fresh = mkdtempSync(join(tmpdir(), "superstep-built-"));
 await build({ root: new URL("..", import.meta.url).pathname, logLevel: "error", build: { outDir: fresh } });
@@ -26,6 +28,7 @@ rmSync(fresh, { recursive: true });
 const listed = readFileSync(join(committed, "../files.in"), "utf8").match(/"[^"]+"/g)?.map((name) => name.slice(1, -1)) ?? [];
 const there = readdirSync(committed).filter((name) => !/\.(br|gz)$/.test(name) && name !== "index.html");
 if (listed.sort().join() !== there.sort().join()) problems.push("../files.in");
+if (!same(Buffer.from(await buildFilePage()), () => readFileSync(join(committed, "../file.html")))) problems.push("../file.html");
 if (problems.length > 0) {
   console.error(`server/page/ui is not what web gives (${problems.join(", ")}): run npm run build in web, and commit it`);
   process.exit(1);

@@ -3,6 +3,8 @@
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
+import { buildFilePage } from "./file_page.mjs";
+
 const folder = new URL("../../server/page/ui/", import.meta.url);
 const modules = new URL("../node_modules/", import.meta.url);
 const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8"));
@@ -40,3 +42,7 @@ for (const name of names) {
   }
   console.log(`${name}: ${bytes.length} bytes, ${packed.gz.length} gzip, ${packed.br.length} brotli`);
 }
+
+const page = await buildFilePage();
+writeFileSync(new URL("../file.html", folder), page);
+console.log(`file.html: ${page.length} bytes`);

@@ -16,7 +16,7 @@ use crate::time::span;
 /// elsewhere. With --fixture, the file is for a test: it compares what the thread did with later versions of the graph.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} export first first.superstep\n  {bin} export first > first.superstep\n  \
-                        {bin} export first --fixture tests/fixtures/first.superstep")]
+                        {bin} export first --html first.html\n  {bin} export first --fixture tests/fixtures/first.superstep")]
 pub(crate) struct ExportArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]
@@ -29,6 +29,10 @@ pub(crate) struct ExportArgs {
     /// Create a file for a test, compare it with the current graph, and print the test
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     pub fixture: Option<PathBuf>,
+
+    /// Create one HTML file that shows the run in a browser, without a server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "fixture", "with_secrets"])]
+    pub html: Option<PathBuf>,
 
     /// Include secret channels
     #[arg(long)]

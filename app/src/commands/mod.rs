@@ -5,6 +5,7 @@
 //! | `session`, `store` | one call of the program; its store, here or in the process that holds it |
 //! | `runs`, `interactive`, `queue`, `answers` | the commands that run a thread; questions asked on the terminal; requests for a runner; answers, signals |
 //! | `reads`, `replays`, `edits` | the commands about a thread and its history |
+//! | `page_file` | a run as one file that a browser shows |
 //! | `transfer`, `migrate`, `runner`, `restate`, `retention` | the commands about stores; a runner that Restate calls; what one removes by itself |
 //! | `serve`, `keys`, `mcp` | the graphs over HTTP; the keys of their clients; as tools of a coding agent |
 //! | `agent_config`, `browser` | the configuration of a coding agent; the browser of this machine |
@@ -27,6 +28,7 @@ mod interactive;
 mod keys;
 mod mcp;
 mod migrate;
+mod page_file;
 mod queue;
 mod reads;
 mod replays;

@@ -24,7 +24,10 @@ const NEEDED: &str = "copying needs exclusive access to both stores: wait for th
 
 impl Session {
     pub(super) async fn export(&self, args: ExportArgs) -> Result<CommandOutput, Failure> {
-        let ExportArgs { thread, file, fixture, with_secrets } = args;
+        let ExportArgs { thread, file, fixture, html, with_secrets } = args;
+        if let Some(html) = html {
+            return self.export_page(&thread, &html).await;
+        }
         if let Some(fixture) = fixture {
             return self.fixture(&thread, &fixture, with_secrets).await;
         }

@@ -9,7 +9,7 @@ const START: &str = "__start__";
 const END: &str = "__end__";
 
 /// Returns a graph as `{nodes, edges}`, with `depth` levels of subgraphs expanded.
-pub(super) fn json(topology: &Topology, depth: usize) -> Value {
+pub(crate) fn json(topology: &Topology, depth: usize) -> Value {
     let mut drawing = Drawing::default();
     drawing.node(START, START);
     let inside = drawing.nodes_of(topology, "", depth);

@@ -26,7 +26,7 @@
 mod assistants;
 mod branches;
 mod crons;
-mod drawing;
+pub(crate) mod drawing;
 mod events;
 mod extraction;
 mod find_threads;

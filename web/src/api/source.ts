@@ -1,7 +1,7 @@
 // Requests to the server that the page came from, or to the answers in an exported file. Knows no route.
 
 import { isKeyWanted, key } from "./key";
-import { readRecording } from "./recording";
+import { readRecording, recordedAnswer, type Recording } from "./recording";
 
 /** The address of the server, without a slash at its end. */
 export const SERVER = location.pathname.slice(0, Math.max(location.pathname.indexOf("/ui/"), 0));
@@ -27,7 +27,7 @@ export interface Sent {
 /** Sends a request and reads its answer as JSON. `path` begins with a slash. */
 export async function request<T>(path: string, sent: Sent = {}): Promise<T> {
   const recording = readRecording();
-  if (recording !== null) return recorded(recording.answers, path, sent);
+  if (recording !== null) return recorded(recording, path, sent);
   const response = await open(path, sent);
   const text = await response.text();
   return (text === "" ? null : JSON.parse(text)) as T;
@@ -65,8 +65,9 @@ async function detail(response: Response): Promise<string> {
   }
 }
 
-function recorded<T>(answers: Record<string, unknown>, path: string, { method = "GET", body }: Sent): T {
+function recorded<T>(recording: Recording, path: string, { method = "GET", body }: Sent): T {
   const what = body === undefined ? `${method} ${path}` : `${method} ${path} ${JSON.stringify(body)}`;
-  if (!(what in answers)) throw new RequestError(404, what, "this file does not have it: only a server does");
-  return answers[what] as T;
+  const answer = recordedAnswer(recording, what);
+  if (answer === undefined) throw new RequestError(404, what, "this file does not have it: only a server does");
+  return answer as T;
 }

@@ -3,7 +3,7 @@
 
 import { computed, signal } from "@preact/signals";
 
-import { isRecording } from "../api/recording";
+import { isRecording, readRecording } from "../api/recording";
 import { parseRoute, routePath, type Route } from "./routes";
 
 const HASH = isRecording();
@@ -46,5 +46,8 @@ function isOwn(link: HTMLAnchorElement, event: MouseEvent): boolean {
 }
 
 function read(): string {
-  return HASH ? location.hash.replace(/^#\//, "") : location.pathname.slice(BASE.length) + location.search;
+  if (!HASH) return location.pathname.slice(BASE.length) + location.search;
+  const inside = location.hash.replace(/^#\/?/, "");
+  // A file has one run, which is what it shows first.
+  return inside === "" ? routePath({ view: "thread", thread: readRecording()?.thread ?? "" }) : inside;
 }

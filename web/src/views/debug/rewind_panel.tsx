@@ -1,4 +1,5 @@
-// Back to an earlier checkpoint of the same thread: what came after it is removed, so it is asked once more.
+// Back to an earlier checkpoint of the same thread, which keeps what came after it as another branch. It is asked once more, as the thread
+// then continues from there.
 
 import { useState } from "preact/hooks";
 
@@ -13,7 +14,7 @@ export function RewindPanel({ thread, checkpoint, onClose }: { thread: string; c
   const rewind = (): void => {
     setAsked(false);
     const body = { checkpoint: Number(checkpoint) };
-    request(`/threads/${encodeURIComponent(thread)}/rewind`, { method: "POST", body }).then(
+    request(`/threads/${encodeURIComponent(thread)}/fork`, { method: "POST", body }).then(
       () => (onClose(), go({ view: "thread", thread })),
       (cause: Error) => setError(cause),
     );
@@ -23,7 +24,7 @@ export function RewindPanel({ thread, checkpoint, onClose }: { thread: string; c
       {error !== null && <ErrorNote error={error} />}
       {isAsked && (
         <Confirm title={`Rewind ${thread} to checkpoint ${checkpoint}?`} onCancel={onClose} onConfirm={rewind}>
-          The checkpoints after it are removed. Files that the run has written stay as they are. A fork keeps both.
+          The thread continues from there once it is resumed. What came after stays in its history as another branch; effects are not undone.
         </Confirm>
       )}
     </div>

@@ -1,25 +1,22 @@
-// What the run would have come to with the present graph, other values or another policy. Nothing is stored, no effect runs.
+// What the run would have come to with the present graph. Nothing is stored, no effect runs.
 
 import { useId, useState } from "preact/hooks";
 
 import type { WhatIfReport } from "../../api/debug_types";
 import { request } from "../../api/source";
-import type { Json } from "../../api/types";
 import { Button } from "../../parts/button";
-import { JsonField } from "../../parts/json_field";
 import { ErrorNote } from "../../parts/notes";
 import { Value } from "../../parts/value";
 import { DivergenceNote } from "./divergence";
 
 export function WhatIfPanel({ thread, checkpoint }: { thread: string; checkpoint: string }) {
   const [isWhole, setWhole] = useState(true);
-  const [values, setValues] = useState<Json | undefined>(undefined);
   const [state, setState] = useState<{ report?: WhatIfReport; error?: Error; isRunning?: boolean }>({});
   const id = useId();
   const run = (event: Event): void => {
     event.preventDefault();
     setState({ isRunning: true });
-    const body = { ...(isWhole ? {} : { from: Number(checkpoint) }), ...(values === undefined ? {} : { values }) };
+    const body = isWhole ? {} : { from: Number(checkpoint) };
     request<WhatIfReport>(`/threads/${encodeURIComponent(thread)}/what-if`, { method: "POST", body }).then(
       (report) => setState({ report }),
       (error: Error) => setState({ error }),
@@ -29,12 +26,11 @@ export function WhatIfPanel({ thread, checkpoint }: { thread: string; checkpoint
     <div class="card stack">
       <form class="stack" onSubmit={run} aria-labelledby={id}>
         <h3 id={id}>What if</h3>
-        <p class="soft">Runs the present graph over the records. No effect is repeated, nothing is stored.</p>
+        <p class="soft">Runs the present graph over the records. No effect is repeated, nothing is stored. To try other values, fork.</p>
         <label class="field-check">
           <input type="checkbox" checked={isWhole} onChange={(event) => setWhole(event.currentTarget.checked)} />
           From the start, not from checkpoint {checkpoint}
         </label>
-        <JsonField label="Other values" about="Channels with other values there, as a JSON object." value={values} error={null} isRequired={false} onChange={setValues} />
         <div>
           <Button kind="main" type="submit" disabled={state.isRunning === true}>
             Run
