@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use superstep::graph::RunError;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -27,6 +27,14 @@ impl Replays {
         Self { permits: Arc::new(Semaphore::new(AT_A_TIME)), longest }
     }
 
+    /// Returns the permission for one of the few, such as a copy of a thread in memory, for as long as it is held.
+    ///
+    /// # Errors
+    /// 429 if as many are running as may.
+    pub(crate) fn permit(&self) -> ApiResult<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).try_acquire_owned().map_err(|_| too_many())
+    }
+
     /// Runs a comparison, in a task of its own. It ends with the request, and with its time: `command` is how it is done without one.
     ///
     /// # Errors
@@ -36,7 +44,7 @@ impl Replays {
         command: &str,
         comparison: impl Future<Output = Result<T, RunError>> + Send + 'static,
     ) -> ApiResult<T> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| too_many())?;
+        let permit = self.permit()?;
         // Dropping the set, with the request, stops the task; its permit is given back when it has stopped.
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -60,6 +68,8 @@ impl Replays {
 }
 
 fn too_many() -> ApiError {
-    let detail = format!("{AT_A_TIME} comparisons are running, as many as this server runs at a time: try again later");
+    let detail = format!(
+        "{AT_A_TIME} comparisons or copies are running, as many as this server runs at a time: try again later"
+    );
     ApiError::new(StatusCode::TOO_MANY_REQUESTS, detail)
 }

@@ -15,6 +15,8 @@ const LEFT_OVER: u64 = 60_000;
 
 /// The field of a configuration that nodes read.
 const CONFIGURABLE: &str = "configurable";
+/// The largest configuration that is kept of a thread, in bytes of JSON.
+const CONFIG: usize = 64 << 10;
 
 /// Record of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -229,6 +231,14 @@ impl ThreadRecord {
 
     /// Adds the configuration of a run. Its `configurable` is that of its assistant: what the request has there is for this run alone.
     pub(crate) fn add_config(&mut self, request: &Value, assistant: &Map<String, Value>) {
+        let known = self.config.clone();
+        self.merge_config(request, assistant);
+        if serde_json::to_string(&self.config).map_or(0, |text| text.len()) > CONFIG {
+            self.config = known; // the record is written with each run
+        }
+    }
+
+    fn merge_config(&mut self, request: &Value, assistant: &Map<String, Value>) {
         let own = request["config"].as_object().into_iter().flatten().filter(|(name, _)| *name != CONFIGURABLE);
         self.config.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         let kept = self.config.entry(CONFIGURABLE).or_insert_with(|| Map::new().into());

@@ -217,7 +217,16 @@ impl RunBody {
     }
 
     /// Returns the checkpoint from which the run starts; none for the newest.
+    ///
+    /// # Errors
+    /// 422 for one of a subgraph, and for a text that is no id.
     pub(crate) fn start(&self) -> ApiResult<Option<CheckpointId>> {
+        let namespace = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_ns.as_deref());
+        if namespace.is_some_and(|namespace| !namespace.is_empty()) {
+            return Err(ApiError::invalid(
+                "a run cannot start from a checkpoint of a subgraph: leave out `checkpoint_ns`",
+            ));
+        }
         let nested = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
         let configurable = self.config.as_ref().and_then(|config| config.configurable.as_ref());
         let configured = configurable.and_then(|fields| fields.get("checkpoint_id")).and_then(Value::as_str);

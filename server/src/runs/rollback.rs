@@ -23,7 +23,10 @@ pub(super) async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()>
     if let Some(lease) = claim(server, run).await? {
         remove_checkpoints(server, run, lease).await?;
         server.records.remove_events(run.run, usize::MAX).await?;
-        server.records.remove_run(run).await?;
+        match server.records.remove_run(run).await {
+            Err(error) if error.is_not_found() => {} // another server was faster
+            removed => removed?,
+        }
     }
     Ok(())
 }

@@ -76,7 +76,7 @@ pub(crate) const TABLE: &[Row] = &[
     ("/threads/{thread}/copy", &[("POST", RUN)]),
     ("/threads/{thread}/trust", &[("POST", ADMIN)]),
     ("/threads/{thread}/fork", &[("POST", RUN)]),
-    ("/threads/{thread}/export", &[("GET", READ)]),
+    ("/threads/{thread}/export", &[("GET", ADMIN)]),
     ("/threads/import", &[("POST", RUN)]),
     ("/threads/{thread}/state", &[("GET", READ), ("POST", RUN)]),
     ("/threads/{thread}/state/checkpoint", &[("POST", READ)]),

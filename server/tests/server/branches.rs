@@ -81,7 +81,7 @@ async fn a_preview_stores_nothing_and_says_what_the_fork_says(#[case] more: Valu
 #[rstest]
 #[case::unknown_thread("none", json!({ "checkpoint": 1 }), 404, "there is no thread `none`")]
 #[case::unknown_checkpoint("first", json!({ "checkpoint": 999, "thread": "b" }), 404, "999")]
-#[case::taken_name("first", json!({ "checkpoint": 2, "thread": "first" }), 409, "the thread `first` exists: give the fork another name")]
+#[case::taken_name("first", json!({ "checkpoint": 2, "thread": "first" }), 409, "the thread `first` exists: choose another name")]
 #[case::empty_name("first", json!({ "checkpoint": 2, "thread": "" }), 422, "the name of a thread cannot be empty")]
 #[case::wrong_value("first", json!({ "checkpoint": 2, "thread": "b", "values": { "n": "x" } }), 422, "values.n")]
 #[case::unknown_node("first", json!({ "checkpoint": 2, "thread": "b", "as_node": "Nobody" }), 400, "there is no node `Nobody`")]
@@ -184,7 +184,8 @@ async fn what_is_no_exported_thread_is_refused() {
 }
 
 #[rstest]
-#[case(KeyRole::Read, Method::GET, "/threads/t/export", 404)]
+#[case(KeyRole::Run, Method::GET, "/threads/t/export", 403)]
+#[case(KeyRole::Admin, Method::GET, "/threads/t/export", 404)]
 #[case(KeyRole::Read, Method::POST, "/threads/t/fork", 403)]
 #[case(KeyRole::Answer, Method::POST, "/threads/t/fork", 403)]
 #[case(KeyRole::Read, Method::POST, "/threads/import", 403)]
@@ -194,4 +195,24 @@ async fn each_needs_its_role(#[case] role: KeyRole, #[case] method: Method, #[ca
     let locked = Locked::start().await;
     let request = locked.request(role, method, path).header("content-type", "application/json").body("{}");
     assert_eq!(request.send().await.unwrap().status().as_u16(), status);
+}
+
+#[tokio::test]
+async fn a_thread_is_not_imported_under_the_name_of_one_that_has_not_run() {
+    let api = Api::start().await;
+    counted(&api, "first").await;
+    let file = exported(&api, "first").await;
+    api.post("/threads", json!({ "thread_id": "waiting" })).await;
+    let import = api.client.post(format!("{}/threads/import?thread=waiting", api.address)).body(file);
+    assert_eq!(import.send().await.unwrap().status(), StatusCode::CONFLICT);
+    assert_eq!(api.get("/threads/waiting/state").await["values"], json!({}));
+}
+
+#[tokio::test]
+async fn a_run_does_not_start_from_a_checkpoint_of_a_subgraph() {
+    let api = Api::start().await;
+    let history = counted(&api, "first").await;
+    let checkpoint = json!({ "checkpoint_id": id(&history[2]).to_string(), "checkpoint_ns": "child:3-0" });
+    let run = json!({ "assistant_id": "counter", "checkpoint": checkpoint });
+    assert_eq!(api.status(Method::POST, "/threads/first/runs", Some(run)).await, 422);
 }

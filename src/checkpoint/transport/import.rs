@@ -120,6 +120,11 @@ pub struct ThreadArchive {
 }
 
 impl ThreadArchive {
+    /// Returns what an import of it reports.
+    pub fn report(&self) -> &ImportReport {
+        &self.imported
+    }
+
     /// Reads and checks a file as [`import_thread`] does, and stores nothing.
     ///
     /// # Errors

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::{
-    CheckpointId, Checkpointer, ExportOptions, ImportOptions, MemoryCheckpointer, ThreadArchive, export_thread,
+    CheckpointId, Checkpointer, ExportOptions, ImportOptions, MemoryCheckpointer, ThreadArchive,
 };
 use superstep::graph::{AnyGraph, AnyThread, ThreadInfo};
 use superstep_base::time::now;
 use utoipa::ToSchema;
 
+use super::file::export;
 use crate::error::{ApiError, ApiResult};
 use crate::forks::{ForkOrigin, PreparedFork};
 use crate::records::items::create;
@@ -51,12 +53,32 @@ pub(in crate::routes) async fn fork(
     Path(thread): Path<String>,
     Json(body): Json<ForkBody>,
 ) -> ApiResult<Json<Value>> {
-    let record = server.thread_record(&thread).await?.record;
-    let graph = server.graph_of(&record)?.ok_or_else(|| has_no_run(&thread))?;
-    server.check_trusted(&thread).await?;
-    let fork = Fork { server: &server, graph, thread: &thread, body };
-    fork.check_name().await?;
+    // A client that leaves in between must not leave half a fork: so the fork is a task of its own.
+    let made = tokio::spawn(async move { make(&server, &thread, body).await }).await;
+    made.unwrap_or_else(|error| Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())))
+}
+
+async fn make(server: &Server, thread: &str, body: ForkBody) -> ApiResult<Json<Value>> {
+    let record = server.thread_record(thread).await?.record;
+    let graph = server.graph_of(&record)?.ok_or_else(|| has_no_run(thread))?;
+    server.check_trusted(thread).await?;
+    if let Some(name) = &body.thread {
+        check_new_name(server, name).await?;
+    }
+    let fork = Fork { server, graph, thread, body };
     if fork.body.preview { fork.preview().await } else { fork.store(&record).await }
+}
+
+/// Fails for a name that no thread can have, and for that of another thread.
+pub(super) async fn check_new_name(server: &Server, name: &str) -> ApiResult<()> {
+    if name.is_empty() {
+        return Err(ApiError::invalid("the name of a thread cannot be empty"));
+    }
+    let is_known = server.records.get::<ThreadRecord>(&ThreadRecord::key_of(name)).await?.is_some();
+    if is_known || ThreadInfo::read(&*server.records.0, &name.into()).await?.is_some() {
+        return Err(ApiError::conflict(format!("the thread `{name}` exists: choose another name")));
+    }
+    Ok(())
 }
 
 fn has_no_run(thread: &str) -> ApiError {
@@ -66,20 +88,6 @@ fn has_no_run(thread: &str) -> ApiError {
 impl Fork<'_> {
     fn at(&self) -> CheckpointId {
         CheckpointId(self.body.checkpoint)
-    }
-
-    /// Fails for a name that no thread can have, and for that of another thread.
-    async fn check_name(&self) -> ApiResult<()> {
-        let Some(name) = &self.body.thread else { return Ok(()) };
-        if name.is_empty() {
-            return Err(ApiError::invalid("the name of a thread cannot be empty"));
-        }
-        let records = &self.server.records;
-        let is_known = records.get::<ThreadRecord>(&ThreadRecord::key_of(name)).await?.is_some();
-        if is_known || ThreadInfo::read(&*records.0, &name.as_str().into()).await?.is_some() {
-            return Err(ApiError::conflict(format!("the thread `{name}` exists: give the fork another name")));
-        }
-        Ok(())
     }
 
     /// Writes the values of the fork at its checkpoint. Returns the answer.
@@ -93,8 +101,8 @@ impl Fork<'_> {
 
     /// Makes the fork in memory only.
     async fn preview(&self) -> ApiResult<Json<Value>> {
-        let (mut file, thread) = (vec![], self.thread.into());
-        export_thread(&*self.server.records.0, &thread, &ExportOptions::new().with_secrets(), &mut file).await?;
+        let (_permit, thread) = (self.server.replays.permit()?, self.thread.into());
+        let file = export(self.server, self.thread, &ExportOptions::new().with_secrets()).await?;
         let store = Arc::new(MemoryCheckpointer::new());
         ThreadArchive::read(file.as_slice(), &ImportOptions::new())?.store_in(&*store).await?;
         superstep::checkpoint::trust(&*store, &thread).await?;
@@ -138,20 +146,26 @@ impl Fork<'_> {
         (record.graph, record.metadata) = (origin.graph.clone(), origin.metadata.clone());
         record.state = Some(StateMark::unfinished(record.created_at));
         self.server.records.write(vec![create(&record)]).await?;
-        let made = match self.graph.thread(self.thread).copy_to(name, self.at()).await {
+        let copied = self.graph.thread(self.thread).copy_to(name, self.at()).await;
+        let made = match &copied {
             Ok(()) => self.write(self.graph, name, values).await,
-            Err(error) => Err(error.into()),
+            Err(error) => Err(ApiError::conflict(error.to_string())),
         };
         match made {
-            Ok(made) => {
-                self.server.mark_state(name).await?;
-                Ok(made)
-            }
-            Err(error) => {
-                self.server.remove_thread(name).await?;
-                Err(error)
-            }
+            Ok(_) => self.server.mark_state(name).await?,
+            Err(_) => self.remove(name, copied.is_ok()).await?,
         }
+        made
+    }
+
+    /// Removes the new thread again, unless somebody uses it by now: checkpoints that were not copied are of another program.
+    async fn remove(&self, name: &str, has_copied: bool) -> ApiResult<()> {
+        let found = self.server.records.get::<ThreadRecord>(&ThreadRecord::key_of(name)).await?;
+        let Some(unused) = found.filter(|found| found.record.queue.is_empty()) else { return Ok(()) };
+        if has_copied {
+            self.server.delete_checkpoints(self.graph, name).await?;
+        }
+        self.server.remove_records(&unused).await
     }
 }
 

@@ -2,5 +2,6 @@
 //!
 //! Small because it only lists the folder.
 
+mod file;
 pub(super) mod fork;
 pub(super) mod transfer;

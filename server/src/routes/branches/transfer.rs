@@ -1,25 +1,23 @@
 //! Threads as files: exported without their secrets, imported untrusted.
 
-use std::io;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use superstep::checkpoint::{CheckpointError, ExportOptions, ImportOptions, ThreadArchive, export_thread};
+use superstep::checkpoint::{CheckpointError, ExportOptions, ImportOptions, ThreadArchive};
 use utoipa::IntoParams;
 
+use super::file::export;
+use super::fork::check_new_name;
 use crate::error::{ApiError, ApiResult};
 use crate::server::Server;
-
-/// The largest file that is sent; a larger one is written by the command line.
-const LIMIT: usize = 256 << 20;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
@@ -29,25 +27,14 @@ pub(in crate::routes) struct ImportQuery {
     thread: Option<String>,
 }
 
-pub(in crate::routes) async fn export(
+pub(in crate::routes) async fn send(
     State(server): State<Arc<Server>>,
     Path(thread): Path<String>,
 ) -> ApiResult<Response> {
     server.thread_record(&thread).await?;
-    let mut file = LimitedFile(vec![]);
-    let exported = export_thread(&*server.records.0, &thread.as_str().into(), &ExportOptions::new(), &mut file).await;
-    match exported {
-        Ok(_) => Ok((headers(&thread), file.0).into_response()),
-        Err(CheckpointError::Io { .. }) => Err(too_large(&thread)),
-        Err(CheckpointError::BadImport { reason }) => Err(ApiError::conflict(reason)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn too_large(thread: &str) -> ApiError {
-    let text =
-        format!("the thread `{thread}` is larger than {} MiB as a file: use `export` of the command line", LIMIT >> 20);
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    let _permit = server.replays.permit()?;
+    let file = export(&server, &thread, &ExportOptions::new()).await?;
+    Ok((headers(&thread), file).into_response())
 }
 
 fn headers(thread: &str) -> HeaderMap {
@@ -60,33 +47,17 @@ fn headers(thread: &str) -> HeaderMap {
     headers
 }
 
-pub(in crate::routes) async fn import(
+pub(in crate::routes) async fn receive(
     State(server): State<Arc<Server>>,
     Query(query): Query<ImportQuery>,
     body: Bytes,
 ) -> ApiResult<Json<Value>> {
     let options = query.thread.into_iter().fold(ImportOptions::new(), ImportOptions::with_name);
     let archive = ThreadArchive::read(&*body, &options).map_err(|error| ApiError::invalid(error.to_string()))?;
+    check_new_name(&server, archive.report().thread.as_str()).await?;
     let imported = archive.store_in(&*server.records.0).await.map_err(|error| match error {
         CheckpointError::ThreadExists { .. } => ApiError::conflict(error.to_string()),
         error => error.into(),
     })?;
     Ok(Json(json!({ "thread": imported.thread.as_str(), "graph": imported.graph, "trusted": false })))
-}
-
-/// A file in memory up to the limit.
-struct LimitedFile(Vec<u8>);
-
-impl io::Write for LimitedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > LIMIT {
-            return Err(io::Error::other("the file is too large"));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
