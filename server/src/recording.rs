@@ -21,7 +21,7 @@ use crate::server::Server;
 /// The page, with places for its title and its run.
 const PAGE: &str = include_str!("../page/file.html");
 
-/// What the page's `encodeURIComponent` leaves as it is.
+/// The characters that the page's `encodeURIComponent` leaves as they are.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

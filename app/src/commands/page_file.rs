@@ -1,4 +1,6 @@
 //! `export --html`: a run as one file that a browser shows. Without the feature `server` it says which one is missing.
+//!
+//! Small because the server makes the page.
 
 use std::path::Path;
 

@@ -38,6 +38,7 @@ mod operations;
 mod overview;
 mod page;
 mod protocol;
+mod recording;
 mod requests;
 mod runs;
 mod schemas;
