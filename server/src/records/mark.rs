@@ -26,7 +26,7 @@ fn is_root(namespace: &Arc<[String]>) -> bool {
 pub(crate) struct SentMarks {
     step: Option<i64>,
     keys: HashSet<Arc<str>>,
-    /// The newest checkpoint whose tasks have called subgraphs, and those by the tasks.
+    /// The newest checkpoint whose tasks have called subgraphs, and those by the calls.
     caller: u64,
     subgraphs: HashMap<String, SentMarks>,
 }
@@ -35,8 +35,8 @@ impl SentMarks {
     /// Notes that an event is sent; returns false if it was sent before.
     pub(crate) fn add(&mut self, mark: &EventMark) -> bool {
         let mut graph = self;
-        for place in &*mark.namespace {
-            let Some(subgraph) = graph.subgraph(place) else { return false };
+        for call in calls(&mark.namespace) {
+            let Some(subgraph) = graph.subgraph(call) else { return false };
             graph = subgraph;
         }
         graph.add_own(mark)
@@ -53,18 +53,30 @@ impl SentMarks {
     }
 
     /// Returns the marks of a subgraph; `None` if tasks of a later checkpoint have called others.
-    fn subgraph(&mut self, place: &str) -> Option<&mut Self> {
-        let caller = checkpoint_of(place).unwrap_or(self.caller);
+    fn subgraph(&mut self, call: String) -> Option<&mut Self> {
+        let caller = checkpoint_of(&call).unwrap_or(self.caller);
         if caller > self.caller {
             (self.caller, self.subgraphs) = (caller, HashMap::new());
         }
-        (caller == self.caller).then(|| self.subgraphs.entry(place.to_owned()).or_default())
+        (caller == self.caller).then(|| self.subgraphs.entry(call).or_default())
     }
 
     /// Returns the newest superstep of which an event was sent; `None` if none was.
     pub(crate) fn step(&self) -> Option<i64> {
         self.step
     }
+}
+
+/// Returns the calls on the way down to a graph: tasks, and for a later call of a task its number too, as `node:checkpoint-task#1`.
+fn calls(namespace: &[String]) -> Vec<String> {
+    let mut calls: Vec<String> = vec![];
+    for part in namespace {
+        match calls.last_mut().filter(|_| checkpoint_of(part).is_none()) {
+            Some(call) => call.push_str(part),
+            None => calls.push(part.clone()),
+        }
+    }
+    calls
 }
 
 /// Returns the checkpoint of a task in a namespace; `None` for the number of a call, `#1`, which follows its task.
