@@ -31,6 +31,7 @@
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
 //! | `progress` | the threads that are executed now, and the events that are to be written |
 //! | `message_form` | messages of clients as the engine takes them |
+//! | `form_calls` | calls of the methods that a program gives its questions |
 //! | `choices` | texts that fields are chosen from |
 //! | `wire`, `wire_types` | states, tasks and interrupts as JSON |
 //! | `graph_place` | the root of a thread or one of its subgraphs, as checkpoints name it |
@@ -54,6 +55,7 @@ mod expiry;
 mod feed;
 mod foreign_activity;
 mod foreign_threads;
+mod form_calls;
 mod forks;
 mod graph_place;
 mod inbox;

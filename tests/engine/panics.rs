@@ -327,6 +327,36 @@ async fn a_store_that_panics_is_an_error_of_the_call() {
     ");
 }
 
+#[tokio::test]
+async fn a_store_that_panics_is_an_error_of_reading_outlines_and_runs_of_subgraphs() {
+    let counting = Counting::new(&Store::memory());
+    let child = graph("", false, false);
+    let builder = StateGraph::<Panel, Name>::new().add_subgraph(id("inside"), child);
+    let around = builder.add_edge(START, id("inside")).compile().unwrap();
+    let thread = around.with_shared_checkpointer(Arc::clone(&counting) as _).thread("t");
+    thread.invoke(Panel::update()).await.unwrap();
+    let outlines = thread.history().await.unwrap().outline_with_tasks().await.unwrap();
+    let task = outlines.iter().find_map(|outline| Some((outline.id(), outline.tasks.first()?.id.clone()))).unwrap();
+    let inside = thread.inside(&[task.clone()]).await.unwrap().unwrap();
+    let newest = inside.outline(None, 1).await.unwrap()[0].id();
+    let (names, tasks) = (thread.history().await.unwrap(), thread.history().await.unwrap());
+    let metadata = thread.history().await.unwrap();
+    counting.break_reads();
+    let errors = [
+        metadata.metadata_only().await.unwrap_err(),
+        names.outline().await.unwrap_err(),
+        tasks.outline_with_tasks().await.unwrap_err(),
+        thread.inside(&[task]).await.unwrap_err(),
+        inside.outline(None, 1).await.unwrap_err(),
+        inside.checkpoint(newest).await.unwrap_err(),
+        inside.state(newest).await.unwrap_err(),
+    ];
+    for (at, error) in errors.iter().enumerate() {
+        let doing = if at < 3 { "the history of a thread" } else { "a subgraph of a thread" };
+        assert_eq!(error.to_string(), format!("a panic while reading {doing}: out of paper"));
+    }
+}
+
 #[rstest]
 #[tokio::test(start_paused = true)]
 async fn a_panic_of_a_runner_hook_does_not_stop_other_threads(#[values(false, true)] at_once: bool) {

@@ -149,6 +149,7 @@ impl Checkpointer for Counting {
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
         let thread = thread.clone();
         Box::pin(async move {
+            assert!(!self.broken.load(Ordering::SeqCst), "out of paper");
             let found = self.store.scan(&thread, range, order, limit).await?;
             self.count(found.iter().map(|(_, bytes)| bytes.len()).sum());
             Ok(found)

@@ -1,4 +1,4 @@
-//! A question as a person answers it: its text, the answers that stand for words, and the forms of question and answer. Knows no request.
+//! A question as a person answers it: its text, the answers for `approve`, `reject` and `revise`, and the forms of question and answer. Knows no request.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::cut::{LARGEST, cut_text, cut_value};
 use crate::error::ApiResult;
+use crate::form_calls::call_form;
 use crate::security::secrets::Secrets;
 use crate::wire::terms;
 use crate::wire_types::TermsJson;
@@ -44,7 +45,7 @@ pub(super) struct AskJson {
     pub cut: bool,
 }
 
-/// The answers that stand for words; a word without an answer is left out. A client replaces the text `{feedback}` in them by what the
+/// The answers for `approve`, `reject` and `revise`; one that the question does not have is left out. A client replaces the text `{feedback}` in them by what the
 /// person has written.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = InboxReplies)]
@@ -70,8 +71,11 @@ pub(super) fn ask_json(
         superstep: terms(question),
         response_schema: question.answer_schema(),
         payload_schema: question.payload_schema(),
-        text: form.and_then(|form| form.describe(&snapshot.values, question)),
-        draft: form.and_then(|form| form.draft(&snapshot.values, question)),
+        text: form.and_then(|form| {
+            call_form(question, "describe", || form.describe(&snapshot.values, question)).ok().flatten()
+        }),
+        draft: form
+            .and_then(|form| call_form(question, "draft", || form.draft(&snapshot.values, question)).ok().flatten()),
         people_only: graph.is_answered_by_people() || !question.approvers().is_empty(),
         replies: RepliesJson::of(form, question),
         cut: false,
@@ -96,10 +100,10 @@ impl RepliesJson {
     }
 }
 
-/// Returns the answer that a word stands for. One that needs a text has [`FEEDBACK`] in its place.
+/// Returns the answer of a kind. One that needs a text has [`FEEDBACK`] in its place.
 fn answer(form: Option<&QuestionForm>, question: &Question, kind: ReplyKind) -> Option<Value> {
     let decide = |reply: Reply| match form {
-        Some(form) => form.decide(question, &reply),
+        Some(form) => call_form(question, "decide", || form.decide(question, &reply)).ok().flatten(),
         None => reply.answer_to(question),
     };
     let with = |feedback: Option<&str>| Reply { kind, feedback: feedback.map(str::to_owned), by: None };

@@ -8,6 +8,7 @@ use superstep::graph::{AnyGraph, InterruptId, Question};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult};
+use crate::form_calls::call_form;
 use crate::records::thread::ThreadRecord;
 use crate::runs::answers::check_answers;
 use crate::runs::queue::IS_ANSWERED;
@@ -120,9 +121,9 @@ impl ChecksJson {
     fn add_form(&mut self, graph: &AnyGraph, question: Option<&Question>, (id, answer): (&str, &Value)) {
         let Some(question) = question else { return };
         let Some(form) = graph.form(question.name()) else { return };
-        self.add_problem(id, form.check(question, answer));
-        let remarks = form.remarks(question, answer).into_iter();
-        self.remarks.extend(remarks.map(|text| RemarkJson { id: id.to_owned(), text }));
+        self.add_problem(id, call_form(question, "check", || form.check(question, answer)).unwrap_or_else(Some));
+        let remarks = call_form(question, "remarks", || form.remarks(question, answer)).unwrap_or_default();
+        self.remarks.extend(remarks.into_iter().map(|text| RemarkJson { id: id.to_owned(), text }));
     }
 
     fn hide(&mut self, secrets: &Secrets) {

@@ -56,7 +56,7 @@ pub(super) struct ItemJson {
     /// `title` of the thread's metadata, or of the question.
     #[schema(required)]
     pub(super) title: Option<String>,
-    /// The reason why it does not go on; null for a question.
+    /// The reason why it cannot continue without a person; null for a question.
     #[schema(required)]
     pub(super) reason: Option<String>,
     /// The next action of a person; null for a question.

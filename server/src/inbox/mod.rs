@@ -1,10 +1,11 @@
-//! What waits for a person: open questions, and threads that do not go on without one.
+//! Items that wait for a person: open questions, and threads that cannot continue without a person.
 //!
 //! | file | what it knows |
 //! |---|---|
 //! | `place` | places of items in their order, as cursors |
 //! | `waits` | what a thread waits for, as its records prove it |
 //! | `stalls` | threads that have nodes left to run, and that nothing runs |
+//! | `damage` | damage of one thread, which must not hide the others |
 //! | `cut` | long texts and values, cut to a size |
 //! | `ask` | a question as a person answers it |
 //! | `item` | an item on the wire |
@@ -17,6 +18,7 @@
 mod ask;
 mod check;
 mod cut;
+mod damage;
 mod item;
 mod place;
 mod reader;

@@ -1,9 +1,10 @@
-//! Items of a page, read from their threads: each thread once. A thread that has gone on since its items were found has none of them.
+//! Items of a page, read from their threads: each thread once. A thread that has continued since its items were found has none of them.
 
 use superstep::checkpoint::ThreadId;
 use superstep::graph::{AnyGraph, AnyState, AnyThread, RunError, StateSnapshot, Status, ThreadInfo};
 
 use super::ask::ask_json;
+use super::damage::readable;
 use super::item::{InboxJson, ItemJson, ReasonText};
 use super::place::ItemPlace;
 use super::stalls::StallCause;
@@ -67,8 +68,13 @@ struct ItemReader<'a> {
     id: &'a ThreadId,
     server: &'a Server,
     record: Option<ThreadRecord>,
-    state: Option<(&'a AnyGraph, AnyThread, StateSnapshot<AnyState>, Secrets)>,
+    /// True if its state cannot be read.
+    is_damaged: bool,
+    state: Option<ThreadState<'a>>,
 }
+
+/// A thread of a graph with its state, and what hides its secrets.
+type ThreadState<'a> = (&'a AnyGraph, AnyThread, StateSnapshot<AnyState>, Secrets);
 
 impl<'a> ItemReader<'a> {
     async fn of(server: &'a Server, item: &'a WaitingItem) -> ApiResult<Self> {
@@ -76,13 +82,18 @@ impl<'a> ItemReader<'a> {
         let found = server.records.get::<ThreadRecord>(&ThreadRecord::key_of(id.as_str())).await?;
         let state = match item.reason {
             WaitReason::Damaged => None,
-            _ => read_state(server, item).await?,
+            _ => readable(read_state(server, item).await)?,
         };
-        Ok(Self { id, server, record: found.map(|found| found.record), state })
+        let (is_damaged, state) = (state.is_none(), state.flatten());
+        Ok(Self { id, server, record: found.map(|found| found.record), is_damaged, state })
     }
 
     async fn item(&self, item: &WaitingItem) -> ApiResult<Option<ItemJson>> {
-        let text = match item.reason {
+        let reason = match item.reason {
+            WaitReason::Question(_) if self.is_damaged => WaitReason::Damaged,
+            reason => reason,
+        };
+        let text = match reason {
             WaitReason::Question(_) => ReasonText::default(),
             WaitReason::Damaged => self.damage(item).await,
             WaitReason::Untrusted => self.distrust(),
@@ -91,14 +102,14 @@ impl<'a> ItemReader<'a> {
             WaitReason::Stalled(cause) => self.stall(cause).await?,
         };
         let question = self.question(item)?;
-        if matches!(item.reason, WaitReason::Question(_)) && question.is_none() {
+        if matches!(reason, WaitReason::Question(_)) && question.is_none() {
             return Ok(None);
         }
         let asked = question.as_ref().and_then(|question| question["value"]["title"].as_str()).map(str::to_owned);
         let of_record = self.record.as_ref().and_then(|record| record.graph.clone()).unwrap_or_default();
         let graph = if item.listed.graph.is_empty() { of_record } else { item.listed.graph.clone() };
         Ok(Some(ItemJson {
-            kind: item.reason.into(),
+            kind: reason.into(),
             thread: self.id.to_string(),
             graph,
             since: ItemJson::since(item.place.since),
@@ -213,31 +224,11 @@ impl<'a> ItemReader<'a> {
     }
 }
 
-/// Returns the state of a thread with what hides its secrets; `None` if it cannot be read, which its item says.
-async fn read_state<'a>(
-    server: &'a Server,
-    item: &WaitingItem,
-) -> ApiResult<Option<(&'a AnyGraph, AnyThread, StateSnapshot<AnyState>, Secrets)>> {
+/// Returns the state of a thread with what hides its secrets; `None` if it has none.
+async fn read_state<'a>(server: &'a Server, item: &WaitingItem) -> Result<Option<ThreadState<'a>>, RunError> {
     let graph = server.graphs.get(&item.listed.graph)?;
     let thread = graph.thread(item.place.thread.clone());
-    let Some(Some(snapshot)) = readable(thread.state().await)? else { return Ok(None) };
+    let Some(snapshot) = thread.state().await? else { return Ok(None) };
     let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
     Ok(Some((graph, thread, snapshot, secrets)))
-}
-
-/// Returns what could be read; `None` if the graph, or a record of the thread, is at fault. That of one thread must not hide the others.
-fn readable<T>(found: Result<T, RunError>) -> Result<Option<T>, RunError> {
-    match found {
-        Err(error @ RunError::Checkpoint(_)) if !is_of_thread(&error) => Err(error),
-        Err(error) => {
-            tracing::warn!(%error, "a thread of the inbox cannot be read");
-            Ok(None)
-        }
-        Ok(found) => Ok(Some(found)),
-    }
-}
-
-fn is_of_thread(error: &RunError) -> bool {
-    use superstep::checkpoint::CheckpointError::{Codec, Damaged, Format, UnknownThread};
-    matches!(error, RunError::Checkpoint(Damaged { .. } | Format { .. } | UnknownThread { .. } | Codec { .. }))
 }

@@ -4,7 +4,7 @@ use superstep::checkpoint::ListedThread;
 
 use crate::records::thread::ThreadRecord;
 
-/// The time after which something that should run a thread would have begun, in milliseconds.
+/// The time after which something that should run a thread would have started, in milliseconds.
 pub(super) const PATIENCE: u64 = 60_000;
 
 /// The reason why nothing runs a thread.
@@ -16,7 +16,7 @@ pub(super) enum StallCause {
     Left,
     /// It was resumed several times, and made no progress.
     NoProgress,
-    /// No process has begun to run it, for a minute.
+    /// No process has started it for a minute.
     Unclaimed,
     /// It has a run that is marked as running, and no process has held it for a minute.
     LostRun,

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use superstep::checkpoint::{ListedThread, ThreadQuery};
-use superstep::graph::{AnyGraph, InterruptId, Question, RunError, Status, StatusKind, ThreadInfo};
+use superstep::graph::{AnyGraph, InterruptId, Question, Status, StatusKind, ThreadInfo};
 
+use super::damage::readable;
 use super::stalls::{PATIENCE, StallCause};
 use super::waits::{WaitReason, WaitingItem, is_untrusted, reason_of_idle};
 use crate::error::ApiResult;
@@ -15,7 +16,7 @@ use crate::records::run::{OpenRun, RunStatus};
 use crate::records::thread::ThreadRecord;
 use crate::server::Server;
 
-/// The statuses of threads that have not come to their end.
+/// The statuses of threads that have not ended.
 const OPEN: [StatusKind; 7] = [
     StatusKind::Interrupted,
     StatusKind::Failed,
@@ -94,7 +95,8 @@ impl<'a> Survey<'a> {
             return Ok(vec![WaitReason::Untrusted]);
         }
         let is_busy = self.busy.contains(listed.id.as_str());
-        Ok(match self.position(graph, listed).await? {
+        let Some(position) = self.position(graph, listed).await? else { return Ok(vec![WaitReason::Damaged]) };
+        Ok(match position {
             KnownPosition::NeedsMigration if is_busy => vec![],
             KnownPosition::NeedsMigration => vec![WaitReason::NeedsMigration],
             KnownPosition::Fits(questions) if !questions.is_empty() => unanswered(questions, record),
@@ -106,32 +108,33 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Returns the part of a thread's position that its summary does not have.
-    async fn position(&self, graph: &AnyGraph, listed: &ListedThread) -> ApiResult<KnownPosition> {
+    /// Returns the part of a thread's position that its summary does not have; `None` if its records cannot be read.
+    async fn position(&self, graph: &AnyGraph, listed: &ListedThread) -> ApiResult<Option<KnownPosition>> {
         if listed.status == StatusKind::Running {
-            return Ok(KnownPosition::Fits(self.open_questions(listed).await?));
+            return Ok(self.open_questions(listed).await?.map(KnownPosition::Fits));
         }
         let may_misfit = listed.fingerprint != graph.fingerprint();
         if listed.status != StatusKind::Interrupted && !may_misfit {
-            return Ok(KnownPosition::Fits(vec![]));
+            return Ok(Some(KnownPosition::Fits(vec![])));
         }
         if let Some(known) = self.server.positions.get(listed) {
-            return Ok(known);
+            return Ok(Some(known));
         }
         let position = match may_misfit && needs_migration(graph, listed).await? {
-            true => KnownPosition::NeedsMigration,
-            false => KnownPosition::Fits(self.open_questions(listed).await?),
+            true => Some(KnownPosition::NeedsMigration),
+            false => self.open_questions(listed).await?.map(KnownPosition::Fits),
         };
-        self.server.positions.put(listed, position.clone());
+        position.iter().for_each(|position| self.server.positions.put(listed, position.clone()));
         Ok(position)
     }
 
-    async fn open_questions(&self, listed: &ListedThread) -> ApiResult<Vec<InterruptId>> {
+    /// Returns the open questions of a thread; `None` if its records cannot be read.
+    async fn open_questions(&self, listed: &ListedThread) -> ApiResult<Option<Vec<InterruptId>>> {
         if !matches!(listed.status, StatusKind::Interrupted | StatusKind::Running) {
-            return Ok(vec![]);
+            return Ok(Some(vec![]));
         }
-        let questions = ThreadInfo::from(listed.clone()).read_questions(&*self.server.records.0).await?;
-        Ok(questions.iter().map(Question::id).collect())
+        let found = ThreadInfo::from(listed.clone()).read_questions(&*self.server.records.0).await;
+        Ok(readable(found)?.map(|questions| questions.iter().map(Question::id).collect()))
     }
 
     /// Returns why a thread with runs that have not ended waits for a person: no process has its run.
@@ -164,9 +167,6 @@ fn unanswered(questions: Vec<InterruptId>, record: Option<&ThreadRecord>) -> Vec
 }
 
 async fn needs_migration(graph: &AnyGraph, listed: &ListedThread) -> ApiResult<bool> {
-    match graph.thread(listed.id.clone()).status().await {
-        Ok(status) => Ok(matches!(status, Status::NeedsMigration { .. })),
-        Err(RunError::Checkpoint(error)) => Err(error.into()),
-        Err(_) => Ok(false),
-    }
+    let status = readable(graph.thread(listed.id.clone()).status().await)?;
+    Ok(matches!(status, Some(Status::NeedsMigration { .. })))
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use rmcp::model::{ElicitResult, ElicitationAction, InputResponses};
 use serde_json::{Map, Value, json};
+use superstep::graph::QuestionForm;
 
 use super::client::Client;
 use super::forms;
 use super::position::{OpenQuestion, Position};
 use crate::error::{ApiError, ApiResult};
+use crate::form_calls::call_form;
 use crate::runs::creation::Reader;
 use crate::security::KeyRole;
 use crate::server::Server;
@@ -33,7 +35,8 @@ impl<'a> Answers<'a> {
     /// 422 for one that the graph refuses.
     pub(super) fn add(&mut self, server: &Server, open: &OpenQuestion, value: Value) -> ApiResult<()> {
         let form = server.graphs.get(&self.position.graph)?.form(open.question.name());
-        if let Some(reason) = form.and_then(|form| form.check(&open.question, &value)) {
+        let check = |form: &QuestionForm| call_form(&open.question, "check", || form.check(&open.question, &value));
+        if let Some(reason) = form.and_then(|form| check(form).unwrap_or_else(Some)) {
             let name = open.question.name();
             return Err(ApiError::invalid(format!("the answer to `{name}` cannot be followed: {reason}")));
         }

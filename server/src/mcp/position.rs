@@ -7,6 +7,7 @@ use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
 
 use super::client::Client;
 use crate::error::{ApiError, ApiResult};
+use crate::form_calls::call_form;
 use crate::records::run::RunRecord;
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::security::secrets::Secrets;
@@ -161,7 +162,9 @@ impl ApiError {
 
 impl OpenQuestion {
     fn of(graph: &AnyGraph, (snapshot, secrets): (&StateSnapshot<AnyState>, &Secrets), question: &Question) -> Self {
-        let described = graph.form(question.name()).and_then(|form| form.describe(&snapshot.values, question));
+        let described = graph.form(question.name()).and_then(|form| {
+            call_form(question, "describe", || form.describe(&snapshot.values, question)).ok().flatten()
+        });
         let mut text = described.unwrap_or_else(|| plain(&question.json()));
         let mut shown = json!(question);
         secrets.hide(&mut shown);

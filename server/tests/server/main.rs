@@ -26,6 +26,7 @@ mod foreign;
 mod front_ends;
 mod hostile;
 mod inbox;
+mod inbox_faults;
 mod inspection;
 mod limits;
 mod lists;

@@ -1,8 +1,8 @@
-//! A store in memory that counts what is read, makes large reads wait, or cannot list its items. Knows no server.
+//! A store in memory that counts what is read, makes large reads wait, damages records of a thread, or cannot list its items. Knows no server.
 
 use std::future::ready;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep::checkpoint::{
@@ -21,6 +21,15 @@ pub(crate) struct WatchedStore {
     pub(crate) permits: Semaphore,
     /// Set if its items cannot be listed.
     is_broken: bool,
+    /// A thread with damaged records, which its summary in a list does not show.
+    pub(crate) damage: OnceLock<(ThreadId, Damage)>,
+}
+
+/// The records of a thread that are damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    Tasks,
+    Rows,
 }
 
 /// The number of records that a list does not read at once, and a look at all threads does.
@@ -28,12 +37,26 @@ pub(crate) const MANY: usize = 100;
 
 impl WatchedStore {
     pub(crate) fn new(inner: MemoryCheckpointer, permits: usize) -> Arc<Self> {
-        Arc::new(Self { inner, reads: AtomicUsize::new(0), permits: Semaphore::new(permits), is_broken: false })
+        let (reads, permits) = (AtomicUsize::new(0), Semaphore::new(permits));
+        Arc::new(Self { inner, reads, permits, is_broken: false, damage: OnceLock::new() })
     }
 
     pub(crate) fn broken() -> Arc<Self> {
         let (reads, permits) = (AtomicUsize::new(0), Semaphore::new(Semaphore::MAX_PERMITS));
-        Arc::new(Self { inner: MemoryCheckpointer::new(), reads, permits, is_broken: true })
+        let (inner, damage) = (MemoryCheckpointer::new(), OnceLock::new());
+        Arc::new(Self { inner, reads, permits, is_broken: true, damage })
+    }
+
+    /// Damages a record as it is read.
+    fn damage(&self, thread: &ThreadId, key: &Key, bytes: &mut Vec<u8>) {
+        let of_key = match key {
+            Key::Task { .. } => Damage::Tasks,
+            Key::Row(_) => Damage::Rows,
+            _ => return,
+        };
+        if self.damage.get().is_some_and(|(damaged, damage)| damaged == thread && *damage == of_key) {
+            *bytes = b"damaged".to_vec();
+        }
     }
 
     fn count(&self) -> &MemoryCheckpointer {
@@ -56,7 +79,13 @@ impl Checkpointer for WatchedStore {
     }
 
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Reading<'_, Vec<Option<Vec<u8>>>> {
-        self.count().get(thread, keys)
+        let thread = thread.clone();
+        Box::pin(async move {
+            let mut found = self.count().get(&thread, keys.clone()).await?;
+            let read = keys.iter().zip(&mut found);
+            read.for_each(|(key, bytes)| bytes.iter_mut().for_each(|bytes| self.damage(&thread, key, bytes)));
+            Ok(found)
+        })
     }
 
     fn scan(
@@ -66,7 +95,12 @@ impl Checkpointer for WatchedStore {
         order: Order,
         limit: usize,
     ) -> Reading<'_, Vec<Record>> {
-        self.count().scan(thread, range, order, limit)
+        let thread = thread.clone();
+        Box::pin(async move {
+            let mut found = self.count().scan(&thread, range, order, limit).await?;
+            found.iter_mut().for_each(|(key, bytes)| self.damage(&thread, key, bytes));
+            Ok(found)
+        })
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Reading<'_, Vec<ThreadId>> {

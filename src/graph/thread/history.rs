@@ -156,7 +156,8 @@ impl<S: State> History<S> {
     /// # Errors
     /// If the store cannot be read.
     pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
-        Ok(self.checkpoints.collect_entries().await?.iter().map(ListEntry::info).collect())
+        let entries = catch_panics(READING, self.checkpoints.collect_entries()).await?;
+        Ok(entries.iter().map(ListEntry::info).collect())
     }
 
     /// Returns the checkpoints without their states, each with the nodes that run next: a name for each task.
@@ -164,14 +165,7 @@ impl<S: State> History<S> {
     /// # Errors
     /// If the store cannot be read, or a node that was to run no longer exists.
     pub async fn outline(mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
-        let mut all = vec![];
-        for listed in self.checkpoints.collect_entries().await? {
-            all.push((
-                listed.info(),
-                self.checkpoints.reader.planned_names(&self.checkpoints.table, listed.id, listed.record).await?,
-            ));
-        }
-        Ok(all)
+        catch_panics(READING, self.checkpoints.outline()).await
     }
 
     /// Returns the checkpoints without their states, each with its tasks; only records are read.
@@ -179,9 +173,7 @@ impl<S: State> History<S> {
     /// # Errors
     /// As [`outline`](Self::outline).
     pub async fn outline_with_tasks(mut self) -> Result<Vec<CheckpointOutline>, RunError> {
-        let listed = self.checkpoints.collect_entries().await?;
-        let listed = listed.into_iter().map(|listed| (listed.id, listed.record)).collect();
-        CheckpointOutline::read_all(&self.checkpoints.table, &self.checkpoints.reader, listed).await
+        catch_panics(READING, self.checkpoints.outline_with_tasks()).await
     }
 }
 
@@ -198,6 +190,20 @@ impl Checkpoints {
             ended: false,
             namespace: None,
         }
+    }
+
+    async fn outline(&mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
+        let mut all = vec![];
+        for listed in self.collect_entries().await? {
+            all.push((listed.info(), self.reader.planned_names(&self.table, listed.id, listed.record).await?));
+        }
+        Ok(all)
+    }
+
+    async fn outline_with_tasks(&mut self) -> Result<Vec<CheckpointOutline>, RunError> {
+        let listed = self.collect_entries().await?;
+        let listed = listed.into_iter().map(|listed| (listed.id, listed.record)).collect();
+        CheckpointOutline::read_all(&self.table, &self.reader, listed).await
     }
 
     async fn collect_entries(&mut self) -> Result<Vec<ListEntry>, RunError> {

@@ -10,12 +10,14 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::PlannedTask;
 use crate::graph::records::{BY_HANDLER, CheckpointInfo, ListedCheckpoint, Reader};
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, State};
 use crate::graph::view::event::task_id;
 use crate::graph::view::{
     Activation, AnyChild, CheckpointOutline, Ledger, NestedSnapshot, ReadMode, Snapshot, TaskOutline, TaskSnapshot,
 };
 
+const READING: &str = "reading a subgraph of a thread";
 /// The maximum number of later checkpoints among which the one that followed another is looked for.
 const LATER: usize = 64;
 
@@ -173,9 +175,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 impl ThreadCore {
     fn inside<'a>(&'a self, tasks: &'a [(CheckpointId, String)]) -> Boxed<'a, Result<Option<NestedRun>, RunError>> {
-        Box::pin(async move {
+        Box::pin(catch_panics(READING, async move {
             let Some(((checkpoint, id), rest)) = tasks.split_first() else { return Ok(None) };
-            let (reader, _) = self.reader("reading a subgraph").await?;
+            let (reader, _) = self.reader(READING).await?;
             let Some(record) = reader.record(*checkpoint).await?.filter(|record| record.namespace.is_empty()) else {
                 return Ok(None);
             };
@@ -191,7 +193,7 @@ impl ThreadCore {
                 run = above.inside(*checkpoint, id).await?;
             }
             Ok(run)
-        })
+        }))
     }
 }
 
@@ -265,6 +267,14 @@ impl NestedRun {
         before: Option<CheckpointId>,
         limit: usize,
     ) -> Result<Vec<CheckpointOutline>, RunError> {
+        catch_panics(READING, self.read_outlines(before, limit)).await
+    }
+
+    async fn read_outlines(
+        &self,
+        before: Option<CheckpointId>,
+        limit: usize,
+    ) -> Result<Vec<CheckpointOutline>, RunError> {
         let tip = match before {
             Some(before) => self.known(before).await?.parent,
             None => Some(self.tip),
@@ -284,6 +294,10 @@ impl NestedRun {
     /// # Errors
     /// If the store cannot be read.
     pub async fn checkpoint(&self, at: CheckpointId) -> Result<Option<CheckpointOutline>, RunError> {
+        catch_panics(READING, self.read_checkpoint(at)).await
+    }
+
+    async fn read_checkpoint(&self, at: CheckpointId) -> Result<Option<CheckpointOutline>, RunError> {
         let Ok(record) = self.known(at).await else { return Ok(None) };
         Ok(self.child.0.outlines(&self.reader, vec![(at, record)]).await?.pop())
     }
@@ -293,6 +307,10 @@ impl NestedRun {
     /// # Errors
     /// If the store cannot be read.
     pub async fn state(&self, at: CheckpointId) -> Result<Option<NestedSnapshot>, RunError> {
+        catch_panics(READING, self.read_state(at)).await
+    }
+
+    async fn read_state(&self, at: CheckpointId) -> Result<Option<NestedSnapshot>, RunError> {
         if self.known(at).await.is_err() {
             return Ok(None);
         }
