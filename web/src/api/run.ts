@@ -2,7 +2,7 @@
 
 import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
 import { open, request } from "./source";
-import type { Assistant, Drawing, InboxItem } from "./types";
+import type { Assistant, Drawing, InboxItem, JsonObject } from "./types";
 
 /** The checkpoints of a page, and the parts of a level of a value. */
 export const [CHECKPOINTS, PARTS] = [50, 200];
@@ -75,4 +75,11 @@ export async function loadExport(thread: string): Promise<Blob> {
 /** Opens the events of a thread that come while it runs. */
 export function openEvents(thread: string, channels: string[], since: number, signal: AbortSignal): Promise<Response> {
   return open(`${threadPath(thread)}/stream/events`, { method: "POST", body: { channels, since }, signal });
+}
+
+/** Loads some channels of a state whole. */
+export async function loadChannels(thread: string, checkpoint: string | number, channels: string[], signal?: AbortSignal): Promise<JsonObject> {
+  const select = channels.map((name) => `values.${name}`).join(",");
+  const { values } = await request<{ values?: JsonObject | null }>(`${threadPath(thread)}/state/${checkpoint}?select=${select}`, { signal });
+  return values ?? {};
 }

@@ -8,6 +8,7 @@ import { lineOf } from "../../fold/checkpoints";
 import { nextNodes, nodeStates, type Position } from "../../fold/graph";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { Tools } from "../debug/tools";
+import { WorkPanel } from "../work/work_panel";
 import { GraphPanel } from "./graph_panel";
 import { RunHeader } from "./run_header";
 import { RunNotes, RunQuestions } from "./run_notes";
@@ -68,6 +69,7 @@ function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastPro
   const shown = line[at];
   return (
     <>
+      {shown !== undefined && <WorkPanel thread={thread} position={position} questions={run.inbox.value} hasEarlier={hasEarlier} />}
       {topology !== undefined && topology.nodes.length > 0 && <GraphPanel thread={thread} topology={topology} states={states} next={nextNodes(position)} line={line} inside={inside} />}
       <TimelinePanel thread={thread} line={line} selected={chosen === null ? null : (shown?.checkpoint ?? null)} inside={inside} isRunning={isRunning} hasEarlier={hasEarlier} />
       {isMissing && (

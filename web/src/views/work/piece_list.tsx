@@ -1,0 +1,34 @@
+// Tasks, phases or attempts as a list: one line each, which opens.
+
+import { useState } from "preact/hooks";
+
+import type { Piece } from "../../fold/work";
+import { Button } from "../../parts/button";
+import { PieceItem } from "./piece_item";
+
+const SHOWN = 100;
+
+interface PieceListProps {
+  pieces: Piece[];
+  label: string;
+  repository: string;
+}
+
+export function PieceList({ pieces, label, repository }: PieceListProps) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? pieces : pieces.slice(0, SHOWN);
+  return (
+    <>
+      <ol role="list" class="work-list" aria-label={label}>
+        {shown.map((piece) => (
+          <PieceItem key={piece.id} piece={piece} repository={repository} />
+        ))}
+      </ol>
+      {shown.length < pieces.length && (
+        <Button kind="quiet" onClick={() => setWhole(true)}>
+          Show {pieces.length - shown.length} more
+        </Button>
+      )}
+    </>
+  );
+}
