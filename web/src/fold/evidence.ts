@@ -41,6 +41,9 @@ const SIZE = /^\+(\d+) -(\d+) (.+?)(?: \((new|deleted|binary|[^)]*)\))?$/;
 const WORKFLOWS = ["approval", "halted", "gave_up", "decide", "budget"];
 /** Fields that say what is asked, which comes first. */
 const LEADS = ["question", "prompt"];
+/** Facts of the questions of the agent workflows, in the order in which people read them; others follow. */
+const ORDER = ["task", "phase", "subtask", "role", "reason", "spent", "decision", "rule", "attempt", "attempts", "cost", "tokens"];
+const SHOWN_BY_GIT = /^\s+(git -C .+ show .+)$/;
 const OF_PLAN = ["title", "goal", "tasks", "phases", "warnings", "problems"];
 
 /** Returns the parts of a question, the short ones first. Empty fields are left out. */
@@ -50,20 +53,40 @@ export function evidenceOf(ask: Ask): Evidence[] {
   const schema = ask.payload_schema === null ? {} : resolve(ask.payload_schema, ask.payload_schema);
   const known = new Map(ask.payload_schema === null ? [] : fields(schema, ask.payload_schema).map((field) => [field.name, field.schema]));
   const all: [string, Json][] = isObject(value) ? Object.entries(value) : [["value", value]];
-  const entries = all.filter(([name, inner]) => !isEmpty(inner) && !(isPlan && OF_PLAN.includes(name)));
+  const isOwn = WORKFLOWS.includes(ask.superstep.name) && isOfWorkflow(value);
+  const entries = all.filter(([name, inner]) => !isEmpty(inner) && !(isPlan && OF_PLAN.includes(name)) && !(isOwn && isSaid(name, inner, value)));
   const made = entries.filter(([name]) => !(name === "title" && hasTask(value))).map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
   if (isPlan) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOfQuestion(value, draft), isFolded: false });
   else if (draft !== null && !made.some(({ kind }) => kind === "plan") && looksLikePlan(draft)) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOf(draft), isFolded: true });
-  const rank = ({ name, kind }: Evidence): number => (LEADS.includes(name) ? 0 : kind === "fact" ? 1 : 2);
+  const place = (name: string): number => (isOwn && ORDER.includes(name) ? ORDER.indexOf(name) / ORDER.length : 1);
+  const rank = ({ name, kind }: Evidence): number => (LEADS.includes(name) ? 0 : kind === "fact" ? 1 + place(name) : 3);
   return made.map((one, at) => ({ one, at })).sort((a, b) => rank(a.one) - rank(b.one) || a.at - b.at).map(({ one }) => one);
+}
+
+/** Returns whether a field of a workflow's question says what another says better, or nothing. */
+function isSaid(name: string, inner: Json, whole: Json): boolean {
+  const { task, phase, spent } = whole as JsonObject;
+  if (name === "title") return inner === `phase ${String(phase)}`;
+  if (name === "subtask") return inner === task;
+  if (name === "reached") return spent !== undefined;
+  return name === "may_split" || (inner === 0 && ["unpriced", "seconds", "tokens", "cost"].includes(name));
 }
 
 function part(name: string, value: Json, schema: Schema, ask: Ask): Evidence {
   const named: Named = { name, label: text(schema["title"]) ?? labelOf(name) };
+  const shown = name === "salvage" && WORKFLOWS.includes(ask.superstep.name) ? shownByGit(value, ask.text) : [];
+  if (shown.length > 0) return { ...named, label: "Its work is kept in git", kind: "commands", list: shown };
   if (typeof value === "string") return ofText(named, value, text(schema["format"]), ask.value);
   if (Array.isArray(value)) return ofList(named, value, text(schema["format"]), ask);
   if (isObject(value)) return ofObject(named, value);
   return { ...named, kind: "fact", text: factText(name, value, ask) };
+}
+
+/** Returns the commands that show the work under references, as the question has them in words. */
+function shownByGit(references: Json, words: string | null): string[] {
+  const all = typeof references === "string" ? [references] : Array.isArray(references) ? references : [];
+  const commands = (words ?? "").split("\n").flatMap((line) => SHOWN_BY_GIT.exec(line)?.[1] ?? []);
+  return all.every((reference) => commands.some((command) => command.includes(String(reference)))) ? commands : [];
 }
 
 function ofText(named: Named, value: string, format: string | null, whole: Json): Evidence {

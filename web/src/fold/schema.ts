@@ -80,6 +80,14 @@ export function kindOf(schema: Schema, depth = 0): FieldKind {
   }
 }
 
+/** Returns whether all values of a schema are without parts, such as those of a number or a text. */
+export function isScalar(schema: Schema): boolean {
+  const parts = variantsOf(schema);
+  const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]];
+  const isOne = types.every((type) => type !== undefined && type !== "object" && type !== "array");
+  return parts.length > 0 ? parts.every((part) => isScalar(part)) : isOne;
+}
+
 /** Returns the fields of an object: name, schema, and whether it must be there. */
 export function fields(schema: Schema, root: Schema): { name: string; schema: Schema; isRequired: boolean; isNullable: boolean }[] {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};

@@ -43,7 +43,7 @@ export function readPlanWork(state: JsonObject, live: Live | null): Work | null 
     heading: phases.length > 0 ? "Phases" : "Tasks",
     about: aboutOf(state),
     outcome: OUTCOMES[text(state["outcome"]) ?? ""] ?? null,
-    done: parts.filter(({ mark }) => mark === MARKS["done"]).length,
+    done: parts.filter(({ mark }) => mark.text === "done").length,
     total: parts.length,
     pieces,
     children: [],
@@ -103,7 +103,7 @@ function readPhase(phase: JsonObject, state: JsonObject, live: Live | null, isOv
   const isHalted = text(halted["reason"]) !== null;
   const attempt = number(phase["attempt"]);
   const parts = subtasks.map((subtask) => readSubtask(subtask, { attempt, index, isCurrent, isOver, isHalted, state, live }));
-  const done = parts.filter(({ mark }) => mark === MARKS["done"]).length;
+  const done = parts.filter(({ mark }) => mark.text === "done").length;
   const status = text(phase["status"]) ?? "";
   const review = reviewOf(phase["review_result"], "Review of the phase").map((one) => (listOf(work["comments"]).length > one.comments.length && one.verdict.mark === "bad" ? { ...one, comments: listOf(work["comments"]) } : one));
   const asked = isCurrent ? (live?.asked ?? []).flatMap((payload) => (isObject(payload) ? refs(payload["salvage"]) : [])) : [];

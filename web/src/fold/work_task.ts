@@ -63,12 +63,10 @@ export function readTaskWork(state: JsonObject, live: Live | null): Work | null 
 }
 
 function aboutOf(state: JsonObject, spec: JsonObject, id: string): Work["about"] {
-  const most = objectOf(spec["policy"])["max_attempts"];
   const branch = text(objectOf(objectOf(objectOf(state["start"])["base"])["at"])["branch"]);
   const facts: [string, string | null][] = [
     ["Task", `${id}: ${text(spec["title"]) ?? ""}`],
     ["Branch", branch],
-    ["At most", typeof most === "number" ? counted(most + number(state["granted"]), "attempt") : null],
   ];
   return facts.flatMap(([name, words]) => (words === null ? [] : [{ name, text: words }]));
 }
@@ -151,7 +149,8 @@ function childrenOf(state: JsonObject, live: Live | null, isOver: boolean): Piec
 
 function endedChild(result: JsonObject, children: JsonObject): Piece {
   const id = text(result["id"]) ?? "";
-  const decision = text(result["decision"]) ?? "";
+  // `GIVE_UP: why`: the mark has the decision.
+  const decision = (text(result["decision"]) ?? "").replace(/^[A-Z_]+: /, "");
   const outcome = text(result["outcome"]) ?? "";
   const files = listOf(children["conflicts"]).flatMap((conflict) => (Array.isArray(conflict) && conflict[0] === id ? textsOf(conflict[1]) : []));
   return {

@@ -10,10 +10,12 @@ interface JsonFieldProps {
   value: Json | undefined;
   error: string | null;
   isRequired: boolean;
+  /** Set for a value without parts. */
+  isShort?: boolean;
   onChange: (value: Json | undefined) => void;
 }
 
-export function JsonField({ label, about, value, error, isRequired, onChange }: JsonFieldProps) {
+export function JsonField({ label, about, value, error, isRequired, isShort = false, onChange }: JsonFieldProps) {
   const id = useId();
   const [words, setWords] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
   const [misfit, setMisfit] = useState<string | null>(null);
@@ -24,6 +26,7 @@ export function JsonField({ label, about, value, error, isRequired, onChange }: 
     onChange(read);
   };
   const problem = misfit ?? error;
+  const shared = { id, class: "field-json", value: words, spellcheck: false, "data-misfit": misfit !== null || undefined, "aria-invalid": problem !== null, "aria-describedby": `${id}-about ${id}-error` };
   return (
     <div class="field">
       <span>
@@ -35,7 +38,7 @@ export function JsonField({ label, about, value, error, isRequired, onChange }: 
       <span class="field-about" id={`${id}-about`}>
         {about ?? "As JSON; text that is no JSON is taken as a text."}
       </span>
-      <textarea id={id} class="field-json" value={words} spellcheck={false} data-misfit={misfit !== null || undefined} aria-invalid={problem !== null} aria-describedby={`${id}-about ${id}-error`} onInput={(event) => typed(event.currentTarget.value)} />
+      {isShort ? <input {...shared} onInput={(event) => typed(event.currentTarget.value)} /> : <textarea {...shared} onInput={(event) => typed(event.currentTarget.value)} />}
       <span class="field-error" id={`${id}-error`}>
         {problem ?? ""}
       </span>

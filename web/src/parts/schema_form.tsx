@@ -3,7 +3,7 @@
 import { useId } from "preact/hooks";
 
 import type { Json, JsonObject, Schema } from "../api/types";
-import { choices, fields, isObject, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
+import { choices, fields, isObject, isScalar, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
 import { JsonField } from "./json_field";
 
 interface FieldProps {
@@ -53,7 +53,7 @@ function Field(props: FieldProps) {
     case "integer":
       return <NumberField {...props} />;
     default:
-      return <JsonField label={labelFor(props)} about={text(schema["description"])} value={value} error={errorAt(props)} isRequired={props.isRequired} onChange={props.onChange} />;
+      return <JsonField label={labelFor(props)} about={text(schema["description"])} value={value} error={errorAt(props)} isRequired={props.isRequired} isShort={isScalar(schema)} onChange={props.onChange} />;
   }
 }
 

@@ -74,17 +74,20 @@ export function Failures({ list }: { list: string[] }) {
 
 function Verifiers({ list }: { list: Verifier[] }) {
   return (
-    <ul role="list" class="work-verifiers" aria-label="Verifiers">
-      {list.map(({ name, stage, verdict, ms }, at) => (
-        <li key={at}>
-          <span class="mark" data-kind={verdict.mark}>
-            {verdict.text}
-          </span>
-          <span>{name}</span>
-          <span class="soft">{stage === name ? "" : stage}</span>
-          <span class="soft">{durationText(ms)}</span>
-        </li>
-      ))}
-    </ul>
+    <div class="stack work-part">
+      <h4>Verifiers</h4>
+      <ul role="list" class="work-verifiers" aria-label="Verifiers">
+        {list.map(({ name, stage, verdict, ms }, at) => (
+          <li key={at}>
+            <span class="mark" data-kind={verdict.mark}>
+              {verdict.text}
+            </span>
+            <span>{name}</span>
+            <span class="soft">{stage === name ? "" : stage}</span>
+            <span class="soft">{ms > 0 && durationText(ms)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

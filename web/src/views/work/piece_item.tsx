@@ -12,10 +12,16 @@ import { Visible } from "../../parts/visible";
 import { PieceDetails } from "./piece_details";
 import { PieceList } from "./piece_list";
 
-export function PieceItem({ piece, repository }: { piece: Piece; repository: string }) {
-  // What is worked on, or waits, is open until somebody closes it.
+interface PieceItemProps {
+  piece: Piece;
+  repository: string;
+  /** Set if what is worked on is open until somebody closes it. */
+  isOpenAtFirst: boolean;
+}
+
+export function PieceItem({ piece, repository, isOpenAtFirst }: PieceItemProps) {
   const [choice, setChoice] = useState<boolean | null>(null);
-  const isOpen = choice ?? piece.isCurrent;
+  const isOpen = choice ?? (isOpenAtFirst && piece.isCurrent);
   const { name, title, mark, reason, parts } = piece;
   const opens = hasMore(piece);
   const words = (
@@ -47,7 +53,7 @@ export function PieceItem({ piece, repository }: { piece: Piece; repository: str
         </p>
       )}
       {opens && isOpen && <PieceDetails piece={piece} repository={repository} />}
-      {parts.length > 0 && <PieceList pieces={parts} label={`Subtasks of ${name.toLowerCase()}`} repository={repository} />}
+      {parts.length > 0 && <PieceList pieces={parts} label={`Subtasks of ${name.toLowerCase()}`} repository={repository} isOpenAtFirst={isOpenAtFirst} />}
     </li>
   );
 }

@@ -12,16 +12,18 @@ interface PieceListProps {
   pieces: Piece[];
   label: string;
   repository: string;
+  /** Set if what is worked on is open until somebody closes it. */
+  isOpenAtFirst: boolean;
 }
 
-export function PieceList({ pieces, label, repository }: PieceListProps) {
+export function PieceList({ pieces, label, repository, isOpenAtFirst }: PieceListProps) {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? pieces : pieces.slice(0, SHOWN);
   return (
     <>
       <ol role="list" class="work-list" aria-label={label}>
         {shown.map((piece) => (
-          <PieceItem key={piece.id} piece={piece} repository={repository} />
+          <PieceItem key={piece.id} piece={piece} repository={repository} isOpenAtFirst={isOpenAtFirst} />
         ))}
       </ol>
       {shown.length < pieces.length && (

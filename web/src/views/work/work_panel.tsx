@@ -26,12 +26,14 @@ export function WorkPanel({ thread, position, questions, hasEarlier }: WorkProps
   const { line, isNewest, isRunning, running } = position;
   const { work, shape } = useWork({ thread, checkpoint: line.at(-1)?.checkpoint ?? 0, live: isNewest ? { isRunning, running, questions: questions ?? NOTHING } : null });
   if (work === null) return null;
+  // A question that is above it shows the same in full.
+  const isAsked = isNewest && (questions ?? NOTHING).some(({ question }) => question != null);
   return (
     <section class="work card stack" aria-label="Work">
       <Head work={work} />
       <About work={work} />
-      <PieceList pieces={work.pieces} label={work.heading} repository={work.repository} />
-      {work.children.length > 0 && <Children work={work} />}
+      <PieceList pieces={work.pieces} label={work.heading} repository={work.repository} isOpenAtFirst={!isAsked} />
+      {work.children.length > 0 && <Children work={work} isOpenAtFirst={!isAsked} />}
       {work.reviews.map((review) => (
         <ReviewNote key={review.label} review={review} />
       ))}
@@ -87,13 +89,13 @@ function About({ work: { about } }: { work: Work }) {
   );
 }
 
-function Children({ work: { children, done, total, repository } }: { work: Work }) {
+function Children({ work: { children, done, total, repository }, isOpenAtFirst }: { work: Work; isOpenAtFirst: boolean }) {
   return (
     <div class="stack">
       <h3>
         Split into {total} smaller tasks <span class="soft work-count">{done} done</span>
       </h3>
-      <PieceList pieces={children} label="Smaller tasks" repository={repository} />
+      <PieceList pieces={children} label="Smaller tasks" repository={repository} isOpenAtFirst={isOpenAtFirst} />
     </div>
   );
 }

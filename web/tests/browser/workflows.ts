@@ -1,0 +1,123 @@
+// Threads of the agent workflows for the page: a repository of their own, plans and scripted agents, whose turns are in files.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { TestServer } from "./server";
+
+const EXAMPLES = new URL("../../../examples/", import.meta.url).pathname;
+/** The program with the agent workflows and the server. */
+export const WORKFLOWS = process.env["SUPERSTEP_WORKFLOWS_SERVER"];
+export const MISSING = "SUPERSTEP_WORKFLOWS_SERVER names no program: the page of agent workflows is not tried";
+
+export const PLAN = join(EXAMPLES, "tasks/plan.md");
+export const PHASES = join(EXAMPLES, "phases/plan.md");
+export const SCENARIO = join(EXAMPLES, "tasks/scenario.yaml");
+
+/** The reviewer never accepts the first task. */
+const REJECTING = `turns:
+  - role: developer
+    times: always
+    steps:
+      - write: {path: tides.sh, content: "cat tides.txt\\n"}
+      - usage: {input: 900, output: 120, cost: 0.004}
+    submit: {status: done, summary: tides.sh prints the table.}
+  - role: reviewer
+    task: 1
+    times: always
+    steps:
+      - usage: {input: 700, output: 80, cost: 0.002}
+    submit:
+      approved: false
+      severity: major
+      comments:
+        - {severity: major, file: tides.sh, line: 1, issue: "From another folder <b>tides.txt</b> is not found.", fix: Look beside the script.}
+  - role: reviewer
+    times: always
+    submit: {approved: true, severity: none, summary: It does what the task says.}
+`;
+
+/** The same for a phase, and an agent that needs time in it. */
+const SLOW = `turns:
+  - role: developer
+    task: 2b
+    times: always
+    steps:
+      - write: {path: draw.sh, content: "echo '#'\\n"}
+      - wait: 60s
+    submit: {status: done, summary: draw.sh draws.}
+  - role: developer
+    times: always
+    steps:
+      - write: {path: lib.sh, content: "tides() { grep -e \\"$1\\" tides.txt; }\\n"}
+      - write: {path: print.sh, content: ". ./lib.sh\\ntides \\"$1\\"\\n"}
+      - write: {path: test.sh, content: "test -s tides.txt\\n"}
+      - usage: {input: 900, output: 80, cost: 0.003}
+    submit: {status: done, summary: It is done.}
+  - role: reviewer
+    times: always
+    submit: {approved: true, severity: none, summary: It is fine.}
+`;
+
+interface Started {
+  graph?: "tasks" | "phases" | "code-task";
+  plan?: string;
+  /** The file of the scenario. */
+  scenario?: string;
+  input?: Record<string, unknown>;
+}
+
+export class Workflows {
+  readonly server = new TestServer(WORKFLOWS === undefined ? {} : { program: WORKFLOWS });
+
+  async start(): Promise<this> {
+    this.write("rejecting.yaml", REJECTING);
+    this.write("slow.yaml", SLOW);
+    this.write("budget.toml", "[budget]\ncost = 0.005\n");
+    await this.server.start();
+    return this;
+  }
+
+  write(name: string, text: string): string {
+    const path = join(this.server.folder, name);
+    mkdirSync(join(path, ".."), { recursive: true });
+    writeFileSync(path, text);
+    return path;
+  }
+
+  path(name: string): string {
+    return join(this.server.folder, name);
+  }
+
+  /** Runs a workflow in a new repository until it stops. */
+  async run(thread: string, started: Started = {}): Promise<void> {
+    await this.server.run(thread, started.graph ?? "tasks", this.input(thread, started));
+  }
+
+  /** Starts a workflow, and does not wait. */
+  async begin(thread: string, started: Started = {}): Promise<void> {
+    await this.server.send("POST", `/threads/${thread}/runs`, { assistant_id: started.graph ?? "tasks", if_not_exists: "create", input: this.input(thread, started) });
+  }
+
+  private input(thread: string, { plan = PLAN, scenario = SCENARIO, input = {}, graph }: Started): Record<string, unknown> {
+    const folder = this.path(thread);
+    execFileSync("sh", [join(EXAMPLES, "tasks/repository.sh"), folder], { stdio: "ignore" });
+    return { ...(graph === "code-task" ? {} : { plan }), driver: `scripted:${scenario}`, dir: folder, ...input };
+  }
+
+  /** Answers the only question of a thread, and waits until it stops again. */
+  async answer(thread: string, graph: string, answer: unknown): Promise<void> {
+    const { items } = await this.server.send<{ items: { question: { id: string } }[] }>("GET", `/threads/${thread}/inbox`);
+    await this.server.send("POST", `/threads/${thread}/runs/wait`, { assistant_id: graph, command: { resume: { [items[0]?.question.id ?? ""]: answer } } });
+  }
+
+  async values(thread: string): Promise<Record<string, unknown>> {
+    const { values } = await this.server.send<{ values: Record<string, unknown> }>("GET", `/threads/${thread}/state`);
+    return values;
+  }
+
+  git(thread: string, ...words: string[]): string {
+    return execFileSync("git", ["-C", this.path(thread), ...words], { encoding: "utf8" });
+  }
+}
