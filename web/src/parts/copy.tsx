@@ -25,12 +25,14 @@ export function Copy({ text, children, label }: CopyProps) {
   }, [state]);
   const copy = (): void => void copyText(text).then((isCopied) => setState(isCopied ? "copied" : "failed"));
   return (
-    <button type="button" class="copy" title={text} aria-label={`Copy ${label}`} data-state={state ?? undefined} onClick={copy}>
-      {children}
-      <span class="copy-state" role="status">
+    <span class="copy">
+      <button type="button" class="copy-button" title={text} aria-label={`Copy ${label}`} onClick={copy}>
+        {children}
+      </button>
+      <span class="copy-state" role="status" data-state={state ?? undefined}>
         {state === null ? "" : state === "copied" ? "Copied" : "Not copied"}
       </span>
-    </button>
+    </span>
   );
 }
 

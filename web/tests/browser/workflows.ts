@@ -1,7 +1,7 @@
 // Threads of the agent workflows for the page: a repository of their own, plans and scripted agents, whose turns are in files.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { TestServer } from "./server";
@@ -14,6 +14,8 @@ export const MISSING = "SUPERSTEP_WORKFLOWS_SERVER names no program: the page of
 export const PLAN = join(EXAMPLES, "tasks/plan.md");
 export const PHASES = join(EXAMPLES, "phases/plan.md");
 export const SCENARIO = join(EXAMPLES, "tasks/scenario.yaml");
+export const TASK = join(EXAMPLES, "code-task/task.md");
+export const TASK_SCENARIO = join(EXAMPLES, "code-task/scenario.yaml");
 
 /** The reviewer never accepts the first task. */
 const REJECTING = `turns:
@@ -38,28 +40,6 @@ const REJECTING = `turns:
     submit: {approved: true, severity: none, summary: It does what the task says.}
 `;
 
-/** The same for a phase, and an agent that needs time in it. */
-const SLOW = `turns:
-  - role: developer
-    task: 2b
-    times: always
-    steps:
-      - write: {path: draw.sh, content: "echo '#'\\n"}
-      - wait: 60s
-    submit: {status: done, summary: draw.sh draws.}
-  - role: developer
-    times: always
-    steps:
-      - write: {path: lib.sh, content: "tides() { grep -e \\"$1\\" tides.txt; }\\n"}
-      - write: {path: print.sh, content: ". ./lib.sh\\ntides \\"$1\\"\\n"}
-      - write: {path: test.sh, content: "test -s tides.txt\\n"}
-      - usage: {input: 900, output: 80, cost: 0.003}
-    submit: {status: done, summary: It is done.}
-  - role: reviewer
-    times: always
-    submit: {approved: true, severity: none, summary: It is fine.}
-`;
-
 interface Started {
   graph?: "tasks" | "phases" | "code-task";
   plan?: string;
@@ -73,7 +53,8 @@ export class Workflows {
 
   async start(): Promise<this> {
     this.write("rejecting.yaml", REJECTING);
-    this.write("slow.yaml", SLOW);
+    // One agent of the second phase needs time.
+    this.write("slow.yaml", readFileSync(join(EXAMPLES, "phases/scenario.yaml"), "utf8").replace("wait: 400ms", "wait: 60s"));
     this.write("budget.toml", "[budget]\ncost = 0.005\n");
     await this.server.start();
     return this;
@@ -93,11 +74,6 @@ export class Workflows {
   /** Runs a workflow in a new repository until it stops. */
   async run(thread: string, started: Started = {}): Promise<void> {
     await this.server.run(thread, started.graph ?? "tasks", this.input(thread, started));
-  }
-
-  /** Starts a workflow, and does not wait. */
-  async begin(thread: string, started: Started = {}): Promise<void> {
-    await this.server.send("POST", `/threads/${thread}/runs`, { assistant_id: started.graph ?? "tasks", if_not_exists: "create", input: this.input(thread, started) });
   }
 
   private input(thread: string, { plan = PLAN, scenario = SCENARIO, input = {}, graph }: Started): Record<string, unknown> {
