@@ -68,8 +68,7 @@ async fn grant(state: Arc<Wish>, ctx: Ctx) -> Result<WishUpdate, NodeError> {
 }
 
 fn wishes() -> Graphs {
-    let graph =
-        StateGraph::new().add_node(Step::Grant, grant.asks::<Granted>()).add_edge(START, Step::Grant).compile();
+    let graph = StateGraph::new().add_node(Step::Grant, grant.asks::<Granted>()).add_edge(START, Step::Grant).compile();
     all_graphs().unwrap().with(AnyGraph::from(graph.unwrap().named("wishes")).question::<Wish, Granted>())
 }
 

@@ -23,6 +23,7 @@ mod docs;
 mod durability;
 mod embedding;
 mod foreign;
+mod forms;
 mod front_ends;
 mod hostile;
 mod inbox;

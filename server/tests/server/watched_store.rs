@@ -2,8 +2,8 @@
 
 use std::future::ready;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use superstep::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Item, ItemKey, ItemScan, ItemWrite, Key, Lease,
