@@ -36,7 +36,7 @@ enum Step {
 }
 
 async fn merge(_: Arc<Branch>, ctx: Ctx) -> Result<BranchUpdate, NodeError> {
-    let review = ctx.interrupt(MayMerge { patch: "+tea".into() }).await?;
+    let review = ctx.interrupt(MayMerge { patch: "+tea".into() })?;
     Ok(Branch::update().is_merged(matches!(review, Review::Approve)))
 }
 
