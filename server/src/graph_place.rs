@@ -54,7 +54,10 @@ impl<'a> GraphPlace<'a> {
     pub(crate) fn enclosing(&self) -> Vec<(Vec<String>, CheckpointId)> {
         let parts = self.parts();
         let checkpoint = |part: &str| part.rsplit_once(':')?.1.split_once('-')?.0.parse().ok().map(CheckpointId);
-        let above = |depth: usize| Some((parts[..depth].to_vec(), checkpoint(&parts[depth])?));
+        let above = |depth: usize| {
+            let id = checkpoint(&parts[depth])?;
+            Some((parts[..depth].to_vec(), id))
+        };
         (0..parts.len()).filter_map(above).collect()
     }
 

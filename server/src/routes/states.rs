@@ -143,7 +143,7 @@ pub(super) async fn at_body(
 ) -> Answer {
     let parts = Parts { has_subgraphs: body.subgraphs, select: body.select };
     let at = body.checkpoint.checkpoint_id.as_deref().map(named);
-    match &body.checkpoint.namespace()[..] {
+    match &body.checkpoint.namespace()?[..] {
         [] => read(&server, &thread, at, &parts).await,
         namespace => read_subgraph(&server, &GraphPlace::of(&thread, namespace), at, &parts).await,
     }
@@ -180,7 +180,8 @@ pub(super) async fn update(
     let Some((graph, found)) = server.thread(&thread).await? else {
         return Err(ApiError::conflict(format!("the thread `{thread}` has no graph before its first run")));
     };
-    if body.checkpoint.as_ref().is_some_and(|checkpoint| !checkpoint.namespace().is_empty()) {
+    let namespace = body.checkpoint.as_ref().map(CheckpointBody::namespace).transpose()?;
+    if namespace.is_some_and(|namespace| !namespace.is_empty()) {
         return Err(ApiError::invalid("the state of a subgraph cannot be changed: leave `checkpoint_ns` out"));
     }
     let nested = body.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_deref());
@@ -202,7 +203,7 @@ pub(super) async fn history(
     let checkpoint = body.checkpoint.unwrap_or_default();
     let at = checkpoint.checkpoint_id.as_deref().map(named);
     let page = Page { limit: body.limit.unwrap_or(LIMIT), before, at, metadata: body.metadata };
-    let states = match &checkpoint.namespace()[..] {
+    let states = match &checkpoint.namespace()?[..] {
         [] => states_of(&server, &thread, &page).await?,
         namespace => subgraph_states_of(&server, &GraphPlace::of(&thread, namespace), &page).await?,
     };
@@ -278,11 +279,13 @@ async fn subgraph_states_of(server: &Server, place: &GraphPlace<'_>, page: &Page
     let Some((graph, thread)) = server.thread(place.thread).await? else { return Ok(vec![]) };
     let Some(run) = thread.subgraph_run(&place.parts()).await? else { return Ok(vec![]) };
     let (mut states, secrets) = (vec![], Secrets::around(graph, &thread, place).await?);
-    for made in run.checkpoints().into_iter().filter(|made| page.may_have(made.id)) {
+    let listed = || run.checkpoints().into_iter().map(|made| made.id).collect();
+    let ids: Vec<_> = page.at.map_or_else(listed, |at| vec![at]);
+    for id in ids.into_iter().filter(|id| page.may_have(*id)) {
         if states.len() >= page.limit {
             break;
         }
-        let Some(found) = run.state_at(made.id).await? else { continue };
+        let Some(found) = run.state_at(id).await? else { continue };
         secrets.add_subgraph(&thread, place, &found).await?;
         let shown = subgraph_state(graph, place, &found, &secrets);
         states.extend(page.has(&shown).then_some(shown));

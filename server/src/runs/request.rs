@@ -98,11 +98,24 @@ pub(crate) struct CheckpointBody {
     pub checkpoint_ns: Option<String>,
 }
 
+/// The maximum number of parts of a namespace: tasks, and the numbers of their calls.
+const NAMESPACE_PARTS: usize = 64;
+
 impl CheckpointBody {
     /// Returns the tasks on the way down to the subgraph; none for the thread's own graph.
-    pub(crate) fn namespace(&self) -> Vec<String> {
+    ///
+    /// # Errors
+    /// 422 if the namespace is longer than that of any subgraph.
+    pub(crate) fn namespace(&self) -> ApiResult<Vec<String>> {
         let parts = self.checkpoint_ns.iter().flat_map(|namespace| namespace.split('|'));
-        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        let parts: Vec<_> = parts.filter(|part| !part.is_empty()).take(NAMESPACE_PARTS + 1).collect();
+        if parts.len() > NAMESPACE_PARTS {
+            let detail = format!(
+                "`checkpoint_ns` has more than {NAMESPACE_PARTS} parts: send the namespace of a task's `checkpoint`"
+            );
+            return Err(ApiError::invalid(detail));
+        }
+        Ok(parts.into_iter().map(str::to_owned).collect())
     }
 }
 
@@ -387,4 +400,20 @@ fn read_pairs(update: &mut Value) {
 pub(crate) fn parse_checkpoint(text: &str) -> ApiResult<CheckpointId> {
     let number = text.parse().map_err(|_| ApiError::not_found("checkpoint", text))?;
     Ok(CheckpointId(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_of_more_parts_than_subgraphs_have_is_refused() {
+        let namespace = |parts: usize| {
+            let checkpoint_ns = Some(format!("child:3-0{}", "|#0".repeat(parts - 1)));
+            CheckpointBody { checkpoint_ns, ..CheckpointBody::default() }.namespace()
+        };
+        assert_eq!(namespace(NAMESPACE_PARTS).unwrap().len(), NAMESPACE_PARTS);
+        let error = namespace(NAMESPACE_PARTS + 1).unwrap_err();
+        assert_eq!(error.status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
 }
