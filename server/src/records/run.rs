@@ -191,6 +191,12 @@ pub(crate) struct OpenRun {
     /// Set if somebody has asked to stop it.
     #[serde(default)]
     pub is_to_stop: bool,
+    /// Set with the first superstep of the run.
+    #[serde(default)]
+    pub is_running: bool,
+    /// The time at which the run was created, in milliseconds since 1970; none in a record of an earlier release.
+    #[serde(default)]
+    pub created_at: Option<u64>,
 }
 
 impl Record for OpenRun {
@@ -204,7 +210,8 @@ impl Record for OpenRun {
 impl OpenRun {
     pub(crate) fn of(run: &RunRecord) -> Self {
         let (thread, graph) = (run.thread.clone(), run.graph.clone());
-        Self { run: run.run, thread, graph, is_to_stop: run.is_to_stop() }
+        let (is_running, created_at) = (run.status == RunStatus::Running, Some(run.created_at));
+        Self { run: run.run, thread, graph, is_to_stop: run.is_to_stop(), is_running, created_at }
     }
 }
 

@@ -25,8 +25,8 @@ use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
 use crate::progress::log::expiry;
-use crate::records::items::StoredRecord;
-use crate::records::run::{EVENTS_AHEAD, RunRecord, RunStatus};
+use crate::records::items::{StoredRecord, put};
+use crate::records::run::{EVENTS_AHEAD, OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::security::secrets::{Secrets, secret_channels};
 use crate::server::Server;
@@ -305,7 +305,7 @@ impl<'a> Plan<'a> {
         }
         let request = self.body.request(&self.graph).map_err(invalid)?;
         let begun = RunRecord { status: RunStatus::Running, updated_at: now(), attempts: 1, ..self.run.clone() };
-        Ok((thread, request.with_items([run.replace(&begun)])))
+        Ok((thread, request.with_items([run.replace(&begun), put(&OpenRun::of(&begun))])))
     }
 
     fn send_metadata(&self, feed: &Feed) {

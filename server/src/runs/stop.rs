@@ -46,7 +46,8 @@ mod tests {
     use super::*;
 
     fn open(run: Uuid, is_to_stop: bool) -> OpenRun {
-        OpenRun { run, thread: String::new(), graph: String::new(), is_to_stop }
+        let (thread, graph) = (String::new(), String::new());
+        OpenRun { run, thread, graph, is_to_stop, is_running: true, created_at: None }
     }
 
     #[test]

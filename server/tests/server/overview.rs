@@ -9,6 +9,7 @@ use superstep::graph::Graphs;
 use superstep_server::Options;
 
 use crate::api::{Api, all_graphs};
+use crate::watched_store::{MANY, WatchedStore};
 
 async fn start() -> Api {
     let graphs = all_graphs().unwrap().into_iter().map(|graph| match graph.name() {
@@ -63,6 +64,18 @@ async fn a_status_names_the_tasks_that_run() {
     assert!(health["queue"]["oldest_at"].is_string(), "{health}");
     let cancel = format!("/threads/slow/runs/{}/cancel", created["run_id"].as_str().unwrap());
     api.send(Method::POST, &cancel, Some(json!({}))).await;
+}
+
+#[tokio::test]
+async fn health_counts_many_runs_without_their_requests() {
+    let store = WatchedStore::new(MemoryCheckpointer::new(), 0); // many records at once are never read
+    let api = Api::start_with(Options::default(), store).await;
+    let body = json!({ "assistant_id": "slow", "input": { "steps": 1_000_000, "ms": 1 }, "if_not_exists": "create" });
+    for _ in 0..=MANY + 1 {
+        api.post("/threads/slow/runs", body.clone()).await;
+    }
+    let health = api.until("/health", |health| health["queue"]["running"] == 1).await;
+    assert_eq!(health["queue"]["pending"], MANY + 1);
 }
 
 #[tokio::test]

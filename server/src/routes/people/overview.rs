@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::ApiResult;
-use crate::records::run::{OpenRun, RunRecord, RunStatus};
+use crate::records::items::StoredRecord;
+use crate::records::run::OpenRun;
 use crate::server::Server;
 
 /// Amount of work that waits.
@@ -74,20 +75,20 @@ struct GraphAssistantJson {
 pub(super) async fn health(State(server): State<Arc<Server>>) -> ApiResult<Json<HealthJson>> {
     let (open, oldest) = server.count_questions().await?;
     Ok(Json(HealthJson {
-        queue: queue(&server).await?,
+        queue: QueueJson::of(&server.records.all::<OpenRun>("").await?),
         workers: server.records.0.workers().await?,
         questions: QuestionsJson { open, oldest_at: oldest.map(rfc3339) },
     }))
 }
 
-async fn queue(server: &Server) -> ApiResult<QueueJson> {
-    let open = server.records.all::<OpenRun>("").await?;
-    let keys = open.iter().map(|open| RunRecord::key_of(&open.record.thread, open.record.run));
-    let runs = server.records.get_all::<RunRecord>(keys).await?;
-    let pending = runs.iter().filter(|run| run.record.status == RunStatus::Pending);
-    let oldest = pending.clone().map(|run| run.record.created_at).min();
-    let running = runs.iter().filter(|run| run.record.status == RunStatus::Running).count();
-    Ok(QueueJson { pending: pending.count(), running, oldest_at: oldest.map(rfc3339) })
+impl QueueJson {
+    /// Counts open runs. The records of the runs themselves have their requests, which may be large.
+    fn of(open: &[StoredRecord<OpenRun>]) -> Self {
+        let pending = open.iter().filter(|open| !open.record.is_running);
+        let oldest = pending.clone().filter_map(|open| open.record.created_at).min();
+        let pending = pending.count();
+        Self { pending, running: open.len() - pending, oldest_at: oldest.map(rfc3339) }
+    }
 }
 
 pub(super) async fn graphs(State(server): State<Arc<Server>>) -> ApiResult<Json<Vec<GraphJson>>> {

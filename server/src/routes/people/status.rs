@@ -1,4 +1,4 @@
-//! Status of one thread, in the form that the command line prints, with what the store says beside it.
+//! Status of one thread, in the form that the command line prints, with fields of the store.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) async fn status(State(server): State<Arc<Server>>, Path(thread): Path
     };
     let record = server.thread_record(&thread).await?.record;
     let Some(info) = info else { return Ok(Json(unstarted(&record))) };
-    let mut shown = beside(&record, &info);
+    let mut shown = store_fields(&record, &info);
     let graph = server.graphs.get(&info.graph)?;
     let handle = graph.thread(thread.as_str());
     let status = handle.status().await?;
@@ -61,8 +61,8 @@ fn unstarted(record: &ThreadRecord) -> Value {
     })
 }
 
-/// Returns the fields beside a status.
-fn beside(record: &ThreadRecord, info: &ThreadInfo) -> Map<String, Value> {
+/// Returns the fields of a thread's status that its records have.
+fn store_fields(record: &ThreadRecord, info: &ThreadInfo) -> Map<String, Value> {
     let fields = json!({
         "thread": info.id.as_str(), "graph": info.graph, "step": info.step, "checkpoint": info.checkpoint, "running": [],
         "created_at": rfc3339(info.created_at), "updated_at": rfc3339(info.updated_at), "metadata": record.metadata,
@@ -73,10 +73,10 @@ fn beside(record: &ThreadRecord, info: &ThreadInfo) -> Map<String, Value> {
 
 /// Returns the tasks of a running thread that have neither ended nor wait for anything.
 fn running(tasks: &[TaskSnapshot]) -> Value {
-    let rests = |task: &TaskSnapshot| {
+    let is_idle = |task: &TaskSnapshot| {
         let asks = task.questions.iter().any(|question| !question.is_answered());
         task.result.is_some() || asks || task.wake.is_some() || !task.awaits.is_empty()
     };
-    let running = tasks.iter().filter(|task| !rests(task));
+    let running = tasks.iter().filter(|task| !is_idle(task));
     running.map(|task| json!({ "task": task.id, "node": task.name, "attempts": task.attempts })).collect()
 }
