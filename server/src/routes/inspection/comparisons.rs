@@ -36,7 +36,12 @@ pub(super) async fn diff(
     let (root, other) = (Words::default(), words.one("other").unwrap_or(&thread));
     let old = Place::of_checkpoint(&server, &thread, &root).await?;
     let new = Place::of_checkpoint(&server, other, &root).await?;
-    let found = old.thread.clone().at(from).diff_deep_to(&new.thread.clone().at(to)).await?;
+    let (one, two) = (old.thread.clone().at(from), new.thread.clone().at(to));
+    let command = match other == thread {
+        true => format!("superstep diff {thread} {from} {to}"),
+        false => "Thread::diff_deep_to".into(), // the command compares checkpoints of one thread
+    };
+    let found = server.replays.run(&command, async move { one.diff_deep_to(&two).await }).await?;
     let mut shown = json!(found);
     old.secrets(from).await?.hide(&mut shown);
     new.secrets(to).await?.hide(&mut shown);
@@ -59,7 +64,7 @@ pub(super) async fn verify(
     Ok(Json(shown))
 }
 
-/// Returns what would have become of a thread with its graph as it is now.
+/// Returns the state that a thread would have with its graph as it is now.
 pub(super) async fn what_if(
     State(server): State<Arc<Server>>,
     Path(thread): Path<String>,

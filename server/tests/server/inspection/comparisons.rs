@@ -158,8 +158,10 @@ async fn a_few_comparisons_run_at_a_time_and_end_with_their_requests() {
     let full = free().await;
     assert_eq!(full.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(full.headers().contains_key("retry-after"));
+    assert_eq!(api.status(Method::GET, "/threads/free/diff?from=1&to=2", None).await, 429);
     asked.iter().for_each(|asked| asked.abort());
     while free().await.status() != StatusCode::OK {
         tokio::task::yield_now().await;
     }
+    assert_eq!(api.status(Method::GET, "/threads/free/diff?from=1&to=2", None).await, 200);
 }
