@@ -1,7 +1,7 @@
 // The work of the agent workflows as people see it: tasks, phases or attempts with marks, reviews, findings, commits and costs. What is read is
 // the state of a run, by the names of its channels. Knows no request and no DOM.
 
-import type { RunningTask } from "../api/run_types";
+import type { Brief, RunningTask } from "../api/run_types";
 import type { Json, JsonObject } from "../api/types";
 import { isObject, text } from "./schema";
 import type { StatusWords } from "./task";
@@ -71,6 +71,8 @@ export interface Piece {
   salvage: string[];
   /** The folder in which it is worked on. */
   folder: string | null;
+  /** The id of the graph's task that works on it now. */
+  task: string | null;
   /** Subtasks of a phase, children of a task. */
   parts: Piece[];
   /** Set for what is worked on, or waits for a person. */
@@ -103,6 +105,8 @@ export interface Live {
   /** Set if a process runs it. */
   isRunning: boolean;
   running: RunningTask[];
+  /** The tasks of the graph that run next, or run already. */
+  tasks: Brief[];
   /** The payloads of its open questions. */
   asked: Json[];
 }
@@ -130,7 +134,7 @@ export function shapeOf(channels: Iterable<string>): WorkShape | null {
 export function piece(id: string, name: string, title: string): Piece {
   return {
     ...{ id, name, title, mark: { text: "pending", mark: undefined }, facts: [], reason: null, commit: null, used: { tokens: 0, cost: 0 }, roles: [] },
-    ...{ startedAt: null, endedAt: null, files: [], reviews: [], failures: [], findings: [], verifiers: [], salvage: [], folder: null, parts: [], isCurrent: false },
+    ...{ startedAt: null, endedAt: null, files: [], reviews: [], failures: [], findings: [], verifiers: [], salvage: [], folder: null, task: null, parts: [], isCurrent: false },
   };
 }
 
@@ -183,6 +187,12 @@ export function counted(count: number, what: string): string {
 export function runningNow(live: Live | null, id: string): RunningTask | undefined {
   const isOf = ({ label }: RunningTask): boolean => label === `task ${id}` || label?.startsWith(`task ${id},`) === true;
   return (live?.running ?? []).filter(isOf).sort((a, b) => b.node.length - a.node.length)[0];
+}
+
+/** Returns the task of the graph that works at the moment, if it is the only one. */
+export function atWork(live: Live | null): Brief | undefined {
+  const open = live?.isRunning === true ? live.tasks.filter(({ status }) => status === "pending") : [];
+  return open.length === 1 ? open[0] : undefined;
 }
 
 export function objectOf(value: Json | undefined): JsonObject {

@@ -1,10 +1,11 @@
 // The work on a plan, task by task or phase by phase, from the state of its run. Knows no request and no DOM.
 
+import type { Brief } from "../api/run_types";
 import type { Json, JsonObject } from "../api/types";
 import { escapeId, gitCommand, shellWord, shortId } from "./git_words";
 import { isObject, text } from "./schema";
 import type { StatusWords } from "./task";
-import { counted, limitsOf, listOf, number, objectOf, objectsOf, piece, reviewOf, rolesOf, runningNow, textsOf, usedOf, type Command, type Live, type Piece, type Work } from "./work";
+import { atWork, counted, limitsOf, listOf, number, objectOf, objectsOf, piece, reviewOf, rolesOf, runningNow, textsOf, usedOf, type Command, type Live, type Piece, type Work } from "./work";
 
 const MARKS: Record<string, StatusWords> = {
   pending: { text: "pending", mark: undefined },
@@ -27,6 +28,7 @@ const OUTCOMES: Record<string, StatusWords> = {
   cancelled: { text: "cancelled", mark: undefined },
   failed: { text: "failed", mark: "bad" },
 };
+const UNDER_WAY = /^(running|retrying)$/;
 const OVER = ["completed", "rejected", "cancelled", "failed"];
 
 /** Reads the work on a plan; null before the plan has tasks. */
@@ -79,10 +81,12 @@ function readTask(task: JsonObject, isCurrent: boolean, state: JsonObject, live:
   const comments = isDone ? [] : listOf(own["open_comments"] ?? own["comments"]);
   const last = reviewOf(own["last_review"], "Last review");
   const now = runningNow(live, id);
+  const working = isCurrent ? atWork(live) : undefined;
   return {
     ...piece(id, `Task ${id}`, text(task["title"]) ?? ""),
     mark: task["mark"] === "running" && (isOver || (live !== null && !live.isRunning)) ? (live !== null && live.asked.length > 0 ? WAITS : STOPPED) : (MARKS[text(task["mark"]) ?? ""] ?? STOPPED),
-    facts: [...(attempts > 0 ? [counted(attempts, "attempt"), counted(number(task["reviews"]), "review")] : []), ...(now?.action === undefined ? [] : [now.action])],
+    facts: [...(attempts > 0 ? [counted(attempts, "attempt"), counted(number(task["reviews"]), "review")] : []), ...(now?.action !== undefined ? [now.action] : working !== undefined ? [`${working.node} works`] : [])],
+    task: working?.id ?? null,
     reason: isCurrent ? haltReason(state, asked) : notes === undefined ? null : "waits for the tasks that a new plan put before it",
     commit: text(task["commit"]),
     used: usedOfTask(task),
@@ -102,21 +106,22 @@ function readPhase(phase: JsonObject, state: JsonObject, live: Live | null, isOv
   const halted = objectOf(objectOf(work["standing"])["halted"]);
   const isHalted = text(halted["reason"]) !== null;
   const attempt = number(phase["attempt"]);
-  const parts = subtasks.map((subtask) => readSubtask(subtask, { attempt, index, isCurrent, isOver, isHalted, state, live }));
+  const at = isCurrent ? subtasksAtWork(subtasks, live) : new Map<string, Brief>();
+  const parts = subtasks.map((subtask) => readSubtask(subtask, { attempt, index, isCurrent, isOver, isHalted, state, live, brief: at.get(text(subtask["subtask_id"]) ?? "") }));
   const done = parts.filter(({ mark }) => mark.text === "done").length;
   const status = text(phase["status"]) ?? "";
   const review = reviewOf(phase["review_result"], "Review of the phase").map((one) => (listOf(work["comments"]).length > one.comments.length && one.verdict.mark === "bad" ? { ...one, comments: listOf(work["comments"]) } : one));
   const asked = isCurrent ? (live?.asked ?? []).flatMap((payload) => (isObject(payload) ? refs(payload["salvage"]) : [])) : [];
   return {
     ...piece(String(index + 1), `Phase ${index + 1}`, ""),
-    mark: isHalted ? (MARKS["halted"] as StatusWords) : parts.length > 0 && parts.every(({ mark }) => mark.text === "skipped") ? (MARKS["skipped"] as StatusWords) : isOver && /^(running|retrying)$/.test(status) ? STOPPED : (MARKS[status] ?? STOPPED),
+    mark: isHalted ? (MARKS["halted"] as StatusWords) : parts.length > 0 && parts.every(({ mark }) => mark.text === "skipped") ? (MARKS["skipped"] as StatusWords) : isOver && UNDER_WAY.test(status) ? STOPPED : (MARKS[status] ?? STOPPED),
     facts: [...(status === "pending" ? [counted(parts.length, "subtask")] : [`${done} of ${counted(parts.length, "subtask")}`]), ...(attempt > 1 ? [`attempt ${attempt}`] : [])],
     reason: isHalted && text(halted["subtask"]) === null ? text(halted["reason"]) : isCurrent && !isHalted ? text(work["retry_reason"]) : null,
     commit: null,
     used: { tokens: 0, cost: parts.reduce((sum, part) => sum + part.used.cost, 0) },
     reviews: review,
     salvage: unique([...refs(work["salvage"]), ...refs(work["collided"]), ...asked]).filter((ref) => !parts.some((part) => part.salvage.includes(ref))),
-    folder: isCurrent && !isHalted && /^(running|retrying)$/.test(status) ? worktrees(state) : null,
+    folder: isCurrent && !isHalted && UNDER_WAY.test(status) ? worktrees(state) : null,
     parts,
     isCurrent,
   };
@@ -130,26 +135,37 @@ interface InPhase {
   isHalted: boolean;
   state: JsonObject;
   live: Live | null;
+  /** The task of the graph that works on it. */
+  brief: Brief | undefined;
 }
 
-function readSubtask(subtask: JsonObject, { attempt, index, isCurrent, isOver, isHalted, state, live }: InPhase): Piece {
+/** Returns the tasks of the graph that work on subtasks, by their ids: a task has none in its name, but both are in the order of the plan. */
+function subtasksAtWork(subtasks: JsonObject[], live: Live | null): Map<string, Brief> {
+  const open = subtasks.filter(({ status }) => UNDER_WAY.test(text(status) ?? ""));
+  const tasks = (live?.tasks ?? []).filter(({ node }) => node === "run_subtask");
+  if (open.length !== tasks.length) return new Map();
+  return new Map(open.flatMap((subtask, at) => (tasks[at] === undefined ? [] : [[text(subtask["subtask_id"]) ?? "", tasks[at]] as const])));
+}
+
+function readSubtask(subtask: JsonObject, { attempt, index, isCurrent, isOver, isHalted, state, live, brief }: InPhase): Piece {
   const id = text(subtask["subtask_id"]) ?? "";
   const work = isCurrent ? objectOf(objectOf(state["works"])[id]) : {};
   const isSkipped = subtask["omitted"] !== undefined && subtask["status"] === "failed";
   const status = isSkipped ? "skipped" : (text(subtask["status"]) ?? "");
-  const isUnderWay = /^(running|retrying)$/.test(status) && !isOver && !isHalted;
+  const isUnderWay = UNDER_WAY.test(status) && !isOver && !isHalted;
   const now = runningNow(live, id);
   const second = work["second"] === true ? "-2" : "";
   const folder = text(objectOf(objectOf(objectOf(work["paused"])["folder"]))["directory"]) ?? (isUnderWay && isCurrent ? `${worktrees(state)}/phase-${index + 1}-attempt-${attempt}-task-${id}${second}` : null);
   return {
     ...piece(id, id, text(subtask["title"]) ?? ""),
-    mark: /^(running|retrying)$/.test(status) && !isUnderWay ? STOPPED : isUnderWay ? underWay(status, id, live) : (MARKS[status] ?? STOPPED),
+    mark: UNDER_WAY.test(status) && !isUnderWay ? STOPPED : isUnderWay ? underWay(status, id, live, brief) : (MARKS[status] ?? STOPPED),
     facts: [...(number(work["turns"]) > 1 ? [counted(number(work["turns"]), "turn")] : []), ...(now?.action === undefined || !isUnderWay ? [] : [now.action])],
     reason: text(subtask["error"]),
     commit: text(subtask["commit"]),
     used: { tokens: 0, cost: number(subtask["cost"]) + (isUnderWay ? (now?.cost ?? 0) : 0) },
-    startedAt: text(subtask["started_at"]) ?? (isUnderWay ? (now?.started_at ?? null) : null),
-    endedAt: text(subtask["completed_at"]),
+    startedAt: text(subtask["started_at"]) ?? (isUnderWay ? (now?.started_at ?? brief?.started_at ?? null) : null),
+    endedAt: text(subtask["completed_at"]) ?? (isUnderWay ? (brief?.ended_at ?? null) : null),
+    task: isUnderWay ? (brief?.id ?? null) : null,
     files: textsOf(subtask["files"]),
     salvage: refs(work["salvage"]),
     folder,
@@ -158,12 +174,13 @@ function readSubtask(subtask: JsonObject, { attempt, index, isCurrent, isOver, i
 }
 
 /** Returns how far a subtask is whose result is not in the state yet: that comes when all of its phase have ended. */
-function underWay(status: string, id: string, live: Live | null): StatusWords {
+function underWay(status: string, id: string, live: Live | null, brief: Brief | undefined): StatusWords {
   const own = MARKS[status] ?? STOPPED;
   if (live === null || runningNow(live, id) !== undefined) return own;
-  if (live.asked.some((payload) => objectOf(payload)["task"] === id)) return WAITS;
-  if (!live.isRunning) return STOPPED;
-  return live.running.some(({ label }) => label?.startsWith("task ") === true) ? ENDED : own;
+  if (brief?.status === "done") return ENDED;
+  if (brief?.status === "failed") return MARKS["failed"] ?? own;
+  if (brief?.status === "interrupted" || live.asked.some((payload) => objectOf(payload)["task"] === id)) return WAITS;
+  return live.isRunning ? own : STOPPED;
 }
 
 function usedOfTask(task: JsonObject): { tokens: number; cost: number } {

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from "../api/types";
 import { text } from "./schema";
 import type { StatusWords } from "./task";
-import { counted, limitsOf, listOf, number, objectOf, objectsOf, piece, rolesOf, runningNow, textsOf, usedOf, type Live, type Piece, type Verifier, type Work } from "./work";
+import { atWork, counted, limitsOf, listOf, number, objectOf, objectsOf, piece, rolesOf, runningNow, textsOf, usedOf, type Live, type Piece, type Verifier, type Work } from "./work";
 import { workCommands } from "./work_plan";
 
 const DECISIONS: Record<string, StatusWords> = {
@@ -105,12 +105,14 @@ function recordedAttempt(line: JsonObject, state: JsonObject, isLast: boolean): 
 
 function openAttempt(current: JsonObject, state: JsonObject, live: Live | null, id: string): Piece {
   const now = runningNow(live, id);
-  const number_ = number(current["number"]);
-  const [cut, problem] = [current["is_spent"] === true, text(current["problem"]) ?? text(current["tampered"])];
+  const nth = number(current["number"]);
+  const working = atWork(live);
+  const [isCut, problem] = [current["is_spent"] === true, text(current["problem"]) ?? text(current["tampered"])];
   return {
-    ...piece(String(number_), `Attempt ${number_}`, current["kind"] === CHILDREN ? "the result of its children" : ""),
-    mark: cut ? { text: "out of budget", mark: "warn" } : RUNNING,
-    facts: [...(number(current["turns"]) > 0 ? [counted(number(current["turns"]), "turn")] : []), ...(now?.action === undefined ? [] : [now.action])],
+    ...piece(String(nth), `Attempt ${nth}`, current["kind"] === CHILDREN ? "the result of its children" : ""),
+    mark: isCut ? { text: "out of budget", mark: "warn" } : live === null || live.isRunning ? RUNNING : { text: live.asked.length > 0 ? "waits" : "stopped", mark: live.asked.length > 0 ? "warn" : undefined },
+    facts: [...(number(current["turns"]) > 0 ? [counted(number(current["turns"]), "turn")] : []), ...(now?.action !== undefined ? [now.action] : working !== undefined ? [`${working.node} works`] : [])],
+    task: working?.id ?? null,
     reason: problem,
     findings: listOf(state["outputs"]).filter((output) => listOf(objectOf(output)["findings"]).length > 0),
     verifiers: verifiersOf(state["outputs"]),
@@ -143,7 +145,8 @@ function childrenOf(state: JsonObject, live: Live | null, isOver: boolean): Piec
     if (result !== undefined) return endedChild(result, children);
     const isRunning = isNow && at >= joined && at < joined + Math.max(number(children["at_once"]), 1);
     const now = runningNow(live, id);
-    return { ...piece(id, id, text(spec["title"]) ?? ""), mark: isRunning ? RUNNING : isOver ? { text: "not started", mark: undefined } : PENDING, facts: now?.action === undefined ? [] : [now.action], isCurrent: isRunning };
+    const brief = isRunning ? live?.tasks.filter(({ node }) => node === "child")[at - joined] : undefined;
+    return { ...piece(id, id, text(spec["title"]) ?? ""), mark: isRunning ? RUNNING : isOver ? { text: "not started", mark: undefined } : PENDING, facts: now?.action === undefined ? [] : [now.action], task: brief?.id ?? null, isCurrent: isRunning };
   });
 }
 

@@ -88,6 +88,7 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the wo
     await marks().toEqual(["ended", "running", "ended"]);
     const folder = `${workflows.path("phases")}/.superstep/worktrees/superstep%2Fphases/phase-2-attempt-1-task-2b`;
     await subtasks.getByRole("button", { name: `Copy folder ${folder}` }).waitFor();
+    await subtasks.getByRole("link", { name: "Watch 2b" }).waitFor();
     expect(workflows.git("phases", "worktree", "list")).toContain("phase-2-attempt-1-task-2b");
     await expectSound(page);
     await picture(page, "work-phases");
@@ -96,7 +97,7 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the wo
     await page.getByRole("slider", { name: "Checkpoint" }).press("End");
     await marks().toEqual(["ended", "running", "ended"]);
     await server.send("POST", "/runs/cancel?action=interrupt", { thread_id: "phases", run_ids: (await server.send<{ run_id: string }[]>("GET", "/threads/phases/runs")).map(({ run_id }) => run_id) });
-    await marks().toEqual(["stopped", "stopped", "stopped"]);
+    await marks().toEqual(["ended", "stopped", "ended"]);
     await page.context().close();
   });
 

@@ -2,14 +2,14 @@
 
 import { expect, test } from "vitest";
 
-import type { CheckpointEntry } from "../../src/api/run_types";
+import type { Brief, CheckpointEntry } from "../../src/api/run_types";
 import type { JsonObject } from "../../src/api/types";
 import { escapeId, gitCommand, shellWord } from "../../src/fold/git_words";
 import { CHANNELS, hasMore, limitsOf, shapeOf, type Live, type Piece, type Work } from "../../src/fold/work";
 import { judgedAt, readJudgement, readWork } from "../../src/fold/work_read";
 import states from "./work_states.json";
 
-const IDLE: Live = { isRunning: false, running: [], asked: [] };
+const IDLE: Live = { isRunning: false, running: [], tasks: [], asked: [] };
 type Name = keyof typeof states;
 
 function state(name: Name, changed: JsonObject = {}): JsonObject {
@@ -25,6 +25,10 @@ function read(name: Name, live: Live | null = IDLE, changed: JsonObject = {}): W
 
 function lines(pieces: Piece[]): string[] {
   return pieces.flatMap(({ name, title, mark, facts, reason, used, parts }) => [[mark.text, name, title, ...facts, reason ?? "", used.cost].filter((part) => part !== "" && part !== 0).join(" | "), ...lines(parts).map((line) => `  ${line}`)]);
+}
+
+function brief(id: string, node: string, status: Brief["status"]): Brief {
+  return { id, node, status, attempts: 1, error: null, started_at: null, ended_at: null, effects: 0, questions: 0, has_inside: false };
 }
 
 test("a state is known by its channels", () => {
@@ -117,14 +121,23 @@ test("a phase that runs has its worktrees, and what its agents do", () => {
     { node: "run_subtask/developer", label: "task 2a, attempt 1", action: "write README.md", cost: 500, started_at: "2026-01-31T09:30:01Z" },
     { node: "run_subtask", label: "task 2b" },
   ];
-  const [, phase] = read("phases_running", { isRunning: true, running, asked: [] }).pieces;
+  const tasks = [brief("17-1", "run_subtask", "pending"), brief("17-2", "run_subtask", "pending"), brief("17-3", "run_subtask", "done")];
+  const [, phase] = read("phases_running", { ...IDLE, isRunning: true, running, tasks }).pieces;
   expect(phase?.folder).toBe("/home/ada/tides/.superstep/worktrees/superstep%2Fphases-slow");
   expect(phase?.parts.map(({ mark, folder, facts }) => [mark.text, folder?.split("/").at(-1), ...facts])).toEqual([
     ["running", "phase-2-attempt-1-task-2a", "write README.md"],
     ["running", "phase-2-attempt-1-task-2b"],
     ["ended", "phase-2-attempt-1-task-2c"],
   ]);
-  expect(phase?.parts[0]?.used.cost).toBe(500);
+  expect([phase?.parts[0]?.used.cost, phase?.parts[0]?.task]).toEqual([500, "17-1"]);
+});
+
+test("subtasks of a phase that nobody runs have stopped, unless they have ended or wait", () => {
+  const tasks = [brief("17-1", "run_subtask", "interrupted"), brief("17-2", "run_subtask", "pending"), brief("17-3", "run_subtask", "done")];
+  const marks = (live: Live | null): string[] => read("phases_running", live).pieces[1]?.parts.map(({ mark }) => mark.text) ?? [];
+  expect(marks({ ...IDLE, tasks })).toEqual(["waits", "stopped", "ended"]);
+  expect(marks({ ...IDLE, asked: [{ task: "2b" }] })).toEqual(["stopped", "waits", "stopped"]);
+  expect(marks(null)).toEqual(["running", "running", "running"]);
 });
 
 test("attempts at a task have decisions, findings, commits and references", () => {
@@ -153,7 +166,7 @@ test("the attempt that is under way comes last", () => {
   const [first] = states.code_done.attempts;
   const changed = { attempts: [first], attempt: { ...states.code_done.attempt, number: 2, turns: 1, kind: "turn" }, outcome: null, decision: null } as unknown as JsonObject;
   const running = [{ node: "execute", label: "task tide-scripts, attempt 2", action: "write draw.sh" }];
-  const [, open] = read("code_done", { isRunning: true, running, asked: [] }, changed).pieces;
+  const [, open] = read("code_done", { ...IDLE, isRunning: true, running }, changed).pieces;
   expect([open?.name, open?.mark.text, open?.facts, open?.isCurrent]).toEqual(["Attempt 2", "running", ["1 turn", "write draw.sh"], true]);
 });
 
@@ -165,7 +178,7 @@ test("a limit that a person has set counts instead of the profile's", () => {
 });
 
 test("judgements are read from the checkpoints after them, the newest first", () => {
-  const step = (checkpoint: number, ...nodes: string[]): CheckpointEntry => ({ checkpoint, parent: null, step: checkpoint, source: "loop", created_at: "", next: nodes, tags: [], tasks: nodes.map((node) => ({ id: `${checkpoint}-1`, node, status: "done", attempts: 1, error: null, started_at: null, ended_at: null, effects: 0, questions: 0, has_inside: false })) });
+  const step = (checkpoint: number, ...nodes: string[]): CheckpointEntry => ({ checkpoint, parent: null, step: checkpoint, source: "loop", created_at: "", next: nodes, tags: [], tasks: nodes.map((node) => brief(`${checkpoint}-1`, node, "done")) });
   const judged = judgedAt([step(1, "developer"), step(2, "verify"), step(3, "reviewer"), step(5, "halt")]);
   expect(judged.map(({ node, from, to, task }) => `${node} ${from} ${to} ${task}`)).toEqual(["reviewer 3 5 3-1", "verify 2 3 2-1"]);
   const [reviewer, verify] = judged;

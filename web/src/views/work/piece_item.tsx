@@ -9,17 +9,26 @@ import { hasMore, type Piece } from "../../fold/work";
 import { Copy } from "../../parts/copy";
 import { Ago } from "../../parts/time";
 import { Visible } from "../../parts/visible";
+import { href } from "../../routing/navigation";
 import { PieceDetails } from "./piece_details";
 import { PieceList } from "./piece_list";
 
+/** What the pieces of a run have in common. */
+export interface PiecePlace {
+  thread: string;
+  checkpoint: number;
+  /** The folder of the repository. */
+  repository: string;
+}
+
 interface PieceItemProps {
   piece: Piece;
-  repository: string;
+  place: PiecePlace;
   /** Set if what is worked on is open until somebody closes it. */
   isOpenAtFirst: boolean;
 }
 
-export function PieceItem({ piece, repository, isOpenAtFirst }: PieceItemProps) {
+export function PieceItem({ piece, place, isOpenAtFirst }: PieceItemProps) {
   const [choice, setChoice] = useState<boolean | null>(null);
   const isOpen = choice ?? (isOpenAtFirst && piece.isCurrent);
   const { name, title, mark, reason, parts } = piece;
@@ -45,20 +54,20 @@ export function PieceItem({ piece, repository, isOpenAtFirst }: PieceItemProps) 
             <span>{words}</span>
           </p>
         )}
-        <Facts piece={piece} />
+        <Facts piece={piece} place={place} />
       </div>
       {reason !== null && reason !== "" && (
         <p class="work-reason">
           <Visible text={reason} />
         </p>
       )}
-      {opens && isOpen && <PieceDetails piece={piece} repository={repository} />}
-      {parts.length > 0 && <PieceList pieces={parts} label={`Subtasks of ${name.toLowerCase()}`} repository={repository} isOpenAtFirst={isOpenAtFirst} />}
+      {opens && isOpen && <PieceDetails piece={piece} repository={place.repository} />}
+      {parts.length > 0 && <PieceList pieces={parts} label={`Subtasks of ${name.toLowerCase()}`} place={place} isOpenAtFirst={isOpenAtFirst} />}
     </li>
   );
 }
 
-function Facts({ piece: { facts, commit, used, startedAt, endedAt } }: { piece: Piece }) {
+function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name }, place }: { piece: Piece; place: PiecePlace }) {
   return (
     <p class="work-facts">
       {facts.map((fact) => (
@@ -68,6 +77,11 @@ function Facts({ piece: { facts, commit, used, startedAt, endedAt } }: { piece: 
       ))}
       {startedAt !== null && <span>{endedAt !== null ? durationText(Math.max(Date.parse(endedAt) - Date.parse(startedAt), 0)) : <Ago at={startedAt} />}</span>}
       {used.cost > 0 ? <span>{dollarsText(used.cost)}</span> : used.tokens > 0 ? <span>{tokensText(used.tokens)} tokens</span> : null}
+      {task !== null && (
+        <a href={href({ view: "task", thread: place.thread, checkpoint: String(place.checkpoint), task })} aria-label={`Watch ${name.toLowerCase()}`}>
+          Watch
+        </a>
+      )}
       {commit !== null && (
         <Copy text={commit} label={`commit ${shortId(commit)}`}>
           {shortId(commit)}

@@ -4,26 +4,26 @@ import { useState } from "preact/hooks";
 
 import type { Piece } from "../../fold/work";
 import { Button } from "../../parts/button";
-import { PieceItem } from "./piece_item";
+import { PieceItem, type PiecePlace } from "./piece_item";
 
 const SHOWN = 100;
 
 interface PieceListProps {
   pieces: Piece[];
   label: string;
-  repository: string;
+  place: PiecePlace;
   /** Set if what is worked on is open until somebody closes it. */
   isOpenAtFirst: boolean;
 }
 
-export function PieceList({ pieces, label, repository, isOpenAtFirst }: PieceListProps) {
+export function PieceList({ pieces, label, place, isOpenAtFirst }: PieceListProps) {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? pieces : pieces.slice(0, SHOWN);
   return (
     <>
       <ol role="list" class="work-list" aria-label={label}>
         {shown.map((piece) => (
-          <PieceItem key={piece.id} piece={piece} repository={repository} isOpenAtFirst={isOpenAtFirst} />
+          <PieceItem key={piece.id} piece={piece} place={place} isOpenAtFirst={isOpenAtFirst} />
         ))}
       </ol>
       {shown.length < pieces.length && (

@@ -4,7 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 
 import { useResource } from "../../api/resource";
 import { loadChannels, loadLevel } from "../../api/run";
-import type { RunningTask } from "../../api/run_types";
+import type { Brief, RunningTask } from "../../api/run_types";
 import type { InboxItem, JsonObject } from "../../api/types";
 import { CHANNELS, shapeOf, type Work, type WorkShape } from "../../fold/work";
 import { readWork } from "../../fold/work_read";
@@ -22,7 +22,7 @@ export interface WorkPlace {
   thread: string;
   checkpoint: number;
   /** What runs and what is asked; null if the checkpoint is not the newest. */
-  live: { isRunning: boolean; running: RunningTask[]; questions: InboxItem[] } | null;
+  live: { isRunning: boolean; running: RunningTask[]; tasks: Brief[]; questions: InboxItem[] } | null;
 }
 
 /** Loads the work at a checkpoint; none for a state of another shape, which is looked at once. */
@@ -45,6 +45,6 @@ export function useWork({ thread, checkpoint, live }: WorkPlace): Loaded {
     if (shown === null) return null;
     const asked = (live?.questions ?? []).flatMap(({ question }) => (question == null ? [] : [question.value]));
     return readWork(shown.shape, shown.state, live === null ? null : { ...live, asked });
-  }, [shown, live?.isRunning, live?.running, live?.questions]);
+  }, [shown, live?.isRunning, live?.running, live?.tasks, live?.questions]);
   return { work, shape: shown?.shape ?? null, error };
 }

@@ -8,6 +8,7 @@ import { Visible } from "../../parts/visible";
 import { CostPart } from "./cost_part";
 import { GitCommands } from "./git_commands";
 import { Judgements } from "./judgements";
+import type { PiecePlace } from "./piece_item";
 import { PieceList } from "./piece_list";
 import { ReviewNote } from "./review_note";
 import { useWork } from "./use_work";
@@ -24,16 +25,18 @@ const NOTHING: never[] = [];
 
 export function WorkPanel({ thread, position, questions, hasEarlier }: WorkProps) {
   const { line, isNewest, isRunning, running } = position;
-  const { work, shape } = useWork({ thread, checkpoint: line.at(-1)?.checkpoint ?? 0, live: isNewest ? { isRunning, running, questions: questions ?? NOTHING } : null });
+  const checkpoint = line.at(-1)?.checkpoint ?? 0;
+  const { work, shape } = useWork({ thread, checkpoint, live: isNewest ? { isRunning, running, tasks: line.at(-1)?.tasks ?? NOTHING, questions: questions ?? NOTHING } : null });
   if (work === null) return null;
   // A question that is above it shows the same in full.
   const isAsked = isNewest && (questions ?? NOTHING).some(({ question }) => question != null);
+  const place: PiecePlace = { thread, checkpoint, repository: work.repository };
   return (
     <section class="work card stack" aria-label="Work">
       <Head work={work} />
       <About work={work} />
-      <PieceList pieces={work.pieces} label={work.heading} repository={work.repository} isOpenAtFirst={!isAsked} />
-      {work.children.length > 0 && <Children work={work} isOpenAtFirst={!isAsked} />}
+      <PieceList pieces={work.pieces} label={work.heading} place={place} isOpenAtFirst={!isAsked} />
+      {work.children.length > 0 && <Children work={work} place={place} isOpenAtFirst={!isAsked} />}
       {work.reviews.map((review) => (
         <ReviewNote key={review.label} review={review} />
       ))}
@@ -89,13 +92,13 @@ function About({ work: { about } }: { work: Work }) {
   );
 }
 
-function Children({ work: { children, done, total, repository }, isOpenAtFirst }: { work: Work; isOpenAtFirst: boolean }) {
+function Children({ work: { children, done, total }, place, isOpenAtFirst }: { work: Work; place: PiecePlace; isOpenAtFirst: boolean }) {
   return (
     <div class="stack">
       <h3>
         Split into {total} smaller tasks <span class="soft work-count">{done} done</span>
       </h3>
-      <PieceList pieces={children} label="Smaller tasks" repository={repository} isOpenAtFirst={isOpenAtFirst} />
+      <PieceList pieces={children} label="Smaller tasks" place={place} isOpenAtFirst={isOpenAtFirst} />
     </div>
   );
 }
