@@ -81,8 +81,9 @@ export interface Piece {
 
 export interface Work {
   shape: WorkShape;
-  /** `Tasks`, `Phases` or `Attempts`. */
   heading: string;
+  /** `Tasks`, `Phases` or `Attempts`. */
+  listName: string;
   about: { name: string; text: string }[];
   outcome: StatusWords | null;
   done: number;

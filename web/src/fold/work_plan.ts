@@ -42,7 +42,8 @@ export function readPlanWork(state: JsonObject, live: Live | null): Work | null 
   const used = usedOf(state["usage"]);
   return {
     shape: "plan",
-    heading: phases.length > 0 ? "Phases" : "Tasks",
+    heading: phases.length > 0 ? "Phases of the plan" : "Tasks of the plan",
+    listName: phases.length > 0 ? "Phases" : "Tasks",
     about: aboutOf(state),
     outcome: OUTCOMES[text(state["outcome"]) ?? ""] ?? null,
     done: parts.filter(({ mark }) => mark.text === "done").length,
@@ -154,22 +155,24 @@ function readSubtask(subtask: JsonObject, { attempt, index, isCurrent, isOver, i
   const status = isSkipped ? "skipped" : (text(subtask["status"]) ?? "");
   const isUnderWay = UNDER_WAY.test(status) && !isOver && !isHalted;
   const now = runningNow(live, id);
+  const mark = UNDER_WAY.test(status) && !isUnderWay ? STOPPED : isUnderWay ? underWay(status, id, live, brief) : (MARKS[status] ?? STOPPED);
+  const isAtWork = isUnderWay && mark !== ENDED;
   const second = work["second"] === true ? "-2" : "";
-  const folder = text(objectOf(objectOf(objectOf(work["paused"])["folder"]))["directory"]) ?? (isUnderWay && isCurrent ? `${worktrees(state)}/phase-${index + 1}-attempt-${attempt}-task-${id}${second}` : null);
+  const folder = text(objectOf(objectOf(objectOf(work["paused"])["folder"]))["directory"]) ?? (isAtWork && isCurrent ? `${worktrees(state)}/phase-${index + 1}-attempt-${attempt}-task-${id}${second}` : null);
   return {
     ...piece(id, id, text(subtask["title"]) ?? ""),
-    mark: UNDER_WAY.test(status) && !isUnderWay ? STOPPED : isUnderWay ? underWay(status, id, live, brief) : (MARKS[status] ?? STOPPED),
+    mark,
     facts: [...(number(work["turns"]) > 1 ? [counted(number(work["turns"]), "turn")] : []), ...(now?.action === undefined || !isUnderWay ? [] : [now.action])],
     reason: text(subtask["error"]),
     commit: text(subtask["commit"]),
     used: { tokens: 0, cost: number(subtask["cost"]) + (isUnderWay ? (now?.cost ?? 0) : 0) },
-    startedAt: text(subtask["started_at"]) ?? (isUnderWay ? (now?.started_at ?? brief?.started_at ?? null) : null),
-    endedAt: text(subtask["completed_at"]) ?? (isUnderWay ? (brief?.ended_at ?? null) : null),
+    startedAt: text(subtask["started_at"]) ?? (isAtWork ? (now?.started_at ?? brief?.started_at ?? null) : null),
+    endedAt: text(subtask["completed_at"]),
     task: isUnderWay ? (brief?.id ?? null) : null,
     files: textsOf(subtask["files"]),
     salvage: refs(work["salvage"]),
     folder,
-    isCurrent: isUnderWay,
+    isCurrent: isAtWork,
   };
 }
 

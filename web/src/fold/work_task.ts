@@ -45,7 +45,8 @@ export function readTaskWork(state: JsonObject, live: Live | null): Work | null 
   const repository = text(settings["repository"]) ?? "";
   return {
     shape: "code-task",
-    heading: "Attempts",
+    heading: "Attempts at the task",
+    listName: "Attempts",
     about: aboutOf(state, spec, id),
     outcome: outcome === null ? null : (OUTCOMES[outcome] ?? null),
     done: children.filter(({ mark }) => mark.text === "done").length,

@@ -39,7 +39,7 @@ test("a state is known by its channels", () => {
 
 test("tasks have marks, attempts, reviews, commits and costs by role", () => {
   const work = read("tasks_done");
-  expect([work.heading, work.outcome?.text, work.done, work.total, work.used.cost]).toEqual(["Tasks", "completed", 2, 2, 16000]);
+  expect([work.listName, work.outcome?.text, work.done, work.total, work.used.cost]).toEqual(["Tasks", "completed", 2, 2, 16000]);
   expect(lines(work.pieces)).toEqual(["done | Task 1 | Print the table | 2 attempts | 2 reviews | 11000", "done | Task 2 | Choose a day | 1 attempt | 1 review | 5000"]);
   expect(work.pieces[0]?.roles).toEqual([
     { role: "developer", tokens: 2380, cost: 7000 },
@@ -85,7 +85,7 @@ test("a task that nobody works on has stopped, and one of the past has not", () 
 
 test("phases have subtasks, attempts and reviews", () => {
   const work = read("phases_done");
-  expect([work.heading, work.done, work.total]).toEqual(["Phases", 5, 5]);
+  expect([work.listName, work.done, work.total]).toEqual(["Phases", 5, 5]);
   expect(lines(work.pieces)).toEqual([
     "done | Phase 1 | 1 of 1 subtask | 4000",
     "  done | 1 | Read the table | 4000",
@@ -127,7 +127,7 @@ test("a phase that runs has its worktrees, and what its agents do", () => {
   expect(phase?.parts.map(({ mark, folder, facts }) => [mark.text, folder?.split("/").at(-1), ...facts])).toEqual([
     ["running", "phase-2-attempt-1-task-2a", "write README.md"],
     ["running", "phase-2-attempt-1-task-2b"],
-    ["ended", "phase-2-attempt-1-task-2c"],
+    ["ended", undefined],
   ]);
   expect([phase?.parts[0]?.used.cost, phase?.parts[0]?.task]).toEqual([500, "17-1"]);
 });

@@ -36,7 +36,22 @@ export function useRun(thread: string): Run {
   const topology = useMemo(() => (drawing.value == null ? undefined : readDrawing(drawing.value)), [JSON.stringify(drawing.value)]);
   const reload = (): void => (status.reload(), inbox.reload(), checkpoints.reload());
   useThreadChanges(thread, reload);
+  useLook(status.value?.status === "running" ? (checkpoints.known?.list[0]?.tasks.length ?? 0) : 0, reload);
   return { status, inbox, checkpoints, topology, reload };
+}
+
+/** The pause between two looks at parallel tasks, in milliseconds, and what each of them adds. */
+const [LOOK, PER_TASK] = [2500, 25];
+
+/** Loads again while tasks run in parallel: one that ends before the others makes no event. */
+function useLook(tasks: number, reload: () => void): void {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    if (tasks < 2) return undefined;
+    const timer = setInterval(() => latest.current(), LOOK + PER_TASK * tasks);
+    return () => clearInterval(timer);
+  }, [tasks]);
 }
 
 /** Pages that are loaded to meet what is known; a run that is faster is shown from its newest ones only. */

@@ -67,7 +67,7 @@ export function PieceItem({ piece, place, isOpenAtFirst }: PieceItemProps) {
   );
 }
 
-function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name }, place }: { piece: Piece; place: PiecePlace }) {
+function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name, isCurrent }, place }: { piece: Piece; place: PiecePlace }) {
   return (
     <p class="work-facts">
       {facts.map((fact) => (
@@ -78,8 +78,8 @@ function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name },
       {startedAt !== null && <span>{endedAt !== null ? durationText(Math.max(Date.parse(endedAt) - Date.parse(startedAt), 0)) : <Ago at={startedAt} />}</span>}
       {used.cost > 0 ? <span>{dollarsText(used.cost)}</span> : used.tokens > 0 ? <span>{tokensText(used.tokens)} tokens</span> : null}
       {task !== null && (
-        <a href={href({ view: "task", thread: place.thread, checkpoint: String(place.checkpoint), task })} aria-label={`Watch ${name.toLowerCase()}`}>
-          Watch
+        <a href={href({ view: "task", thread: place.thread, checkpoint: String(place.checkpoint), task })} aria-label={`${isCurrent ? "Watch" : "Open"} ${name.toLowerCase()}`}>
+          {isCurrent ? "Watch" : "Open"}
         </a>
       )}
       {commit !== null && (

@@ -35,7 +35,7 @@ export function WorkPanel({ thread, position, questions, hasEarlier }: WorkProps
     <section class="work card stack" aria-label="Work">
       <Head work={work} />
       <About work={work} />
-      <PieceList pieces={work.pieces} label={work.heading} place={place} isOpenAtFirst={!isAsked} />
+      <PieceList pieces={work.pieces} label={work.listName} place={place} isOpenAtFirst={!isAsked} />
       {work.children.length > 0 && <Children work={work} place={place} isOpenAtFirst={!isAsked} />}
       {work.reviews.map((review) => (
         <ReviewNote key={review.label} review={review} />
