@@ -34,7 +34,16 @@ export function replyAction(word: Word, reply: Json | undefined, actions: Action
   if (isThere) return [];
   const form: Schema = { type: "object", properties: { feedback: { type: "string", minLength: 1, format: "text", title: LABELS[word] } }, required: ["feedback"] };
   const answer = (typed: Json): Json => fill(reply, isObject(typed) ? (text(typed["feedback"]) ?? "") : "");
-  return [{ own: labelOf(word), about: null, form: holdsPlace(reply) ? form : null, answer }];
+  return [{ own: labelOf(word), about: meaning(reply), form: holdsPlace(reply) ? form : null, answer }];
+}
+
+/** Says which answer a word of the command line is: `Override: DONE.` */
+function meaning(reply: Json): string | null {
+  const name = keyOf(reply);
+  const inner = isObject(reply) ? Object.values(reply)[0] : undefined;
+  if (name === null || !isObject(inner)) return null;
+  const values = Object.values(inner).filter((value) => (typeof value === "string" && value !== "" && value !== PLACE) || typeof value === "number");
+  return `${[name, values.join(", ")].filter((words) => words !== "").join(": ")}.`;
 }
 
 interface Split {

@@ -3,8 +3,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
-import { chromiumPath, closeBrowser, expectSound, lookAt, openPage } from "./browser";
-import { MISSING, PHASES, Workflows, WORKFLOWS } from "./workflows";
+import { chromiumPath, closeBrowser, expectSound, lookAt, openPage, picture } from "./browser";
+import { MISSING, PHASES, VERIFIERS, Workflows, WORKFLOWS } from "./workflows";
 
 if (WORKFLOWS === undefined) console.warn(MISSING);
 
@@ -137,5 +137,52 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the qu
     await card.getByRole("button", { name: "Raise" }).click();
     await card.waitFor({ state: "detached" });
     await outcome("budget").toBe("completed");
+  });
+
+  test("a developer's question is answered", async () => {
+    await workflows.run("asked", { scenario: workflows.path("asking.yaml") });
+    await workflows.answer("asked", "tasks", { approve: { tasks: ["1"] } });
+    const { page, card } = await open("asked", 360);
+    await card.getByText("Which", { exact: false }).first().waitFor();
+    await expectSound(page);
+    await picture(page, "workflows-asked");
+    await card.getByRole("textbox", { name: "Text" }).fill("The times are in UTC.");
+    const sent = page.waitForRequest(/\/threads\/asked\/runs$/);
+    await card.getByRole("button", { name: "Answer" }).click();
+    const { command } = (await sent).postDataJSON() as { command: { resume: Record<string, unknown> } };
+    expect(Object.values(command.resume)).toEqual([{ reply: { text: "The times are in UTC." } }]);
+    await card.waitFor({ state: "detached" });
+  });
+
+  const giveUp = (thread: string): Promise<void> => workflows.run(thread, { graph: "code-task", scenario: workflows.path("endless.yaml"), input: { task: workflows.path("endless.md"), verifiers: VERIFIERS } });
+
+  test("a task that was given up is decided by a person", async () => {
+    await giveUp("given-up");
+    const { page, card } = await open("given-up", 360);
+    await card.getByRole("list", { name: "Findings" }).getByText("print.sh", { exact: false }).first().waitFor();
+    await card.getByText("git -C", { exact: false }).first().waitFor();
+    await expectSound(page);
+    await picture(page, "workflows-given-up");
+    await card.getByRole("button", { name: "More" }).click();
+    await card.getByText("Override: DONE.").waitFor();
+    await card.getByRole("button", { name: "Approve", exact: true }).click();
+    await picture(page, "workflows-override");
+    await card.getByRole("textbox", { name: "Reason" }).fill("The loop is closed by its caller.");
+    await card.getByRole("button", { name: "Approve", exact: true }).click();
+    await card.waitFor({ state: "detached" });
+    await outcome("given-up").toBe("done");
+  });
+
+  test("a phase whose subtask failed says which, and ends", async () => {
+    await workflows.run("phase", { graph: "phases", plan: PHASES, scenario: workflows.path("rejecting.yaml") });
+    await workflows.answer("phase", "phases", "approve");
+    const { page, card } = await open("phase", 768);
+    await expectSound(page);
+    await picture(page, "workflows-phase");
+    await card.getByRole("button", { name: "More" }).click();
+    await card.getByRole("button", { name: "Abort" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Confirm" }).click();
+    await card.waitFor({ state: "detached" });
+    await outcome("phase").toBe("cancelled");
   });
 });

@@ -15,6 +15,7 @@ export const PLAN = join(EXAMPLES, "tasks/plan.md");
 export const PHASES = join(EXAMPLES, "phases/plan.md");
 export const SCENARIO = join(EXAMPLES, "tasks/scenario.yaml");
 export const TASK = join(EXAMPLES, "code-task/task.md");
+export const VERIFIERS = join(EXAMPLES, "code-task/verifiers.yml");
 export const TASK_SCENARIO = join(EXAMPLES, "code-task/scenario.yaml");
 
 /** The reviewer never accepts the first task. */
@@ -40,6 +41,46 @@ const REJECTING = `turns:
     submit: {approved: true, severity: none, summary: It does what the task says.}
 `;
 
+/** The developer has a question first. */
+const ASKING = `turns:
+  - role: developer
+    task: 1
+    attempt: 1
+    steps:
+      - usage: {input: 900, output: 20, cost: 0.001}
+    submit: {status: blocked, summary: I cannot go on., question: "Which *zone* are the times in?"}
+  - role: developer
+    times: always
+    contains: The times are in UTC
+    steps:
+      - write: {path: tides.sh, content: "cat \\"$(dirname \\"$0\\")/tides.txt\\"\n"}
+      - usage: {input: 900, output: 120, cost: 0.004}
+    submit: {status: done, summary: tides.sh prints the table.}
+`;
+
+/** The loops of two scripts have no end, in all attempts. */
+const ENDLESS = `turns:
+  - role: developer
+    times: always
+    steps:
+      - write: {path: print.sh, content: "while read -r day kind time; do\n  echo \\"$time\\"\n"}
+      - usage: {input: 900, output: 120, cost: 0.004}
+    submit: {status: done, summary: The script is there.}
+`;
+
+const ENDLESS_TASK = `---
+id: tide-scripts
+title: A script that prints the tides
+acceptance:
+  - print.sh prints the tides of a day
+policy:
+  max_attempts: 1
+  max_depth: 0
+---
+
+Write print.sh.
+`;
+
 interface Started {
   graph?: "tasks" | "phases" | "code-task";
   plan?: string;
@@ -55,6 +96,9 @@ export class Workflows {
     this.write("rejecting.yaml", REJECTING);
     // One agent of the second phase needs time.
     this.write("slow.yaml", readFileSync(join(EXAMPLES, "phases/scenario.yaml"), "utf8").replace("wait: 400ms", "wait: 60s"));
+    this.write("asking.yaml", ASKING);
+    this.write("endless.yaml", ENDLESS);
+    this.write("endless.md", ENDLESS_TASK);
     this.write("budget.toml", "[budget]\ncost = 0.005\n");
     await this.server.start();
     return this;
