@@ -6,6 +6,7 @@ use reqwest::{Method, StatusCode};
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::checkpoint::MemoryCheckpointer;
+use superstep::graph::interrupt::ReplyKind;
 use superstep::graph::{AnyGraph, Graphs, HumanQuestion, Reply};
 use superstep::prelude::*;
 use superstep_server::Options;
@@ -36,7 +37,7 @@ impl Granted {
 
 impl HumanQuestion<Wish> for Granted {
     fn decide(&self, reply: &Reply) -> Option<bool> {
-        self.trip("decide", reply.as_bool())
+        self.trip("decide", Some(reply.kind == ReplyKind::Approve))
     }
 
     fn describe(&self, _: &Wish) -> Option<String> {
