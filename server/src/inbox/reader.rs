@@ -81,7 +81,8 @@ impl<'a> ItemReader<'a> {
         let id = &item.place.thread;
         let found = server.records.get::<ThreadRecord>(&ThreadRecord::key_of(id.as_str())).await?;
         let state = match item.reason {
-            WaitReason::Damaged => None,
+            // Parts of it may be readable: they have secrets that its reason may show.
+            WaitReason::Damaged => read_state(server, item).await.ok(),
             _ => readable(read_state(server, item).await)?,
         };
         let (is_damaged, state) = (state.is_none(), state.flatten());
@@ -114,7 +115,7 @@ impl<'a> ItemReader<'a> {
             graph,
             since: ItemJson::since(item.place.since),
             step: item.listed.checkpoint.map(|_| item.listed.step),
-            title: self.title(item).or(asked),
+            title: self.title(item).map(|title| self.without_secrets(title)).or(asked),
             reason: text.reason.map(|reason| self.without_secrets(reason)),
             help: text.help,
             retry: text.retry,

@@ -19,7 +19,7 @@ use crate::server::{Server, select_fields};
 use crate::wire::{empty_state, state, subgraph_state};
 use crate::wire_types::UpdateJson;
 
-/// The number of states in a history, unless it is asked for.
+/// The default number of states in a history.
 const LIMIT: usize = 1;
 
 /// An update of a state, as if a node had returned it.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use serde_json::value::Serializer;
+use superstep::graph::thread::SubgraphRun;
 use superstep::graph::view::{NestedSnapshot, TaskSnapshot};
 use superstep::graph::{AnyGraph, AnyState, AnyThread, Event, EventKind, RunError, SecretValues, State, StateSnapshot};
 
@@ -73,7 +74,7 @@ impl Secrets {
         for task in tasks.iter().filter(|task| task.state.is_none() && !task.questions.is_empty()) {
             let namespace = [above, &[place_of(task)]].concat();
             if task.result.is_some() {
-                self.add_runs(thread, namespace).await?;
+                self.add_calls(calls_of(thread, above, task).await?).await?;
             } else if let Some(run) = thread.subgraph_run(&namespace).await? {
                 self.add_nested_state(&run.state_deep().await?);
             }
@@ -81,20 +82,25 @@ impl Secrets {
         Ok(())
     }
 
-    /// Adds those of all states of the subgraphs that a task has run, those below them included.
-    async fn add_runs(&self, thread: &AnyThread, namespace: Vec<String>) -> Result<(), RunError> {
-        let mut open = vec![namespace];
-        while let Some(namespace) = open.pop() {
-            let mut call = namespace.clone();
-            for number in 1.. {
-                let Some(run) = thread.subgraph_run(&call).await? else { break };
-                for made in run.checkpoints() {
-                    let Some(found) = run.state_at(made.id).await? else { continue };
-                    self.0.add_state(&found.values);
-                    let below = found.tasks.iter().filter(|task| task.subgraph).map(place_of);
-                    open.extend(below.map(|task| [&call[..], &[task]].concat()));
+    /// Adds those of all states of the subgraphs that tasks of the root graph have run, those below them included, and of what the
+    /// tasks have written.
+    pub(crate) async fn add_tasks(&self, thread: &AnyThread, tasks: &[TaskSnapshot]) -> Result<(), RunError> {
+        for task in tasks {
+            task.result.iter().for_each(|writes| self.0.add_state(writes));
+            self.add_calls(calls_of(thread, &[], task).await?).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds those of all states of subgraphs, those below them included.
+    async fn add_calls(&self, mut open: Vec<SubgraphRun>) -> Result<(), RunError> {
+        while let Some(run) = open.pop() {
+            for made in run.checkpoints() {
+                let Some(found) = run.state_at(made.id).await? else { continue };
+                self.0.add_state(&found.values);
+                for task in found.tasks.iter().filter(|task| task.subgraph) {
+                    open.extend(run.calls_of(task).await?);
                 }
-                call = [&namespace[..], &[format!("#{number}")]].concat();
             }
         }
         Ok(())
@@ -168,6 +174,17 @@ impl Secrets {
     /// Hides them in a value. Names of fields stay: a client finds the others by them.
     pub(crate) fn hide(&self, value: &mut Value) {
         self.0.hide(value);
+    }
+}
+
+/// Returns the subgraphs of all calls of a task of the graph with a namespace.
+async fn calls_of(thread: &AnyThread, above: &[String], task: &TaskSnapshot) -> Result<Vec<SubgraphRun>, RunError> {
+    if above.is_empty() {
+        return thread.subgraph_calls(&task.name, &task.id).await;
+    }
+    match thread.subgraph_run(above).await? {
+        Some(run) => run.calls_of(task).await,
+        None => Ok(vec![]),
     }
 }
 

@@ -232,12 +232,9 @@ impl HumanQuestion<ExecutionState> for ApprovePlan {
         Some(describe_approval(state, self))
     }
 
-    fn check(&self, answer: &Decision) -> Option<String> {
-        self.refuses(answer)
-    }
-
+    // The run asks again, and says why, if a decision cannot be followed: so it is no check.
     fn remarks(&self, answer: &Decision) -> Vec<String> {
-        self.remarks_on(answer)
+        self.refuses(answer).into_iter().chain(self.remarks_on(answer)).collect()
     }
 
     fn draft(&self, state: &ExecutionState) -> Option<String> {
@@ -264,12 +261,8 @@ impl HumanQuestion<ExecutionState> for Halted {
         Some(describe_halt(state, self))
     }
 
-    fn check(&self, answer: &AfterHalt) -> Option<String> {
-        answer.problem()
-    }
-
     fn remarks(&self, answer: &AfterHalt) -> Vec<String> {
-        answer.remarks()
+        answer.problem().into_iter().chain(answer.remarks()).collect()
     }
 
     fn draft(&self, state: &ExecutionState) -> Option<String> {

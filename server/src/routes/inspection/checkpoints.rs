@@ -17,7 +17,7 @@ use crate::inspection::shapes;
 use crate::runs::request::parse_checkpoint;
 use crate::server::Server;
 
-/// The number of checkpoints of a page, unless it is asked for, and the largest number.
+/// The default number of checkpoints of a page, and the largest.
 const LIMIT: usize = 100;
 const LARGEST: usize = 1000;
 
@@ -39,13 +39,12 @@ pub(super) async fn list(
     let (path, all_tags, mut checkpoints) = (place.path(), place.tags().await?, vec![]);
     for outline in &found {
         let tags = all_tags.iter().filter(|(_, at)| *at == outline.id()).map(|(tag, _)| tag.clone());
-        let mut shown = shapes::listed(outline, &path, &tags.collect::<Vec<_>>());
-        // Only errors may have copies of secrets.
-        if outline.tasks.iter().any(|task| task.error.is_some()) {
-            place.secrets(outline.id()).await?.hide(&mut shown);
-        }
-        checkpoints.push(shown);
+        checkpoints.push(shapes::listed(outline, &path, &tags.collect::<Vec<_>>()));
     }
+    // Errors, metadata and tags may have copies of secrets.
+    let ids: Vec<_> = found.iter().map(CheckpointOutline::id).collect();
+    let secrets = place.secrets(&ids).await?;
+    checkpoints.iter_mut().for_each(|shown| secrets.hide(shown));
     Ok(Json(json!({ "checkpoints": checkpoints, "next": next })))
 }
 
@@ -60,7 +59,7 @@ pub(super) async fn one(
     let mut json = shown.json(&outline, &place.path());
     let tags = place.tags().await?.into_iter().filter(|(_, of)| *of == at).map(|(tag, _)| tag);
     json["tags"] = tags.collect();
-    place.secrets(at).await?.hide(&mut json);
+    place.secrets(&[at]).await?.hide(&mut json);
     Ok(Json(json))
 }
 
@@ -98,7 +97,7 @@ pub(super) async fn task(
     let (outline, shown) = (place.outline(at).await?, place.shown(at).await?);
     let found = shown.tasks().iter().find(|found| found.id == task).ok_or_else(|| no_task(&outline, at, &task))?;
     let mut json = shapes::task(found, outline.tasks.iter().find(|known| known.id == task), &place.path());
-    let (mut input, secrets) = (found.input.json(), place.secrets(at).await?);
+    let (mut input, secrets) = (found.input.json(), place.secrets(&[at]).await?);
     secrets.hide(&mut input);
     json["journal"] = json!(found.journal().await?);
     secrets.hide(&mut json);

@@ -1,5 +1,6 @@
 //! Comparisons: of two checkpoints, and of a thread with its graph as it is now. They run no effect and store nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -43,8 +44,11 @@ pub(super) async fn diff(
     };
     let found = server.replays.run(&command, async move { one.diff_deep_to(&two).await }).await?;
     let mut shown = json!(found);
-    old.secrets(from).await?.hide(&mut shown);
-    new.secrets(to).await?.hide(&mut shown);
+    let (oldest, newest) = if other == thread { (from.min(to), from.max(to)) } else { (CheckpointId(0), to) };
+    new.secrets_between(oldest, newest).await?.hide(&mut shown);
+    if other != thread {
+        old.secrets_between(CheckpointId(0), from).await?.hide(&mut shown);
+    }
     Ok(Json(shown))
 }
 
@@ -60,7 +64,8 @@ pub(super) async fn verify(
     let found = server.replays.run(&command(&thread, "verify", from), async move { compared.verify().await }).await?;
     let mut shown = json!(found);
     shown["verdict"] = json!(found.verdict());
-    hide(&place, from, &mut shown).await?;
+    let differs = found.divergence.iter().map(|found| found.checkpoint).collect();
+    hide(&place, (from, differs), &mut shown).await?;
     Ok(Json(shown))
 }
 
@@ -75,7 +80,8 @@ pub(super) async fn what_if(
     let run = starting_at(&place, from);
     let found = server.replays.run(&command(&thread, "what-if", from), async move { run.what_if().await }).await?;
     let mut shown = json!(found);
-    hide(&place, from, &mut shown).await?;
+    let differ = found.differences.iter().map(|found| found.checkpoint).collect();
+    hide(&place, (from, differ), &mut shown).await?;
     Ok(Json(shown))
 }
 
@@ -90,11 +96,21 @@ fn command(thread: &str, mode: &str, from: Option<CheckpointId>) -> String {
     format!("superstep replay {thread} --mode {mode}{from}")
 }
 
-/// Hides copies of the values of secret channels.
-async fn hide(place: &Place<'_>, from: Option<CheckpointId>, shown: &mut Value) -> ApiResult<()> {
-    let newest = place.outlines(None, 1).await?.first().map(|newest| newest.id());
-    if let Some(at) = from.or(newest) {
-        place.secrets(at).await?.hide(shown);
+/// Hides copies of the values of secret channels: now, at the checkpoint that a comparison starts from, and at those that differ, which
+/// may be of subgraphs.
+async fn hide(
+    place: &Place<'_>,
+    (from, differ): (Option<CheckpointId>, BTreeSet<u64>),
+    shown: &mut Value,
+) -> ApiResult<()> {
+    if !place.graph.has_secrets() {
+        return Ok(());
     }
+    let mut ids: BTreeSet<_> = from.into_iter().collect();
+    for at in differ {
+        ids.extend(place.root_of(CheckpointId(at)).await?);
+    }
+    let ids: Vec<_> = ids.into_iter().collect();
+    place.secrets(&ids).await?.hide(shown);
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) struct Place<'a> {
 }
 
 /// A checkpoint with its state.
-pub(super) enum Shown {
+pub(super) enum CheckpointState {
     Root(Box<StateSnapshot<AnyState>>),
     Nested(Box<NestedSnapshot>),
 }
@@ -88,10 +88,10 @@ impl<'a> Place<'a> {
     }
 
     /// Returns one checkpoint with its state.
-    pub(super) async fn shown(&self, at: CheckpointId) -> ApiResult<Shown> {
+    pub(super) async fn shown(&self, at: CheckpointId) -> ApiResult<CheckpointState> {
         let found = match &self.inside {
-            Some(inside) => inside.state(at).await?.map(|found| Shown::Nested(Box::new(found))),
-            None => self.thread.clone().at(at).state().await?.map(|found| Shown::Root(Box::new(found))),
+            Some(inside) => inside.state(at).await?.map(|found| CheckpointState::Nested(Box::new(found))),
+            None => self.thread.clone().at(at).state().await?.map(|found| CheckpointState::Root(Box::new(found))),
         };
         found.ok_or_else(|| self.no_checkpoint(at))
     }
@@ -102,7 +102,7 @@ impl<'a> Place<'a> {
             Some(channel) => self.thread.clone().at(at).channel_values(&[channel]).await?.into(),
             None => self.shown(at).await?.state(self.graph),
         };
-        self.secrets(at).await?.hide(&mut state);
+        self.secrets(&[at]).await?.hide(&mut state);
         let missing = |missing| not_found(format!("the state at checkpoint {at} has no `{pointer}`: {missing}"));
         Ok(level(pointer.find(&state).map_err(missing)?, page))
     }
@@ -112,24 +112,43 @@ impl<'a> Place<'a> {
         Ok(if self.inside.is_none() { self.thread.tags().await? } else { vec![] })
     }
 
-    /// Returns the values of secret channels: at a checkpoint, in the graphs around it, and now.
-    pub(super) async fn secrets(&self, at: CheckpointId) -> ApiResult<Secrets> {
+    /// Returns the values of secret channels: at checkpoints, in all subgraphs that their tasks ran, and now. Those at checkpoints of a
+    /// subgraph are those of the task in whose subgraph they are.
+    pub(super) async fn secrets(&self, checkpoints: &[CheckpointId]) -> ApiResult<Secrets> {
         let secrets = Secrets::default();
         if !self.graph.has_secrets() {
             return Ok(secrets);
         }
-        let root = self.within.first().map_or(at, |(checkpoint, _)| *checkpoint);
-        for thread in [self.thread.clone().at(root), self.thread.clone()] {
-            if let Some(deep) = thread.state_deep().await? {
-                secrets.add_deep(self.graph, &deep);
-            }
+        if let Some(now) = self.thread.state_deep().await? {
+            secrets.add_deep(self.graph, &now);
         }
-        if let Some(inside) = &self.inside
-            && let Some(nested) = inside.state(at).await?
-        {
-            secrets.add_nested_state(&nested);
+        let within = self.within.first();
+        let roots = within.map_or(checkpoints, |(root, _)| std::slice::from_ref(root));
+        for root in roots {
+            let Some(found) = self.thread.clone().at(*root).state().await? else { continue };
+            secrets.add_state(self.graph, &found.values);
+            let mut tasks = found.tasks;
+            tasks.retain(|found| within.is_none_or(|(_, task)| found.id == *task));
+            secrets.add_tasks(&self.thread, &tasks).await?;
         }
         Ok(secrets)
+    }
+
+    /// Returns the values of secret channels at the checkpoints of the thread from one to another, and now.
+    pub(super) async fn secrets_between(&self, from: CheckpointId, to: CheckpointId) -> ApiResult<Secrets> {
+        if !self.graph.has_secrets() {
+            return Ok(Secrets::default());
+        }
+        let after = CheckpointId(to.0.saturating_add(1));
+        let mut ids: Vec<_> = self.outlines(Some(after), usize::MAX).await?.iter().map(CheckpointOutline::id).collect();
+        ids.retain(|id| *id >= from);
+        self.secrets(&ids).await
+    }
+
+    /// Returns the checkpoint of the thread's own graph in whose superstep another one was made, or the same if it is of that graph.
+    pub(super) async fn root_of(&self, at: CheckpointId) -> ApiResult<Option<CheckpointId>> {
+        let after = CheckpointId(at.0.saturating_add(1));
+        Ok(self.outlines(Some(after), 1).await?.first().map(CheckpointOutline::id))
     }
 
     fn no_checkpoint(&self, at: CheckpointId) -> ApiError {
@@ -140,7 +159,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Shown {
+impl CheckpointState {
     pub(super) fn state(&self, graph: &AnyGraph) -> Value {
         match self {
             Self::Root(snapshot) => snapshot.json(graph.schema()),

@@ -246,3 +246,111 @@ async fn a_client_of_mcp_gets_no_secret_that_a_node_makes(#[case] graph: &str, #
         assert!(received.contains(&thread) && !received.contains(PART), "{received}");
     }
 }
+
+#[derive(NodeId)]
+#[node(rename_all = "snake_case")]
+enum Use {
+    Make,
+    Note,
+    Clear,
+}
+
+/// Makes another secret in each call.
+async fn make_for_call(state: Arc<Keeper>, _: Ctx) -> Result<KeeperUpdate, NodeError> {
+    Ok(Keeper::update().token(format!("{PART} {}", state.way)))
+}
+
+async fn note_token(state: Arc<Keeper>, _: Ctx) -> Result<KeeperUpdate, NodeError> {
+    Ok(Keeper::update().log(format!("it is {}", state.token)))
+}
+
+async fn clear(_: Arc<Keeper>, _: Ctx) -> Result<KeeperUpdate, NodeError> {
+    Ok(Keeper::update().token(""))
+}
+
+fn clearing() -> CompiledGraph<Keeper, Use> {
+    StateGraph::new()
+        .add_node(Use::Make, make_for_call)
+        .add_node(Use::Note, note_token)
+        .add_node(Use::Clear, clear)
+        .add_sequence([Use::Make, Use::Note, Use::Clear])
+        .compile()
+        .unwrap()
+}
+
+/// Returns a graph that calls another one twice, in two attempts; both fail with, or write, a secret that the other graph has cleared.
+fn retrying() -> AnyGraph {
+    let (inner, called) = (clearing(), clearing());
+    let call = move |_: Arc<Outer>, ctx: Ctx| {
+        let inner = inner.clone();
+        async move {
+            let end = ctx.call(&inner, Keeper::update().way(format!("number {}", ctx.attempt()))).await?;
+            match ctx.attempt() {
+                1 => Err(NodeError::transient(end.log.clone())),
+                _ => Ok(Outer::update().way(end.log.clone())),
+            }
+        }
+    };
+    let call = call.retry(RetryPolicy::attempts(2).pause(Duration::ZERO));
+    let graph = StateGraph::new().add_node(OuterStep::Call, call).calls(&OuterStep::Call, &called);
+    graph.add_sequence([OuterStep::Call]).compile().unwrap().named("retrying").into()
+}
+
+/// Runs `retrying` on the thread `t`; returns the checkpoint before its call, and the id of the task.
+async fn run_retrying() -> (Api, String, String) {
+    let graphs = Graphs::new().with(retrying());
+    let api = Api::start_graphs(graphs, Options::default(), Arc::new(MemoryCheckpointer::new())).await;
+    let run = json!({ "assistant_id": "retrying", "input": {}, "if_not_exists": "create" });
+    api.post("/threads/t/runs/wait", run).await;
+    let states = api.post("/threads/t/history", json!({ "limit": 10 })).await;
+    let at = states.as_array().unwrap().iter().find(|state| state["next"] == json!(["call"])).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (api, text(&at["checkpoint_id"]), text(&at["tasks"][0]["id"]))
+}
+
+#[tokio::test]
+async fn a_secret_that_a_call_of_a_subgraph_has_cleared_is_in_no_inspection() {
+    let (api, at, task) = run_retrying().await;
+    let one = ask(&api, Method::GET, &format!("/threads/t/checkpoints/{at}"), None).await;
+    assert!(one.contains("[secret]"), "{one}");
+    let found = ask(&api, Method::GET, &format!("/threads/t/checkpoints/{at}/tasks/{task}"), None).await;
+    assert!(found.contains("[secret]"), "{found}");
+    ask(&api, Method::GET, "/threads/t/checkpoints", None).await;
+    let inside = format!("/threads/t/checkpoints?within={at}:{task}");
+    let inside: Value = serde_json::from_str(&ask(&api, Method::GET, &inside, None).await).unwrap();
+    let newest = inside["checkpoints"][0]["checkpoint"].to_string();
+    let log = format!("/threads/t/checkpoints/{newest}/value?within={at}:{task}&path=/log");
+    assert!(ask(&api, Method::GET, &log, None).await.contains("[secret]"));
+    let last = api.get("/threads/t/state").await["checkpoint_id"].as_str().unwrap().to_owned();
+    let diff = ask(&api, Method::GET, &format!("/threads/t/diff?from={at}&to={last}"), None).await;
+    assert!(diff.contains("[secret]"), "{diff}");
+}
+
+#[tokio::test]
+async fn each_call_of_a_subgraph_has_its_own_states() {
+    let (api, _, task) = run_retrying().await;
+    for (number, attempt) in [("", 2), ("|#0", 1), ("|#1", 2)] {
+        let place = json!({ "checkpoint_ns": format!("call:{task}{number}") });
+        let states = api.post("/threads/t/history", json!({ "checkpoint": place, "limit": 10 })).await;
+        let states = states.as_array().unwrap();
+        assert_eq!(states.len(), 5, "{number}: {states:?}");
+        assert_eq!(states[0]["values"]["way"], format!("number {attempt}"), "{number}");
+        let checkpoint =
+            json!({ "checkpoint_ns": format!("call:{task}"), "checkpoint_id": states[0]["checkpoint_id"] });
+        let read = api.post("/threads/t/state/checkpoint", json!({ "checkpoint": checkpoint })).await;
+        assert_eq!(read["values"]["way"], states[0]["values"]["way"], "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_metadata_is_neither_in_a_list_of_checkpoints_nor_in_the_inbox() {
+    let api = start().await;
+    let (metadata, input) = (json!({ "title": format!("use {SECRET}") }), json!({ "way": "asks" }));
+    api.post("/threads", json!({ "thread_id": "t", "metadata": metadata })).await;
+    let run = json!({ "assistant_id": "keeper", "input": input, "metadata": metadata });
+    ask(&api, Method::POST, "/threads/t/runs/wait", Some(run)).await;
+    for path in ["/threads/t/checkpoints", "/inbox", "/threads/t/inbox"] {
+        let shown = ask(&api, Method::GET, path, None).await;
+        assert!(shown.contains("use [secret]"), "{path}: {shown}");
+    }
+}
