@@ -6,7 +6,7 @@ use superstep::graph::interrupt::ReplyKind;
 use superstep::graph::{AnyGraph, AnyState, Question, QuestionForm, Reply, StateSnapshot};
 use utoipa::ToSchema;
 
-use super::cut::{LARGEST, cut_text, cut_value};
+use super::cut::{LARGEST, cut_text, cut_value, size};
 use crate::error::ApiResult;
 use crate::form_calls::call_form;
 use crate::security::secrets::Secrets;
@@ -41,11 +41,12 @@ pub(super) struct AskJson {
     /// True if the client that started the run is not offered it: people answer.
     pub people_only: bool,
     pub replies: RepliesJson,
-    /// True if `value`, `text` or `draft` was longer than 1 MiB, and is cut there.
+    /// True if `value`, `text` or `draft` was longer than 1 MiB, and is cut there; or if replies of more than 1 MiB were left out.
     pub cut: bool,
 }
 
-/// The answers for `approve`, `reject` and `revise`; one that the question does not have is left out. A client replaces the text `{feedback}` in them by what the
+/// The answers for `approve`, `reject` and `revise`; one that the question does not have is left out, and all if they are longer than
+/// 1 MiB. A client replaces the text `{feedback}` in them by what the
 /// person has written.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = InboxReplies)]
@@ -82,7 +83,12 @@ pub(super) fn ask_json(
     });
     secrets.hide(&mut asked);
     let is_cut = ["value", "text", "draft"].map(|name| cut(&mut asked[name])).contains(&true);
-    asked["cut"] = is_cut.into();
+    // A part of an answer is another answer.
+    let has_long_replies = size(&asked["replies"]) > LARGEST;
+    if has_long_replies {
+        asked["replies"] = json!({});
+    }
+    asked["cut"] = (is_cut || has_long_replies).into();
     Ok(asked)
 }
 

@@ -1,16 +1,15 @@
 //! Answers that would be refused, without storing them: by the same checks as those of a request for a run, then by the question's own.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use superstep::graph::{AnyGraph, InterruptId, Question};
+use superstep::graph::{AnyGraph, InterruptId, Question, RunError};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult};
 use crate::form_calls::call_form;
-use crate::records::thread::ThreadRecord;
-use crate::runs::answers::check_answers;
+use crate::runs::answers::check_each_answer;
 use crate::runs::queue::IS_ANSWERED;
 use crate::runs::request::CommandBody;
 use crate::security::secrets::Secrets;
@@ -59,56 +58,23 @@ impl Server {
         let record = self.thread_record(thread).await?.record;
         let snapshot = handle.state().await?.ok_or_else(|| ApiError::not_found("run of the thread", thread))?;
         let secrets = Secrets::of_thread(graph, &handle, &snapshot).await?;
-        let questions: BTreeMap<String, &Question> =
-            snapshot.questions().map(|question| (question.id().to_string(), question)).collect();
-        let check = AnswerCheck { graph, thread, by: body.by, record: &record, questions };
+        let questions: Vec<Question> = snapshot.questions().cloned().collect();
         let mut checks = ChecksJson::default();
-        for (id, answer) in &body.resume {
-            check.add_to(&mut checks, (id, answer)).await?;
+        // What a thread that is run asks next is not known, and not refused.
+        let may_ask_more = !record.queue.is_empty();
+        let known = checks.add_unknown(&body.resume, &questions, may_ask_more);
+        let resume = (!known.is_empty()).then(|| json!(known));
+        let command = CommandBody { resume, by: body.by, ..CommandBody::default() };
+        let results = check_each_answer(&handle, &command, &questions).await?;
+        for ((id, answer), result) in known.iter().zip(results) {
+            match result {
+                Ok(found) if record.takes_no(&found) => checks.add_problem(id, Some(IS_ANSWERED.into())),
+                Ok(_) => checks.add_form(graph, &questions, (id, answer)),
+                Err(refusal) => checks.add_problem(id, Some(refusal.detail)),
+            }
         }
         checks.hide(&secrets);
         Ok(checks)
-    }
-}
-
-/// A check of answers to the questions of a thread.
-struct AnswerCheck<'a> {
-    graph: &'a AnyGraph,
-    thread: &'a str,
-    by: Option<String>,
-    record: &'a ThreadRecord,
-    questions: BTreeMap<String, &'a Question>,
-}
-
-impl AnswerCheck<'_> {
-    /// Adds the remarks on an answer.
-    async fn add_to(&self, checks: &mut ChecksJson, (id, answer): (&str, &Value)) -> ApiResult<()> {
-        if let Err(error) = id.parse::<InterruptId>() {
-            checks.add_problem(id, Some(error.to_string()));
-            return Ok(());
-        }
-        let question = self.questions.get(id).copied();
-        // What a thread that is run asks next is not known, and not refused.
-        if question.is_none() && !self.record.queue.is_empty() {
-            return Ok(());
-        }
-        match self.refusal(id, answer).await? {
-            Some(refusal) => checks.add_problem(id, Some(refusal)),
-            None => checks.add_form(self.graph, question, (id, answer)),
-        }
-        Ok(())
-    }
-
-    /// Returns why a run with an answer would be refused.
-    async fn refusal(&self, id: &str, answer: &Value) -> ApiResult<Option<String>> {
-        let resume = Some(json!({ id: answer }));
-        let command = CommandBody { resume, by: self.by.clone(), ..CommandBody::default() };
-        match check_answers(self.graph, self.thread, &command).await {
-            Err(error) if error.status.is_server_error() => Err(error),
-            Err(error) => Ok(Some(error.detail)),
-            Ok(answers) if answers.iter().any(|answer| self.record.takes_no(answer)) => Ok(Some(IS_ANSWERED.into())),
-            Ok(_) => Ok(None),
-        }
     }
 }
 
@@ -117,9 +83,33 @@ impl ChecksJson {
         self.problems.extend(text.map(|text| RemarkJson { id: id.to_owned(), text }));
     }
 
-    /// Adds what the question itself says about an answer.
-    fn add_form(&mut self, graph: &AnyGraph, question: Option<&Question>, (id, answer): (&str, &Value)) {
-        let Some(question) = question else { return };
+    /// Adds problems for the answers to no question of the thread, unless it may ask more. Returns the other answers.
+    fn add_unknown(
+        &mut self,
+        answers: &Map<String, Value>,
+        questions: &[Question],
+        may_ask_more: bool,
+    ) -> Map<String, Value> {
+        let ids: BTreeSet<InterruptId> = questions.iter().map(Question::id).collect();
+        let mut known = Map::new();
+        for (id, answer) in answers {
+            match id.parse::<InterruptId>() {
+                Err(error) => self.add_problem(id, Some(error.to_string())),
+                Ok(found) if ids.contains(&found) => _ = known.insert(id.clone(), answer.clone()),
+                Ok(_) if may_ask_more => {}
+                Ok(_) => {
+                    let unknown = RunError::UnknownQuestion { question: id.clone() };
+                    self.add_problem(id, Some(unknown.to_string()));
+                }
+            }
+        }
+        known
+    }
+
+    /// Adds the remarks of the question itself on an answer.
+    fn add_form(&mut self, graph: &AnyGraph, questions: &[Question], (id, answer): (&str, &Value)) {
+        let found = id.parse().ok().and_then(|id: InterruptId| questions.iter().find(|question| question.id() == id));
+        let Some(question) = found else { return };
         let Some(form) = graph.form(question.name()) else { return };
         self.add_problem(id, call_form(question, "check", || form.check(question, answer)).unwrap_or_else(Some));
         let remarks = call_form(question, "remarks", || form.remarks(question, answer)).unwrap_or_default();

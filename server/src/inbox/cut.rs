@@ -76,7 +76,7 @@ impl Budget {
 }
 
 /// Returns the bytes that a value takes.
-fn size(value: &Value) -> usize {
+pub(super) fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(|item| size(item) + 1).sum(),

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::cut::size;
 use super::waits::WaitReason;
 use crate::records::time::time_text;
 
@@ -96,6 +97,11 @@ pub(crate) struct InboxJson {
 }
 
 impl ItemJson {
+    /// Returns the approximate number of bytes of its question.
+    pub(super) fn size(&self) -> usize {
+        self.question.as_ref().map_or(0, size)
+    }
+
     /// Returns the time of an item on the wire.
     pub(super) fn since(millis: u64) -> String {
         time_text(millis)

@@ -29,3 +29,4 @@ mod waits;
 pub(crate) use check::{CheckBody, ChecksJson};
 pub(crate) use item::InboxJson;
 pub(crate) use place::ItemPlace;
+pub(crate) use reader::InboxPage;

@@ -16,30 +16,35 @@ use crate::records::thread::ThreadRecord;
 use crate::security::secrets::Secrets;
 use crate::server::Server;
 
+/// The number of bytes of questions after which a page ends.
+const PAGE: usize = 8 << 20;
+
+/// The part of the inbox that a client asks for.
+#[derive(Debug)]
+pub(crate) struct InboxPage {
+    /// The place after which it begins; the beginning unless set.
+    pub after: Option<ItemPlace>,
+    /// The largest number of its items.
+    pub limit: usize,
+}
+
 impl Server {
-    /// Returns the items after a place, the oldest first.
-    pub(crate) async fn inbox(&self, after: Option<&ItemPlace>, limit: usize) -> ApiResult<InboxJson> {
-        let mut items = all_items(self).await?;
-        let waiting = items.len();
-        let start = after.map_or(0, |after| items.partition_point(|item| item.place <= *after));
-        items.drain(..start);
-        let has_more = items.len() > limit;
-        items.truncate(limit);
-        let next = items.last().filter(|_| has_more).map(|last| last.place.to_string());
-        Ok(InboxJson { items: self.read_items(&items).await?, next, waiting })
+    /// Returns items of all threads, the oldest first.
+    pub(crate) async fn inbox(&self, page: &InboxPage) -> ApiResult<InboxJson> {
+        let items = all_items(self).await?;
+        self.read_page(&items, page).await
     }
 
-    /// Returns all items of a thread.
+    /// Returns items of a thread, the oldest first.
     ///
     /// # Errors
     /// 404 if there is no such thread.
-    pub(crate) async fn inbox_of(&self, thread: &str) -> ApiResult<InboxJson> {
+    pub(crate) async fn inbox_of(&self, thread: &str, page: &InboxPage) -> ApiResult<InboxJson> {
         let items = match items_of_thread(self, thread).await? {
             Some(items) => items,
             None => self.thread_record(thread).await.map(|_| vec![])?, // one that has not run
         };
-        let items = self.read_items(&items).await?;
-        Ok(InboxJson { waiting: items.len(), items, next: None })
+        self.read_page(&items, page).await
     }
 
     /// Returns the number of open questions, and the time since which the oldest waits, in milliseconds since 1970.
@@ -50,16 +55,30 @@ impl Server {
         Ok((open.count(), oldest))
     }
 
-    async fn read_items(&self, items: &[WaitingItem]) -> ApiResult<Vec<ItemJson>> {
-        let mut read = vec![];
-        for of_thread in items.chunk_by(|a, b| a.place.thread == b.place.thread) {
-            let Some(first) = of_thread.first() else { continue };
-            let thread = ItemReader::of(self, first).await?;
-            for item in of_thread {
-                read.extend(thread.item(item).await?);
-            }
+    /// Reads the items of a page, which ends at its limit or once it is large.
+    async fn read_page(&self, items: &[WaitingItem], page: &InboxPage) -> ApiResult<InboxJson> {
+        let start = page.after.as_ref().map_or(0, |after| items.partition_point(|item| item.place <= *after));
+        let (mut read, mut bytes, mut last) = (vec![], 0, None);
+        let mut reader: Option<ItemReader<'_>> = None;
+        let mut left = items[start..].iter().take(page.limit);
+        while bytes < PAGE
+            && let Some(item) = left.next()
+        {
+            let is_known = reader.as_ref().is_some_and(|reader| *reader.id == item.place.thread);
+            let thread = match reader.take() {
+                Some(reader) if is_known => reader,
+                _ => ItemReader::of(self, item).await?,
+            };
+            // A damaged thread is one item, of which the first of its questions has the place.
+            let is_shown = !(is_known && thread.is_damaged);
+            let found = if is_shown { thread.item(item).await? } else { None };
+            bytes += found.as_ref().map_or(0, ItemJson::size);
+            read.extend(found);
+            (reader, last) = (Some(thread), Some(&item.place));
         }
-        Ok(read)
+        let has_more = items.last().map(|item| &item.place) > last;
+        let next = last.filter(|_| has_more).map(ToString::to_string);
+        Ok(InboxJson { items: read, next, waiting: items.len() })
     }
 }
 
@@ -81,8 +100,7 @@ impl<'a> ItemReader<'a> {
         let id = &item.place.thread;
         let found = server.records.get::<ThreadRecord>(&ThreadRecord::key_of(id.as_str())).await?;
         let state = match item.reason {
-            // Parts of it may be readable: they have secrets that its reason may show.
-            WaitReason::Damaged => read_state(server, item).await.ok(),
+            WaitReason::Damaged => None,
             _ => readable(read_state(server, item).await)?,
         };
         let (is_damaged, state) = (state.is_none(), state.flatten());

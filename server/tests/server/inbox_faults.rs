@@ -89,7 +89,7 @@ fn kinds(inbox: &Value) -> Vec<(&str, &str)> {
 
 #[rstest]
 #[case::tasks(Damage::Tasks, 1)]
-#[case::values(Damage::Rows, 2)]
+#[case::state(Damage::Checkpoints, 2)]
 #[tokio::test]
 async fn a_damaged_thread_is_an_item_and_hides_no_other(#[case] damage: Damage, #[case] questions: usize) {
     let store = WatchedStore::new(MemoryCheckpointer::new(), 1 << 20);

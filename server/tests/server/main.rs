@@ -28,6 +28,7 @@ mod front_ends;
 mod hostile;
 mod inbox;
 mod inbox_faults;
+mod inbox_pages;
 mod inspection;
 mod limits;
 mod lists;

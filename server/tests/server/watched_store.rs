@@ -29,7 +29,7 @@ pub(crate) struct WatchedStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Damage {
     Tasks,
-    Rows,
+    Checkpoints,
 }
 
 /// The number of records that a list does not read at once, and a look at all threads does.
@@ -51,7 +51,7 @@ impl WatchedStore {
     fn damage(&self, thread: &ThreadId, key: &Key, bytes: &mut Vec<u8>) {
         let of_key = match key {
             Key::Task { .. } => Damage::Tasks,
-            Key::Row(_) => Damage::Rows,
+            Key::Checkpoint(_) => Damage::Checkpoints,
             _ => return,
         };
         if self.damage.get().is_some_and(|(damaged, damage)| damaged == thread && *damage == of_key) {

@@ -54,6 +54,24 @@ impl ThreadCore {
         Ok(matched)
     }
 
+    /// Checks each of the answers, given at a time, against the pending questions; writes nothing.
+    pub(crate) async fn match_each(
+        &self,
+        reader: &Reader,
+        records: &Tasks,
+        answers: Vec<Answer>,
+    ) -> Result<Vec<Result<MatchedAnswer, RunError>>, RunError> {
+        let (now, mut questions) = (self.now(), StepQuestions::of(reader, records));
+        let mut matched = vec![];
+        for answer in answers {
+            matched.push(match self.match_answer(reader, records, (answer, now), &mut questions).await {
+                Err(error @ RunError::Checkpoint(_)) => return Err(error),
+                found => found,
+            });
+        }
+        Ok(matched)
+    }
+
     /// Stores checked answers in one commit.
     pub(crate) async fn store_answers(
         &self,

@@ -37,6 +37,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub async fn check_answers(&self, answers: Vec<Answer>) -> Result<Vec<InterruptId>, RunError> {
         self.core.check_answers(answers).await
     }
+
+    /// Checks answers as [`check_answers`](Self::check_answers) does, and returns the result of each: the id of its question, or the
+    /// reason for which it would be refused. The thread is read once.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`]; if there is no store, or it fails.
+    pub async fn check_each_answer(
+        &self,
+        answers: Vec<Answer>,
+    ) -> Result<Vec<Result<InterruptId, RunError>>, RunError> {
+        self.core.check_each_answer(answers).await
+    }
 }
 
 impl ThreadCore {
@@ -65,6 +77,18 @@ impl ThreadCore {
             let records = reader.tasks(checkpoint).await?;
             let matched = self.match_answers(&reader, &records, answers, self.now()).await?;
             Ok(matched.into_iter().map(|matched| matched.into_post(&reader, false).0).collect())
+        })
+    }
+
+    fn check_each_answer(
+        &self,
+        answers: Vec<Answer>,
+    ) -> Boxed<'_, Result<Vec<Result<InterruptId, RunError>>, RunError>> {
+        Box::pin(async move {
+            let (reader, checkpoint) = self.reader_to_post("an answer").await?;
+            let records = reader.tasks(checkpoint).await?;
+            let matched = self.match_each(&reader, &records, answers).await?.into_iter();
+            Ok(matched.map(|matched| Ok(matched?.into_post(&reader, false).0)).collect())
         })
     }
 

@@ -1,4 +1,4 @@
-//! The routes of what waits for a person, and of how threads and graphs are, in the description.
+//! The routes of the inbox, of statuses and of graphs, in the description.
 //!
 //! Small because they are few.
 
@@ -10,11 +10,12 @@ use crate::inbox::{CheckBody, ChecksJson, InboxJson};
 pub(super) fn inbox() -> Vec<Route> {
     vec![
         get("/inbox", "get_inbox", "Lists what waits for a person, the oldest first")
-            .note("An item for each open question, and for each thread that does not go on without somebody.")
+            .note("An item for each open question, and for each thread that cannot continue without a person.")
             .query::<InboxQuery>()
             .answer::<InboxJson>("A page of items."),
-        get("/threads/{thread_id}/inbox", "get_thread_inbox", "Lists what of a thread waits for a person")
-            .answer::<InboxJson>("All items of the thread.")
+        get("/threads/{thread_id}/inbox", "get_thread_inbox", "Lists the inbox items of a thread")
+            .query::<InboxQuery>()
+            .answer::<InboxJson>("A page of its items: all, unless they are many or large.")
             .errors([404]),
         post("/threads/{thread_id}/check", "check_answers", "Checks answers without storing them")
             .note("Refuses what a run with the same answers would be refused for, and what the question itself cannot follow.")
