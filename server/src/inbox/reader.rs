@@ -100,7 +100,8 @@ impl<'a> ItemReader<'a> {
         let id = &item.place.thread;
         let found = server.records.get::<ThreadRecord>(&ThreadRecord::key_of(id.as_str())).await?;
         let state = match item.reason {
-            WaitReason::Damaged => None,
+            // Parts of it may be readable: they have secrets that its reason may show.
+            WaitReason::Damaged => read_state(server, item).await.ok(),
             _ => readable(read_state(server, item).await)?,
         };
         let (is_damaged, state) = (state.is_none(), state.flatten());

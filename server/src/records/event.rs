@@ -112,7 +112,7 @@ impl Records {
             let events = page.iter().flat_map(|batch| batch.record.events.iter().rev());
             newest.extend(events.filter_map(|event| event.4.clone()));
             let mut steps = newest.iter().filter(|mark| mark.namespace.is_empty()).map(|mark| mark.step);
-            let is_whole = steps.next().zip(steps.last()).is_some_and(|(newest, oldest)| oldest < newest);
+            let is_whole = steps.next().zip(steps.next_back()).is_some_and(|(newest, oldest)| oldest < newest);
             before = page.last().map(|batch| batch.record.key());
             if is_whole || page.len() < PAGE {
                 let mut marks = SentMarks::default();
