@@ -1,6 +1,7 @@
 // The ways to answer a question as buttons: from the schema of its answer and from the words of the command line. Knows no DOM.
 
 import type { Ask, Json, Schema } from "../api/types";
+import { isPlanQuestion } from "./plan";
 import { feedbackOf, replyAction, standsFor } from "./replies";
 import { choices, isNullable, isObject, labelOf, resolve, text, typeOf, variantsOf } from "./schema";
 
@@ -74,8 +75,19 @@ function made(variant: Variant, ask: Ask): Action {
   const word = NAMES.includes(variant.own) ? null : standsFor(variant, ask.replies);
   const name = word ?? variant.own;
   const isDraft = holdsDraft(variant, ask);
-  const { form, feedback, answer } = isDraft ? { ...variant, feedback: null } : feedbackOf(variant, ask.replies[name.toLowerCase() as "reject"]);
+  const { form: whole, feedback, answer } = isDraft ? { ...variant, feedback: null } : feedbackOf(variant, ask.replies[name.toLowerCase() as "reject"]);
+  const form = isDraft || whole === null ? whole : withTasks(whole, ask);
   return { name, own: word === null ? null : variant.own, about: variant.about, answer, form, feedback, variants: null, isDraft, isFinal: FINAL.includes(name) };
+}
+
+/** Returns a form with the tasks of a plan as the choices of its list of them. */
+function withTasks(form: Schema, { value }: Ask): Schema {
+  const properties = form["properties"];
+  const list = isObject(properties) ? properties["tasks"] : undefined;
+  if (!isPlanQuestion(value) || !isObject(value) || !isObject(properties) || !isObject(list) || typeOf(list) !== "array") return form;
+  const tasks = (Array.isArray(value["tasks"]) ? value["tasks"] : []).filter(isObject);
+  const items = { oneOf: tasks.map((task) => ({ const: task["id"] ?? null, description: task["title"] ?? null })) };
+  return tasks.length === 0 ? form : { ...form, properties: { ...properties, tasks: { ...list, description: "Those that run; the others are skipped.", items, uniqueItems: true } } };
 }
 
 /** Puts what is approved first, then the others as their program lists them, and what ends the run last. */

@@ -3,7 +3,7 @@
 
 import type { Json, JsonObject, Schema } from "../api/types";
 
-export type FieldKind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "object" | "list" | "json";
+export type FieldKind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "object" | "list" | "checks" | "json";
 
 const DEPTH = 4;
 const LONG_FORMATS = ["markdown", "plan", "diff", "text"];
@@ -74,6 +74,7 @@ export function kindOf(schema: Schema, depth = 0): FieldKind {
     case "object":
       return isObject(schema["properties"]) && depth < DEPTH ? "object" : "json";
     case "array":
+      if (schema["uniqueItems"] === true && isObject(schema["items"]) && choices(schema["items"]) !== null) return "checks";
       return isObject(schema["items"]) && depth < DEPTH ? "list" : "json";
     default:
       return "json";

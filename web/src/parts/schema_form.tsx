@@ -4,6 +4,7 @@ import { useId } from "preact/hooks";
 
 import type { Json, JsonObject, Schema } from "../api/types";
 import { choices, fields, isObject, isScalar, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
+import { ChecksField } from "./checks_field";
 import { JsonField } from "./json_field";
 
 interface FieldProps {
@@ -41,6 +42,8 @@ function Field(props: FieldProps) {
       return <ObjectField {...props} />;
     case "list":
       return <ListField {...props} />;
+    case "checks":
+      return <ChecksField label={labelFor(props)} about={text(schema["description"])} choices={choices(isObject(schema["items"]) ? schema["items"] : {}) ?? []} value={value} error={errorAt(props)} onChange={props.onChange} />;
     case "boolean":
       return <BooleanField {...props} />;
     case "choice":

@@ -70,6 +70,19 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the qu
     await expect.poll(async () => (await workflows.values("edited"))["plan_markdown"], { timeout: 20_000 }).toContain("Choose one day");
   });
 
+  test("some tasks of a plan are approved", async () => {
+    await workflows.run("some");
+    const { page, card } = await open("some", 360);
+    await card.getByRole("button", { name: "More" }).click();
+    await card.getByRole("button", { name: "Choose tasks" }).click();
+    await card.getByRole("group", { name: "Tasks" }).getByRole("checkbox", { name: "1 Print the table" }).check();
+    await picture(page, "workflows-some", { whole: false });
+    await expectSound(page);
+    await card.getByRole("button", { name: "Choose tasks" }).click();
+    await card.waitFor({ state: "detached" });
+    await expect.poll(async () => ((await workflows.values("some"))["tasks"] as { mark: string }[]).map(({ mark }) => mark), { timeout: 20_000 }).toEqual(["done", "skipped"]);
+  });
+
   test("a plan is rejected, which is asked once more", async () => {
     await workflows.run("rejected");
     const { page, card } = await open("rejected");

@@ -78,6 +78,12 @@ const SHIP = q.ask(
   { replies: { approve: "ship", reject: { drop: { why: "" } } } },
 );
 
+test("the tasks of a plan are choices", () => {
+  const asked = q.ask(q.DECISION, { value: q.APPROVE_PLAN, draft: q.PLAN, replies: q.DECISION_REPLIES });
+  const choose = actionsOf(asked).find(({ name }) => name === "Choose tasks");
+  expect(choose?.form?.["properties"]).toMatchObject({ tasks: { uniqueItems: true, items: { oneOf: (q.APPROVE_PLAN as unknown as { tasks: { id: string; title: string }[] }).tasks.map(({ id, title }) => ({ const: id, description: title })) } } });
+});
+
 describe("what a button sends", () => {
   const plan = q.ask(q.DECISION, { draft: q.PLAN, replies: q.DECISION_REPLIES });
   const halted = q.ask(q.AFTER_HALT, { draft: q.PLAN, replies: q.AFTER_HALT_REPLIES });

@@ -1,5 +1,7 @@
 // The answer to a question: what the chosen action needs, a note and a name, one main action and the others behind `More`.
 
+import { useEffect, useRef } from "preact/hooks";
+
 import type { InboxItem, Schema } from "../../api/types";
 import { myName, rememberName } from "../../live/my_name";
 import { Confirm } from "../../parts/button";
@@ -20,6 +22,16 @@ interface AnswerProps {
 
 export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerProps) {
   const { chosen, comments, asked, draft } = answer;
+  // What is to be typed in for another answer may be out of sight.
+  const fields = useRef<HTMLDivElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) {
+      fields.current?.scrollIntoView({ block: "center" });
+      fields.current?.querySelector<HTMLElement>("input, select, textarea, button")?.focus({ preventScroll: true });
+    }
+    isFirst.current = false;
+  }, [chosen?.name]);
   const submit = (event: Event): void => {
     event.preventDefault();
     if (chosen !== null && !hasLeft && draft === null) answer.choose(chosen);
@@ -27,7 +39,7 @@ export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerPro
   return (
     <form class="answer stack" onSubmit={submit}>
       {chosen?.form != null && draft === null && (
-        <div class="answer-fields">
+        <div class="answer-fields" ref={fields}>
           {chosen.variants !== null ? (
             <VariantForm variants={chosen.variants} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
           ) : (
