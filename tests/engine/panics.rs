@@ -337,7 +337,7 @@ async fn a_store_that_panics_is_an_error_of_reading_outlines_and_runs_of_subgrap
     thread.invoke(Panel::update()).await.unwrap();
     let outlines = thread.history().await.unwrap().outline_with_tasks().await.unwrap();
     let task = outlines.iter().find_map(|outline| Some((outline.id(), outline.tasks.first()?.id.clone()))).unwrap();
-    let inside = thread.inside(&[task.clone()]).await.unwrap().unwrap();
+    let inside = thread.inside(std::slice::from_ref(&task)).await.unwrap().unwrap();
     let newest = inside.outline(None, 1).await.unwrap()[0].id();
     let (names, tasks) = (thread.history().await.unwrap(), thread.history().await.unwrap());
     let metadata = thread.history().await.unwrap();
