@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use superstep::checkpoint::{
     CheckpointId, Checkpointer, ExportOptions, ImportOptions, MemoryCheckpointer, ThreadArchive,
 };
-use superstep::graph::{AnyGraph, AnyThread, ThreadInfo};
+use superstep::graph::{AnyGraph, AnyThread, RunError, ThreadInfo};
 use superstep_base::time::now;
 use utoipa::ToSchema;
 
@@ -147,13 +147,16 @@ impl Fork<'_> {
         record.state = Some(StateMark::unfinished(record.created_at));
         self.server.records.write(vec![create(&record)]).await?;
         let copied = self.graph.thread(self.thread).copy_to(name, self.at()).await;
-        let made = match &copied {
+        let has_copied = copied.is_ok();
+        let made = match copied {
             Ok(()) => self.write(self.graph, name, values).await,
-            Err(error) => Err(ApiError::conflict(error.to_string())),
+            // Another program has made a thread of the name meanwhile.
+            Err(error @ RunError::InvalidConfig { .. }) => Err(ApiError::conflict(error.to_string())),
+            Err(error) => Err(error.into()),
         };
         match made {
             Ok(_) => self.server.mark_state(name).await?,
-            Err(_) => self.remove(name, copied.is_ok()).await?,
+            Err(_) => self.remove(name, has_copied).await?,
         }
         made
     }
