@@ -49,7 +49,7 @@ describe.skipIf(chromiumPath() === undefined)("a run in a file", () => {
   test("shows a task, and the way back", async () => {
     const page = await openPage(`file://${file}`);
     await page.getByRole("list", { name: "Timeline" }).getByRole("link").first().click();
-    await page.getByRole("heading", { name: /Updates|Journal|Input/ }).first().waitFor();
+    await page.getByRole("heading", { name: /^Read/ }).waitFor();
     await page.goBack();
     await page.getByRole("slider", { name: "Checkpoint" }).waitFor();
     await page.context().close();
