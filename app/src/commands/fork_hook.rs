@@ -1,53 +1,38 @@
 //! Forks that clients of a server make: what a graph does for them outside of the store, as `fork` has it done. Must not know requests.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use superstep::checkpoint::{BoxFuture, ThreadId};
 use superstep_server::{ForkHook, ForkOrigin, Options, PreparedFork};
 
-use crate::failure::{Failure, Refusal};
+use crate::failure::Failure;
 use crate::local::Local;
 use crate::repository::keep_repository;
-use crate::settings::{ForkPoint, ForkWrites, Forks};
+use crate::settings::ForkWrites;
 
 /// Has the graphs that prepare their forks do so for those of clients.
 pub(crate) fn prepare_forks(local: &Local, options: Options) -> Options {
-    let hooked = local.graphs.0.iter().filter_map(|graph| Some((graph.name(), graph.settings().forks.clone()?)));
-    hooked.fold(options, |options, (name, forks)| options.prepare_forks(name, Hook { local: local.clone(), forks }))
+    let hooked = local.graphs.0.iter().filter(|graph| graph.settings().forks.is_some());
+    hooked.fold(options, |options, graph| options.prepare_forks(graph.name(), Hook(local.clone())))
 }
 
-/// Hook of a graph.
-struct Hook {
-    local: Local,
-    forks: Forks,
-}
+/// Hook of the graphs.
+struct Hook(Local);
 
 impl ForkHook for Hook {
     fn prepare(&self, origin: ForkOrigin) -> BoxFuture<'static, Result<Box<dyn PreparedFork>, String>> {
-        let (local, forks) = (self.local.clone(), Arc::clone(&self.forks));
+        let local = self.0.clone();
         Box::pin(async move {
-            let writes = writes(&forks, &origin).await.map_err(|failure| failure.error)?;
+            let writes = writes(&local, &origin).await.map_err(|failure| failure.error)?;
             Ok(Box::new(Prepared { local, name: origin.name, writes }) as Box<dyn PreparedFork>)
         })
     }
 }
 
 /// Returns the writes of a fork; none for a thread that is not of the graph's own type.
-async fn writes(forks: &Forks, origin: &ForkOrigin) -> Result<ForkWrites, Failure> {
-    let (there, newest) = (origin.thread.clone().at(origin.checkpoint).state().await?, origin.thread.state().await?);
-    let (Some(there), Some(newest)) = (there, newest) else { return Ok(ForkWrites::default()) };
-    let own = origin.thread.id().map(ToString::to_string).unwrap_or_default();
-    let point = ForkPoint {
-        at: Arc::clone(&there.values),
-        newest: Arc::clone(&newest.values),
-        thread: origin.name.clone().unwrap_or(own),
-        is_new_thread: origin.name.is_some(),
-    };
-    match forks(point) {
-        Some(writes) => writes.await.map_err(|refusal: Refusal| Failure::from(refusal)),
-        None => Ok(ForkWrites::default()),
-    }
+async fn writes(local: &Local, origin: &ForkOrigin) -> Result<ForkWrites, Failure> {
+    let id = origin.thread.id().map(ToString::to_string).unwrap_or_default();
+    let writes = local.thread(&id).await?.fork_writes(origin.checkpoint, origin.name.as_deref()).await?;
+    Ok(writes.unwrap_or_default())
 }
 
 /// A fork that has its files.
