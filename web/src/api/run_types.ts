@@ -1,5 +1,6 @@
 // The forms of what the server sends about one run: its status, its checkpoints, the outline of a value, a task with its journal. Data only.
 
+import type { StateDiff } from "./debug_types";
 import type { Json, JsonObject } from "./types";
 
 /** Tokens are a number, or the parts of a usage. */
@@ -112,23 +113,8 @@ export interface ValueLevel {
   next?: number | null;
 }
 
-export interface Edit {
-  op: "add" | "remove" | "replace";
-  path: string;
-  value?: Json;
-  old?: Json;
-}
-
-export interface ChannelDiff {
-  channel: string;
-  change: "added" | "removed" | "changed" | "secret";
-  patch: Edit[];
-}
-
 /** The difference between two checkpoints, as far as a state shows it. */
-export interface DiffReport {
-  channels: ChannelDiff[];
-}
+export type DiffReport = Pick<StateDiff, "channels">;
 
 export interface JournalMessage {
   at: string;

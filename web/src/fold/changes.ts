@@ -2,6 +2,7 @@
 
 import type { ChannelChange, DiffQuestion, PatchEdit, StateDiff } from "../api/debug_types";
 import type { Json } from "../api/types";
+import { pointerParts } from "./json_patch";
 
 export interface ChangeRow {
   /** The place: `items › 3 › name`. */
@@ -69,8 +70,7 @@ function row(edit: PatchEdit): ChangeRow {
 
 /** Returns a JSON pointer as words. */
 export function placeText(path: string): string {
-  const parts = path.split("/").slice(1).map((part) => part.replace(/~1/g, "/").replace(/~0/g, "~"));
-  return parts.map((part) => (part === "-" ? "end" : part)).join(" › ");
+  return pointerParts(path).map((part) => (part === "-" ? "end" : part)).join(" › ");
 }
 
 function pointer(channel: string): string {

@@ -1,6 +1,7 @@
 // A state as a tree of which only the open parts are loaded, and what changed in it. Paths are JSON pointers. Knows no request and no DOM.
 
-import type { ChannelDiff, Edit, ValueEntry, ValueLevel, ValueType } from "../api/run_types";
+import type { ChannelChange, PatchEdit } from "../api/debug_types";
+import type { ValueEntry, ValueLevel, ValueType } from "../api/run_types";
 import type { Json } from "../api/types";
 
 export type Change = "added" | "changed" | "inside" | "removed";
@@ -125,14 +126,14 @@ export function parentPath(path: string): string {
 }
 
 /** Reads what a diff says of places in the newer state. Positions in lists are those after all edits. */
-export function readChanges(channels: ChannelDiff[]): Changes {
+export function readChanges(channels: ChannelChange[]): Changes {
   const at = new Map<string, { change: Change; was: string | null }>();
   const appended = new Map<string, number>();
   const removed = new Map<string, { name: string; was: string }[]>();
   for (const { channel, change, patch } of channels) {
     const root = childPath("", channel);
     const own = change === "added" ? "added" : patch.some(({ path }) => path !== root) ? "inside" : "changed";
-    if (change === "removed") push(removed, "", { name: channel, was: short(patch[0]?.old) });
+    if (change === "removed") push(removed, "", { name: channel, was: short(oldOf(patch[0])) });
     else at.set(root, { change: own, was: null });
     if (change === "changed") for (const edit of patch) applyEdit(edit, { at, appended, removed });
   }
@@ -145,12 +146,13 @@ interface Marks {
   removed: Map<string, { name: string; was: string }[]>;
 }
 
-function applyEdit({ op, path, old }: Edit, { at, appended, removed }: Marks): void {
+function applyEdit(edit: PatchEdit, { at, appended, removed }: Marks): void {
+  const { op, path } = edit;
   const parent = parentPath(path);
   const key = path.slice(parent.length + 1);
   markAbove(parent, at);
   if (op === "add" && key === "-") appended.set(parent, (appended.get(parent) ?? 0) + 1);
-  else if (op === "replace") at.set(path, { change: "changed", was: short(old) });
+  else if (op === "replace") at.set(path, { change: "changed", was: short(oldOf(edit)) });
   else if (op === "add") {
     shift(at, parent, key, 1);
     at.set(path, { change: "added", was: null });
@@ -158,8 +160,12 @@ function applyEdit({ op, path, old }: Edit, { at, appended, removed }: Marks): v
     const isOfList = /^\d+$/.test(key);
     for (const marked of [...at.keys()]) if (marked === path || marked.startsWith(`${path}/`)) at.delete(marked);
     if (isOfList) shift(at, parent, key, -1);
-    else push(removed, parent, { name: unescape(key), was: short(old) });
+    else push(removed, parent, { name: unescape(key), was: short(oldOf(edit)) });
   }
+}
+
+function oldOf(edit: PatchEdit | undefined): Json | undefined {
+  return edit === undefined || edit.op === "add" ? undefined : edit.old;
 }
 
 function markAbove(path: string, at: Marks["at"]): void {
