@@ -152,6 +152,26 @@ describe.skipIf(chromiumPath() === undefined)("a run", () => {
     await page.context().close();
   });
 
+  test("the state is as easy to read while the next one comes", async () => {
+    const page = await openPage(address("squares"));
+    await page.getByRole("tree", { name: "State" }).locator('[role=treeitem][data-changed]').first().waitFor();
+    let answer = (): void => undefined;
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/\/state\//, async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await page.getByRole("slider", { name: "Checkpoint" }).focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.locator('.run-state[aria-busy="true"]').waitFor();
+    await expectSound(page);
+    answer();
+    await page.locator('.run-state[aria-busy="false"]').waitFor();
+    await page.context().close();
+  });
+
   test("a long text is cut until all of it is wanted", async () => {
     await server.run("long", "approval", { request: "tea ".repeat(500) });
     const page = await openPage(address("long"));

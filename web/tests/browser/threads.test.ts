@@ -135,6 +135,9 @@ describe.skipIf(chromiumPath() === undefined)("the threads", () => {
     await page.getByText("2,001 threads").waitFor();
     await server.run("and-another", "counter", { n: 1 });
     await page.getByRole("link", { name: "and-another" }).waitFor();
+    await server.send("DELETE", "/threads/and-another");
+    await page.locator(".threads-row", { hasText: "and-another" }).getByText("deleted").waitFor();
+    await expectSound(page);
     await page.context().close();
   });
 
