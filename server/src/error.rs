@@ -79,6 +79,11 @@ impl From<RunError> for ApiError {
             RunError::AlreadyAnswered { .. } | RunError::QuestionExpired { .. } => Self::conflict(error.to_string()),
             RunError::Foreign { .. } => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             RunError::UnknownNode { .. } => Self::new(StatusCode::BAD_REQUEST, error.to_string()),
+            // The text of a panic may have secrets.
+            RunError::Panic { doing, .. } => Self::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the code of the program panicked while {doing}: the reason is on its standard error"),
+            ),
             error => Self::invalid(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! What other processes do with the threads of a store, found by looking while somebody reads. Must not know routes.
+//! Changes that other processes make to the threads of a store, looked for while somebody reads. Must not know routes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

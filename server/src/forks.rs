@@ -1,4 +1,5 @@
-//! What a program does outside of the store when a thread is forked, such as a work tree of its own. Must not know the server.
+//! Hooks of a program for the forks of its threads: each may need something outside of the store, such as a work tree. Must not know the
+//! server.
 //!
 //! Small because each program does it in its own way.
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use superstep::checkpoint::CheckpointId;
+use superstep::graph::view::parse_task_id;
 use utoipa::ToSchema;
 
 /// The place of a checkpoint.
@@ -53,9 +54,8 @@ impl<'a> GraphPlace<'a> {
     /// a task begins with its checkpoint.
     pub(crate) fn enclosing(&self) -> Vec<(Vec<String>, CheckpointId)> {
         let parts = self.parts();
-        let checkpoint = |part: &str| part.rsplit_once(':')?.1.split_once('-')?.0.parse().ok().map(CheckpointId);
         let above = |depth: usize| {
-            let id = checkpoint(&parts[depth])?;
+            let id = checkpoint_of(&parts[depth])?;
             Some((parts[..depth].to_vec(), id))
         };
         (0..parts.len()).filter_map(above).collect()
@@ -77,6 +77,12 @@ impl<'a> GraphPlace<'a> {
             checkpoint_map: (!is_root).then(|| self.parents().into_iter().chain([own]).collect()),
         }
     }
+}
+
+/// Returns the checkpoint of a task in a namespace; `None` for the number of a call, `#1`, which follows its task.
+pub(crate) fn checkpoint_of(place: &str) -> Option<CheckpointId> {
+    let (_, task) = place.rsplit_once(':')?;
+    parse_task_id(task).map(|(checkpoint, _)| checkpoint)
 }
 
 #[cfg(test)]

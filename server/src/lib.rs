@@ -31,7 +31,7 @@
 //! | `mcp` | the graphs as tools of the Model Context Protocol |
 //! | `progress` | the threads that are executed now, and the events that are to be written |
 //! | `message_form` | messages of clients as the engine takes them |
-//! | `form_calls` | calls of the methods that a program gives its questions |
+//! | `panics` | panics in the code of the program |
 //! | `choices` | texts that fields are chosen from |
 //! | `wire`, `wire_types` | states, tasks and interrupts as JSON |
 //! | `graph_place` | the root of a thread or one of its subgraphs, as checkpoints name it |
@@ -56,7 +56,6 @@ mod feed;
 mod foreign_activity;
 mod foreign_threads;
 mod forks;
-mod form_calls;
 mod graph_place;
 mod inbox;
 mod inputs;
@@ -67,6 +66,7 @@ mod message_form;
 mod observer;
 mod options;
 mod page;
+mod panics;
 mod progress;
 mod protection;
 mod protocol;

@@ -1,4 +1,4 @@
-//! What the program around a server learns of the runs that are executed: a command line that shows them, or counts.
+//! Listeners of the runs that are executed, for the program around a server: a command line that shows or counts them.
 //!
 //! Small because a listener gets the engine's own events.
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use superstep::checkpoint::{CheckpointError, Checkpointer, OwnerRequest, ThreadId, foreign};
-use superstep::graph::{AnyGraph, AnyThread, CancellationToken, Graphs, RunError, StatusKind, ThreadInfo};
+use superstep::checkpoint::{CheckpointError, Checkpointer, ItemWrite, OwnerRequest, ThreadId, foreign};
+use superstep::graph::{
+    AnyGraph, AnyState, AnyThread, CancellationToken, Graphs, RunError, StateSnapshot, StatusKind, ThreadInfo,
+};
 use superstep::memory::{CheckpointerStore, Store};
 use superstep_base::time::now;
 use tokio::sync::{Notify, OnceCell, Semaphore, watch};
@@ -30,19 +32,21 @@ use crate::progress::resumes::Resumes;
 use crate::progress::waits::KnownPositions;
 use crate::records::assistant::AssistantRecord;
 use crate::records::deletion::Deletion;
-use crate::records::items::{Record, Records, StoredRecord, create, delete, put};
+use crate::records::items::{Lookup, Record, Records, StoredRecord, create, delete, put};
 use crate::records::run::{RunPlace, RunRecord};
 use crate::records::thread::ThreadRecord;
 use crate::security::guard::Guard;
 use crate::security::limits::{Limits, OpenRunCount};
+use crate::security::past_secrets::PastSecrets;
 use crate::security::secrets::Secrets;
 use crate::telemetry::Metrics;
 use crate::webhooks::client::Webhooks;
 use crate::wire::with_interrupts;
 
-/// The time for which a deletion waits for a thread that somebody holds, and the pause before it is tried again.
-const HELD: Duration = Duration::from_millis(500);
-const PAUSE: Duration = Duration::from_millis(20);
+/// The time for which a deletion waits for a thread that somebody holds: servers that search for work do so briefly.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The pause before a thread that somebody holds is tried again.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The state of a server.
 pub(crate) struct Server {
@@ -80,6 +84,7 @@ pub(crate) struct Server {
     pub metrics: Metrics,
     pub open_runs: OpenRunCount,
     pub replays: Replays,
+    pub past_secrets: PastSecrets,
     /// Set if `/docs` is served.
     pub has_page: bool,
     defaults: OnceCell<()>,
@@ -94,7 +99,7 @@ impl Server {
             metrics: Metrics::new(&graphs),
             graphs: graphs.with_shared_checkpointer(Arc::clone(&store)),
             memory: memory.unwrap_or_else(|| Arc::new(CheckpointerStore::new(Arc::clone(&store)))),
-            records: Records(store),
+            records: Records::new(store),
             feeds: Feeds::default(),
             log: EventLog::default(),
             activity: Activity::new(),
@@ -116,6 +121,7 @@ impl Server {
             limits: options.security.limits,
             open_runs: OpenRunCount::default(),
             replays: Replays::new(options.longest_replay),
+            past_secrets: PastSecrets::default(),
             has_page: options.has_page,
             has_timer: Notify::new(),
             webhooks: Webhooks::new(options.allows_private_webhooks, options.webhook_secret),
@@ -168,11 +174,12 @@ impl Server {
         let made = self.defaults.get_or_try_init(|| async {
             for graph in self.graphs.iter() {
                 let record = AssistantRecord::default_of(graph.name(), now());
-                if self.records.get::<AssistantRecord>(&record.key()).await?.is_none() {
-                    match self.records.write(vec![create(&record)]).await {
-                        Ok(()) | Err(CheckpointError::ItemConflict { .. }) => {}
-                        Err(error) => return Err(ApiError::from(error)),
-                    }
+                if !matches!(self.records.look_up::<AssistantRecord>(&record.key()).await?, Lookup::Gone) {
+                    continue;
+                }
+                match self.records.write(vec![create(&record)]).await {
+                    Ok(()) | Err(CheckpointError::ItemConflict { .. }) => {}
+                    Err(error) => return Err(ApiError::from(error)),
                 }
             }
             Ok(())
@@ -235,8 +242,20 @@ impl Server {
         let Some(snapshot) = thread.state().await? else { return Ok(Value::Null) };
         let open: Vec<_> = snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
         let mut values = with_interrupts(snapshot.json(graph.schema()), &open);
-        Secrets::of_thread(graph, &thread, &snapshot).await?.hide(&mut values);
+        self.secrets_of(graph, name, &snapshot).await?.hide(&mut values);
         Ok(values)
+    }
+
+    /// Returns the values that the secret channels of a thread have, and have had.
+    pub(crate) async fn secrets_of(
+        &self,
+        graph: &AnyGraph,
+        thread: &str,
+        snapshot: &StateSnapshot<AnyState>,
+    ) -> Result<Secrets, RunError> {
+        let secrets = self.past_secrets.of(graph, thread).await?;
+        secrets.add_deep(graph, snapshot); // what tasks have written since the newest checkpoint
+        Ok(secrets)
     }
 
     /// Has a run stopped at once, wherever it is executed.
@@ -247,19 +266,13 @@ impl Server {
         Ok(())
     }
 
-    /// Removes the checkpoints of a thread, if it has any. Waits a moment for who holds the thread: servers that search for work do so
-    /// briefly.
+    /// Removes the checkpoints of a thread, if it has any.
     pub(crate) async fn delete_checkpoints(&self, graph: &AnyGraph, thread: &str) -> ApiResult<()> {
-        let begun = Instant::now();
-        loop {
-            match graph.thread(thread).delete().await {
-                Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => return Ok(()),
-                Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => return Ok(()),
-                Err(RunError::Checkpoint(CheckpointError::ThreadBusy { .. })) if begun.elapsed() < HELD => {
-                    sleep(PAUSE).await;
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let handle = graph.thread(thread);
+        match Box::pin(once_free(PATIENCE, || handle.delete())).await {
+            Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => Ok(()),
+            Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -275,8 +288,9 @@ impl Server {
     /// Removes what the server knows of a thread beside its checkpoints, which are gone.
     pub(crate) async fn remove_records(&self, record: &StoredRecord<ThreadRecord>) -> ApiResult<()> {
         let thread = record.record.thread.as_str();
-        let runs = self.records.all::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
+        let (runs, damaged) = self.records.all_with_damage::<RunRecord>(&RunRecord::prefix_of(thread)).await?;
         let mut writes: Vec<_> = runs.iter().map(StoredRecord::remove).collect();
+        writes.extend(damaged.into_iter().map(ItemWrite::delete));
         writes.extend(runs.iter().map(|run| delete(&RunPlace::of(&run.record))));
         writes.extend(runs.iter().filter_map(|run| run.record.timer()).map(|timer| delete(&timer)));
         writes.extend(record.record.timer().as_ref().map(delete));
@@ -286,8 +300,25 @@ impl Server {
             writes.push(put(&Deletion { at: now(), thread: thread.to_owned(), graph: graph.to_owned() }));
         }
         self.records.write(writes).await?;
+        self.past_secrets.forget(thread);
         self.activity.note(thread, graph, ActivityKind::Deleted, json!({}));
         Ok(())
+    }
+}
+
+/// Does something with a thread once nobody holds it, for which it waits so long.
+pub(crate) async fn once_free<T, F>(patience: Duration, mut attempt: impl FnMut() -> F) -> Result<T, RunError>
+where
+    F: Future<Output = Result<T, RunError>>,
+{
+    let begun = Instant::now();
+    loop {
+        match attempt().await {
+            Err(RunError::Checkpoint(CheckpointError::ThreadBusy { .. })) if begun.elapsed() < patience => {
+                sleep(PAUSE).await;
+            }
+            done => return done,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::expiry::remove_expired_items;
 use crate::foreign_activity::watch_others;
 use crate::foreign_threads::watch_foreign;
 use crate::options::Options;
+use crate::panics::spawn_task;
 use crate::routes::routes;
 use crate::runs::log_writer::write_all;
 use crate::runs::schedule::execute_all;
@@ -70,12 +71,12 @@ impl Options {
 
     fn start(self, graphs: Graphs, store: Arc<dyn Checkpointer>) -> (Router, Arc<Server>) {
         let server = Arc::new(Server::new(graphs, store, self));
-        tokio::spawn(execute_all(Arc::clone(&server)));
-        tokio::spawn(write_all(Arc::clone(&server)));
-        tokio::spawn(watch_others(Arc::clone(&server)));
-        tokio::spawn(watch_foreign(Arc::clone(&server)));
-        tokio::spawn(remove_expired_items(Arc::clone(&server)));
-        tokio::spawn(run_timers(Arc::clone(&server)));
+        spawn_task(&server, "runs", execute_all);
+        spawn_task(&server, "events", write_all);
+        spawn_task(&server, "activity", watch_others);
+        spawn_task(&server, "threads", watch_foreign);
+        spawn_task(&server, "expiry", remove_expired_items);
+        spawn_task(&server, "timers", run_timers);
         (routes(Arc::clone(&server)), server)
     }
 }

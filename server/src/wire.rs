@@ -10,6 +10,7 @@ use superstep_base::time::millis;
 
 use crate::graph_place::GraphPlace;
 use crate::message_form::plain_message;
+use crate::panics::call_form;
 use crate::records::time::time_text;
 use crate::security::secrets::Secrets;
 use crate::wire_types::{InterruptJson, StateJson, TaskJson, TermsJson, VoteJson};
@@ -47,7 +48,8 @@ pub(crate) fn interrupts<'a>(questions: impl IntoIterator<Item = &'a Question>) 
 /// Returns a question as a run that stops with it shows it: with the schema of its answer.
 fn asked(question: &Question) -> Value {
     let mut asked = interrupt(question);
-    asked["response_schema"] = question.answer_schema().unwrap_or_default();
+    asked["response_schema"] =
+        call_form(question, "answer_schema", || question.answer_schema()).ok().flatten().unwrap_or_default();
     asked
 }
 
@@ -145,7 +147,7 @@ impl StateForm<'_> {
         let has_ended = has_ended(&snapshot.tasks);
         let shown = snapshot.tasks.iter().flat_map(|task| shown_questions(task, has_ended));
         json!(StateJson {
-            values: written(values),
+            values: if is_before_input(place, snapshot.step) { json!({}) } else { written(values) },
             next: snapshot.next.clone(),
             tasks: snapshot.tasks.iter().map(|task| self.task(task, has_ended, place)).collect(),
             metadata: Some(self.metadata(&snapshot.info(), place)),
@@ -176,14 +178,28 @@ impl StateForm<'_> {
         TaskJson {
             id: task.id.clone(),
             name: task.name.clone(),
-            path: vec!["__pregel_pull".to_owned(), task.name.clone()],
+            path: path(task),
             error: task.error.clone(),
             interrupts: interrupts(shown_questions(task, has_ended)),
-            checkpoint: task.subgraph.then(|| subgraph_place(&inside)),
+            checkpoint: (task.subgraph && nested.is_none()).then(|| subgraph_place(&inside)),
             state: nested,
             result: task.result.as_ref().map(|writes| self.updates.json(&writes.json())),
         }
     }
+}
+
+/// Returns the path of a task, as LangGraph names it: by its node, or by the number of its send.
+fn path(task: &TaskSnapshot) -> Vec<Value> {
+    match task.send_number() {
+        Some(number) => vec!["__pregel_push".into(), number.into(), false.into()],
+        None => vec!["__pregel_pull".into(), task.name.clone().into()],
+    }
+}
+
+/// Returns whether a checkpoint is the first one of a subgraph, which LangGraph shows without values: the state of the graph around it
+/// is applied by its first superstep.
+pub(crate) fn is_before_input(place: &GraphPlace<'_>, step: i64) -> bool {
+    !place.namespace.is_empty() && step < 0
 }
 
 /// Returns the place of a subgraph, whose checkpoints a client can ask for.

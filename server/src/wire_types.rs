@@ -84,13 +84,15 @@ pub(crate) struct TaskJson {
     pub id: String,
     /// Its node.
     pub name: String,
-    pub path: Vec<String>,
+    /// `["__pregel_pull", NODE]`, or `["__pregel_push", NUMBER, false]` for a task that was sent.
+    #[schema(value_type = Vec<Value>)]
+    pub path: Vec<Value>,
     #[schema(required)]
     pub error: Option<String>,
     /// Its open questions; those that it asked last, once its superstep has ended.
     #[schema(value_type = Vec<InterruptJson>)]
     pub interrupts: Vec<Value>,
-    /// The namespace of its subgraph, if it runs one.
+    /// The namespace of its subgraph, if it runs one; null if `state` has the subgraph.
     #[schema(required, value_type = Option<Object>)]
     pub checkpoint: Option<Value>,
     /// The state of its subgraph, if the request asks for those of subgraphs.

@@ -336,8 +336,9 @@ async fn a_store_that_panics_is_an_error_of_reading_outlines_and_runs_of_subgrap
     let thread = around.with_shared_checkpointer(Arc::clone(&counting) as _).thread("t");
     thread.invoke(Panel::update()).await.unwrap();
     let outlines = thread.history().await.unwrap().outline_with_tasks().await.unwrap();
-    let task = outlines.iter().find_map(|outline| Some((outline.id(), outline.tasks.first()?.id.clone()))).unwrap();
-    let inside = thread.inside(std::slice::from_ref(&task)).await.unwrap().unwrap();
+    let task = outlines.iter().find_map(|outline| outline.tasks.first()).unwrap();
+    let place = [format!("{}:{}", task.name, task.id)];
+    let inside = thread.subgraph_run(&place).await.unwrap().unwrap();
     let newest = inside.outline(None, 1).await.unwrap()[0].id();
     let (names, tasks) = (thread.history().await.unwrap(), thread.history().await.unwrap());
     let metadata = thread.history().await.unwrap();
@@ -346,10 +347,13 @@ async fn a_store_that_panics_is_an_error_of_reading_outlines_and_runs_of_subgrap
         metadata.metadata_only().await.unwrap_err(),
         names.outline().await.unwrap_err(),
         tasks.outline_with_tasks().await.unwrap_err(),
-        thread.inside(&[task]).await.unwrap_err(),
+        thread.subgraph_run(&place).await.unwrap_err(),
+        thread.subgraph_calls(&task.name, &task.id).await.unwrap_err(),
+        inside.checkpoints().await.unwrap_err(),
         inside.outline(None, 1).await.unwrap_err(),
         inside.checkpoint(newest).await.unwrap_err(),
-        inside.state(newest).await.unwrap_err(),
+        inside.state_at(newest).await.unwrap_err(),
+        inside.state().await.unwrap_err(),
     ];
     for (at, error) in errors.iter().enumerate() {
         let doing = if at < 3 { "the history of a thread" } else { "a subgraph of a thread" };

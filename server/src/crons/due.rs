@@ -10,16 +10,17 @@ use superstep_base::time::now;
 use super::schedule::next_date;
 use crate::error::ApiResult;
 use crate::records::cron::CronRecord;
-use crate::records::items::{StoredRecord, put};
+use crate::records::items::{Lookup, StoredRecord, put};
 use crate::records::timer::Timer;
 use crate::runs::creation::Reader;
 use crate::server::Server;
 
 /// Creates the run of a cron whose date has come. Dates that were missed meanwhile are left out.
 pub(crate) async fn create_due_run(server: &Arc<Server>, timer: &StoredRecord<Timer>) -> ApiResult<()> {
-    let found = server.records.get::<CronRecord>(&timer.record.of).await?;
-    let Some(cron) = found.filter(|cron| cron.record.next == Some(timer.record.at)) else {
-        return Ok(server.records.write(vec![timer.remove()]).await?);
+    let cron = match server.records.look_up::<CronRecord>(&timer.record.of).await? {
+        Lookup::Found(cron) if cron.record.next == Some(timer.record.at) => cron,
+        Lookup::Found(_) | Lookup::Gone => return Ok(server.records.write(vec![timer.remove()]).await?),
+        Lookup::Damaged | Lookup::Later => return Ok(()),
     };
     let moved = CronRecord { next: next_date(&cron.record, now()), ..cron.record.clone() };
     let mut writes = vec![cron.replace(&moved), timer.remove()];

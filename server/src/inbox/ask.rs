@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::cut::{LARGEST, cut_text, cut_value, size};
 use crate::error::ApiResult;
-use crate::form_calls::call_form;
+use crate::panics::call_form;
 use crate::security::secrets::Secrets;
 use crate::wire::terms;
 use crate::wire_types::TermsJson;
@@ -70,8 +70,8 @@ pub(super) fn ask_json(
         id: question.id().to_string(),
         value: question.json(),
         superstep: terms(question),
-        response_schema: question.answer_schema(),
-        payload_schema: question.payload_schema(),
+        response_schema: call_form(question, "answer_schema", || question.answer_schema()).ok().flatten(),
+        payload_schema: call_form(question, "payload_schema", || question.payload_schema()).ok().flatten(),
         text: form.and_then(|form| {
             call_form(question, "describe", || form.describe(&snapshot.values, question)).ok().flatten()
         }),

@@ -8,7 +8,7 @@ use superstep::graph::{AnyGraph, InterruptId, Question, RunError};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult};
-use crate::form_calls::call_form;
+use crate::panics::call_form;
 use crate::runs::answers::check_each_answer;
 use crate::runs::queue::IS_ANSWERED;
 use crate::runs::request::CommandBody;
@@ -57,7 +57,7 @@ impl Server {
         };
         let record = self.thread_record(thread).await?.record;
         let snapshot = handle.state().await?.ok_or_else(|| ApiError::not_found("run of the thread", thread))?;
-        let secrets = Secrets::of_thread(graph, &handle, &snapshot).await?;
+        let secrets = self.secrets_of(graph, thread, &snapshot).await?;
         let questions: Vec<Question> = snapshot.questions().cloned().collect();
         let mut checks = ChecksJson::default();
         // What a thread that is run asks next is not known, and not refused.

@@ -1,4 +1,4 @@
-//! Damage of one thread, which must not hide the items of the others. Knows errors; must not know what is read.
+//! Errors of one thread, which must not hide the items of the others. Knows no record.
 //!
 //! Small because it only tells errors of a thread from those of the store.
 

@@ -3,7 +3,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `place` | places of items in their order, as cursors |
-//! | `waits` | what a thread waits for, as its records prove it |
+//! | `waits` | the reasons for which a thread waits for a person |
 //! | `stalls` | threads that have nodes left to run, and that nothing runs |
 //! | `damage` | damage of one thread, which must not hide the others |
 //! | `cut` | long texts and values, cut to a size |

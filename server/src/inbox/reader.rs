@@ -11,7 +11,7 @@ use super::stalls::StallCause;
 use super::survey::{all_items, items_of_thread};
 use super::waits::{WaitReason, WaitingItem, failure};
 use crate::error::ApiResult;
-use crate::records::items::path_part;
+use crate::records::items::{Lookup, path_part};
 use crate::records::thread::ThreadRecord;
 use crate::security::secrets::Secrets;
 use crate::server::Server;
@@ -87,7 +87,9 @@ struct ItemReader<'a> {
     id: &'a ThreadId,
     server: &'a Server,
     record: Option<ThreadRecord>,
-    /// True if its state cannot be read.
+    /// False if the server's record of it cannot be read.
+    has_record: bool,
+    /// True if that or its state cannot be read.
     is_damaged: bool,
     state: Option<ThreadState<'a>>,
 }
@@ -98,14 +100,15 @@ type ThreadState<'a> = (&'a AnyGraph, AnyThread, StateSnapshot<AnyState>, Secret
 impl<'a> ItemReader<'a> {
     async fn of(server: &'a Server, item: &'a WaitingItem) -> ApiResult<Self> {
         let id = &item.place.thread;
-        let found = server.records.get::<ThreadRecord>(&ThreadRecord::key_of(id.as_str())).await?;
+        let found = server.records.look_up::<ThreadRecord>(&ThreadRecord::key_of(id.as_str())).await?;
+        let has_record = !matches!(found, Lookup::Damaged | Lookup::Later);
         let state = match item.reason {
             // Parts of it may be readable: they have secrets that its reason may show.
             WaitReason::Damaged => read_state(server, item).await.ok(),
             _ => readable(read_state(server, item).await)?,
         };
-        let (is_damaged, state) = (state.is_none(), state.flatten());
-        Ok(Self { id, server, record: found.map(|found| found.record), is_damaged, state })
+        let (is_damaged, state) = (state.is_none() || !has_record, state.flatten());
+        Ok(Self { id, server, record: found.into_record().map(|found| found.record), has_record, is_damaged, state })
     }
 
     async fn item(&self, item: &WaitingItem) -> ApiResult<Option<ItemJson>> {
@@ -121,7 +124,7 @@ impl<'a> ItemReader<'a> {
             WaitReason::NeedsMigration => self.migration().await?,
             WaitReason::Stalled(cause) => self.stall(cause).await?,
         };
-        let question = self.question(item)?;
+        let question = if self.is_damaged { None } else { self.question(item)? };
         if matches!(reason, WaitReason::Question(_)) && question.is_none() {
             return Ok(None);
         }
@@ -168,7 +171,11 @@ impl<'a> ItemReader<'a> {
     }
 
     async fn damage(&self, item: &WaitingItem) -> ReasonText {
-        let reason = item.listed.reason.clone().unwrap_or_else(|| "a record cannot be read".into());
+        let reason = match (&item.listed.reason, self.has_record) {
+            (Some(reason), _) => reason.clone(),
+            (None, true) => "a record cannot be read".into(),
+            (None, false) => "the server's record of it cannot be read".into(),
+        };
         let found = ThreadInfo::read(&*self.server.records.0, self.id).await;
         let help = found.err().and_then(|error| error.help());
         ReasonText { help, ..ReasonText::new(reason, "") }
@@ -249,6 +256,6 @@ async fn read_state<'a>(server: &'a Server, item: &WaitingItem) -> Result<Option
     let graph = server.graphs.get(&item.listed.graph)?;
     let thread = graph.thread(item.place.thread.clone());
     let Some(snapshot) = thread.state().await? else { return Ok(None) };
-    let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
+    let secrets = server.secrets_of(graph, item.place.thread.as_str(), &snapshot).await?;
     Ok(Some((graph, thread, snapshot, secrets)))
 }

@@ -12,7 +12,7 @@ use super::stalls::{PATIENCE, StallCause};
 use super::waits::{WaitReason, WaitingItem, is_untrusted, reason_of_idle};
 use crate::error::ApiResult;
 use crate::progress::waits::KnownPosition;
-use crate::records::run::{OpenRun, RunStatus};
+use crate::records::run::{OpenRun, RunRecord, RunStatus};
 use crate::records::thread::ThreadRecord;
 use crate::server::Server;
 
@@ -59,13 +59,13 @@ async fn items_of(server: &Server, open: Vec<ListedThread>) -> ApiResult<Vec<Wai
     Ok(items)
 }
 
-/// The records of the server that decide what threads wait for.
+/// The records of the server by which the reasons are found.
 struct Survey<'a> {
     server: &'a Server,
     now: u64,
     /// The threads with runs that have not ended.
     busy: HashSet<String>,
-    /// Those of threads for which they matter.
+    /// The records of threads without a run that may be stalled, of damaged ones, and of those with a run.
     records: HashMap<String, ThreadRecord>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Returns the part of a thread's position that its summary does not have; `None` if its records cannot be read.
+    /// Returns whether a thread fits its graph, and its open questions; `None` if its records cannot be read.
     async fn position(&self, graph: &AnyGraph, listed: &ListedThread) -> ApiResult<Option<KnownPosition>> {
         if listed.status == StatusKind::Running {
             return Ok(self.open_questions(listed).await?.map(KnownPosition::Fits));
@@ -148,10 +148,9 @@ impl<'a> Survey<'a> {
         if self.server.executing.names().contains(&listed.id) {
             return Ok(None);
         }
-        let run = match self.server.records.run(listed.id.as_str(), *run).await {
-            Err(error) if error.is_not_found() => return Ok(None), // it was removed meanwhile
-            found => found?.record,
-        };
+        let key = RunRecord::key_of(listed.id.as_str(), *run);
+        let Some(run) = self.server.records.look_up::<RunRecord>(&key).await?.into_record() else { return Ok(None) };
+        let run = run.record;
         let since = run.updated_at.max(listed.updated_at);
         let is_lost = run.status == RunStatus::Running && since.saturating_add(PATIENCE) <= self.now;
         Ok(is_lost.then_some(WaitReason::Stalled(StallCause::LostRun)))

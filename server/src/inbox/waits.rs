@@ -1,4 +1,4 @@
-//! What a thread waits for, as its records prove it. Must not know how they are read.
+//! The reasons for which a thread waits for a person, by its records. Must not know how they are read.
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::{ApiError, ApiResult};
+use crate::panics::panic_error;
 
 /// The number of comparisons at a time.
 const AT_A_TIME: usize = 2;
@@ -53,7 +54,7 @@ impl Replays {
         });
         match timeout(self.longest, task.join_next()).await {
             Ok(Some(Ok(found))) => Ok(found?),
-            Ok(Some(Err(_)) | None) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the comparison panicked")),
+            Ok(Some(Err(_)) | None) => Err(panic_error()),
             Err(_) => Err(self.too_long(command)),
         }
     }

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::forms;
 use super::position::{OpenQuestion, Position};
 use crate::error::{ApiError, ApiResult};
-use crate::form_calls::call_form;
+use crate::panics::call_form;
 use crate::runs::creation::Reader;
 use crate::security::KeyRole;
 use crate::server::Server;

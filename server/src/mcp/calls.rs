@@ -21,7 +21,6 @@ use super::waiting::{LONGEST, WaitCall, settle};
 use crate::error::{ApiError, ApiResult};
 use crate::runs::creation::Reader;
 use crate::security::KeyRole;
-use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::wire::state;
 
@@ -114,7 +113,7 @@ impl CallContext<'_> {
             && let Some(snapshot) = past.next().await
         {
             let snapshot = snapshot?;
-            let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
+            let secrets = self.server.secrets_of(graph, &args.thread, &snapshot).await?;
             let shown = state(graph, &args.thread, &snapshot, &secrets);
             steps.push(json!({
                 "checkpoint": shown["checkpoint_id"], "step": shown["metadata"]["step"],

@@ -16,6 +16,7 @@ use super::position::Position;
 use super::results::{of_error, protocol_error};
 use super::tasks::{cancel, task};
 use super::tools::{Call, tools};
+use crate::panics::catch_panic_of;
 use crate::security::KeyRole;
 use crate::server::Server;
 
@@ -58,7 +59,7 @@ impl ServerHandler for GraphTools {
         let client = Client::of(&context);
         let responses = request.input_responses;
         let calls = CallContext { server: &self.0, client: &client, peer: &context.peer, responses };
-        Ok(calls.perform(call).await.unwrap_or_else(|error| of_error(&error).into()))
+        Ok(catch_panic_of(calls.perform(call)).await.unwrap_or_else(|error| of_error(&error).into()))
     }
 
     async fn get_task(
@@ -68,8 +69,8 @@ impl ServerHandler for GraphTools {
     ) -> Result<GetTaskResult, ErrorData> {
         let client = Client::of(&context);
         client.check(KeyRole::Read).map_err(protocol_error)?;
-        let position = Position::read(&self.0, &request.task_id, &client).await.map_err(protocol_error)?;
-        task(&position).map(GetTaskResult::new).map_err(protocol_error)
+        let read = async { task(&Position::read(&self.0, &request.task_id, &client).await?) };
+        catch_panic_of(read).await.map(GetTaskResult::new).map_err(protocol_error)
     }
 
     async fn update_task(
@@ -78,8 +79,11 @@ impl ServerHandler for GraphTools {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let client = Client::of(&context);
-        let position = Position::read(&self.0, &request.task_id, &client).await.map_err(protocol_error)?;
-        respond(&self.0, &client, &position, &request.input_responses).await.map(drop).map_err(protocol_error)
+        let responded = async {
+            let position = Position::read(&self.0, &request.task_id, &client).await?;
+            respond(&self.0, &client, &position, &request.input_responses).await
+        };
+        catch_panic_of(responded).await.map(drop).map_err(protocol_error)
     }
 
     async fn cancel_task(
@@ -87,6 +91,7 @@ impl ServerHandler for GraphTools {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        cancel(&self.0, &Client::of(&context), &request.task_id).await.map_err(protocol_error)
+        let client = Client::of(&context);
+        catch_panic_of(cancel(&self.0, &client, &request.task_id)).await.map_err(protocol_error)
     }
 }

@@ -1,4 +1,4 @@
-//! Where a thread is, as the store says it: what every server of the store answers alike, after any restart. Knows no method of the
+//! The position of a thread, as the store has it: every server of the store answers with the same, after any restart. Knows no method of the
 //! protocol.
 
 use serde::Serialize;
@@ -7,7 +7,7 @@ use superstep::graph::{AnyGraph, AnyState, Question, StateSnapshot};
 
 use super::client::Client;
 use crate::error::{ApiError, ApiResult};
-use crate::form_calls::call_form;
+use crate::panics::call_form;
 use crate::records::run::RunRecord;
 use crate::records::thread::{RunFailure, ThreadRecord};
 use crate::security::secrets::Secrets;
@@ -72,7 +72,7 @@ impl Position {
         }
         let reader = graph.thread(thread);
         let Some(snapshot) = reader.state().await? else { return Ok(position.without_state(&record)) };
-        let secrets = Secrets::of_thread(graph, &reader, &snapshot).await?;
+        let secrets = server.secrets_of(graph, thread, &snapshot).await?;
         let open: Vec<_> = snapshot.questions().filter(|question| !question.is_answered()).collect();
         let starter = match open.iter().any(|question| !client.may_answer(graph, question, None)) {
             true => starter(server, thread).await?,

@@ -6,6 +6,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::graph::{AnyGraph, Graphs};
+use superstep_base::panics::catch_panic;
 
 use crate::server::Server;
 
@@ -90,7 +91,9 @@ fn tool_name(graph: &AnyGraph) -> String {
 
 /// Returns all tools.
 pub(super) fn tools(server: &Server) -> Vec<Tool> {
-    server.graphs.iter().map(|graph| run_tool(graph, server.input_schema(graph))).chain(thread_tools()).collect()
+    // A schema that panics is left out: the tools of the other graphs are there.
+    let schema = |graph: &AnyGraph| catch_panic(|| server.input_schema(graph)).unwrap_or_default();
+    server.graphs.iter().map(|graph| run_tool(graph, schema(graph))).chain(thread_tools()).collect()
 }
 
 fn run_tool(graph: &AnyGraph, input: Value) -> Tool {

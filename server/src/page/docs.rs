@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::header;
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::http::HeaderMap;
+use axum::routing::{MethodRouter, get};
 
+use super::embedded::answer;
 use crate::server::Server;
 
 /// Lets the page load its own files and call its own server, and nothing else.
@@ -19,24 +19,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Returns the routes of the page.
 pub(crate) fn routes() -> Router<Arc<Server>> {
     Router::new()
-        .route("/docs", get(async || file("text/html; charset=utf-8", include_str!("../../page/docs/index.html"))))
-        .route(
-            "/docs/docs.css",
-            get(async || file("text/css; charset=utf-8", include_str!("../../page/docs/docs.css"))),
-        )
-        .route(
-            "/docs/docs.js",
-            get(async || file("text/javascript; charset=utf-8", include_str!("../../page/docs/docs.js"))),
-        )
+        .route("/docs", file("text/html; charset=utf-8", include_str!("../../page/docs/index.html")))
+        .route("/docs/docs.css", file("text/css; charset=utf-8", include_str!("../../page/docs/docs.css")))
+        .route("/docs/docs.js", file("text/javascript; charset=utf-8", include_str!("../../page/docs/docs.js")))
 }
 
-fn file(content: &'static str, text: &'static str) -> impl IntoResponse {
-    let headers = [
-        (header::CONTENT_TYPE, content),
-        (header::CACHE_CONTROL, "no-cache"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    (headers, text)
+fn file(content: &'static str, text: &'static str) -> MethodRouter<Arc<Server>> {
+    get(move |request: HeaderMap| async move { answer(&request, POLICY, content, text, "identity") })
 }

@@ -2,11 +2,11 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `executing`, `resumes` | the threads that are executed now; how often threads were resumed that nobody has asked for |
+//! | `executing`, `resumes` | the threads that are executed now; the number of times that threads were resumed unasked |
 //! | `joined` | which new runs somebody has joined |
 //! | `foreign` | how far the server has looked for threads of other programs |
 //! | `log` | events that are to be in the store soon |
-//! | `waits` | what threads waited for when they were read last |
+//! | `waits` | the positions of threads when they were read last |
 //!
 //! Small because it only lists the folder.
 

@@ -1,4 +1,4 @@
-//! How often threads were resumed that nobody has asked for. Must not know how a thread is resumed.
+//! The number of times that this server has resumed threads unasked. Must not know how a thread is resumed.
 //!
 //! Small because it only counts.
 

@@ -1,4 +1,4 @@
-//! What threads waited for when they were read last, so that an unchanged thread is not read again. Must not know how it is found out.
+//! The positions of threads when they were read last, so that an unchanged thread is not read again. Must not know how one is read.
 //!
 //! Small because it only remembers.
 
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep::checkpoint::{ListedThread, ThreadId};
 use superstep::graph::InterruptId;
 
-/// The part of a thread's position that its summary does not have.
+/// The position of a thread, beyond its summary in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KnownPosition {
     /// Another version of the graph has stored it, and the present one cannot run it.

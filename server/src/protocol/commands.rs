@@ -1,4 +1,4 @@
-//! What each command does: runs that are started, questions that are answered, and the tree of graphs of a run. Knows the server; must not
+//! Execution of commands: they start runs, answer questions, and read the tree of graphs of a run. Knows the server; must not
 //! know connections.
 
 use std::sync::Arc;

@@ -13,7 +13,6 @@ use crate::records::event::RunEvent;
 use crate::records::run::{RunRecord, RunStatus};
 use crate::runs::reader::EventReader;
 use crate::runs::thread_reader::ThreadRuns;
-use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::wire::interrupts;
 
@@ -117,15 +116,15 @@ impl Server {
 
     /// Returns the open questions of a thread.
     pub(super) async fn open_questions(&self, thread: &str) -> ApiResult<Vec<Value>> {
-        let (graph, thread) = match self.thread(thread).await {
+        let (graph, handle) = match self.thread(thread).await {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(vec![]),
             Err(error) if error.is_not_found() => return Ok(vec![]),
             Err(error) => return Err(error),
         };
-        let Some(snapshot) = thread.state().await? else { return Ok(vec![]) };
+        let Some(snapshot) = handle.state().await? else { return Ok(vec![]) };
         let mut open = interrupts(snapshot.questions().filter(|question| !question.is_answered()));
-        let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
+        let secrets = self.secrets_of(graph, thread, &snapshot).await?;
         open.iter_mut().for_each(|question| secrets.hide(question));
         Ok(open)
     }

@@ -1,5 +1,6 @@
-//! Records of the server as items of the store: JSON with a version, read and written with what was there before. Knows no kind of
-//! record. `order` has the writes of records, since those of threads change the order of their list too.
+//! Records of the server as items of the store: JSON with a version, read and written with what was there before. A record that cannot
+//! be read is left out of lists, so that it costs only itself. Knows no kind of record. `order` has the writes of records, since those of
+//! threads change the order of their list too.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -7,8 +8,10 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, ItemKey, ItemScan, ItemWrite, Order};
+use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, Item, ItemKey, ItemScan, ItemWrite, Order};
 use superstep_base::time::{millis, now};
+
+use super::damage::Damage;
 
 /// The characters of a name that a path on the wire does not have as they are: clients take ids out of paths without decoding them.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -26,6 +29,28 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Send + Sync {
 
     /// Returns the key of the record in its namespace.
     fn key(&self) -> String;
+}
+
+/// A record that was looked for by its key.
+#[derive(Clone, Debug)]
+pub(crate) enum Lookup<R> {
+    Found(StoredRecord<R>),
+    /// There is none.
+    Gone,
+    /// Its bytes are damaged.
+    Damaged,
+    /// A later release wrote it, and another server of that release may work with it.
+    Later,
+}
+
+impl<R> Lookup<R> {
+    /// Returns the record; `None` if there is none that can be read.
+    pub(crate) fn into_record(self) -> Option<StoredRecord<R>> {
+        match self {
+            Self::Found(record) => Some(record),
+            Self::Gone | Self::Damaged | Self::Later => None,
+        }
+    }
 }
 
 /// A record as it was read: a write of it is refused if somebody else has written it since.
@@ -47,31 +72,70 @@ fn first_version() -> u32 {
     1
 }
 
-/// The records of a store.
+/// The records of a store, and those that could not be read.
 #[derive(Clone, Debug)]
-pub(crate) struct Records(pub Arc<dyn Checkpointer>);
+pub(crate) struct Records(pub Arc<dyn Checkpointer>, Damage);
 
 impl Records {
+    pub(crate) fn new(store: Arc<dyn Checkpointer>) -> Self {
+        Self(store, Damage::default())
+    }
+
     /// Returns the time of the store's clock in milliseconds since 1970; of this process where the store has none.
     pub(crate) fn time(&self) -> u64 {
         self.0.time().map_or_else(now, millis)
     }
 
+    /// Returns a record.
+    ///
+    /// # Errors
+    /// If it cannot be read; if the store cannot.
     pub(crate) async fn get<R: Record>(&self, key: &str) -> Result<Option<StoredRecord<R>>, CheckpointError> {
         let found = self.0.get_items(vec![ItemKey::new(R::NAMESPACE, key)]).await?;
-        found.into_iter().flatten().next().map(decode).transpose()
+        found.into_iter().flatten().next().map(|bytes| decode(key, bytes)).transpose()
+    }
+
+    /// Looks for a record. One that cannot be read is logged the first time.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(crate) async fn look_up<R: Record>(&self, key: &str) -> Result<Lookup<R>, CheckpointError> {
+        let item = ItemKey::new(R::NAMESPACE, key);
+        let Some(bytes) = self.0.get_items(vec![item.clone()]).await?.into_iter().flatten().next() else {
+            return Ok(Lookup::Gone);
+        };
+        let is_later = version_of(&bytes).is_some_and(|version| version > VERSION);
+        Ok(match self.readable((item, bytes)) {
+            Some(found) => Lookup::Found(found),
+            None if is_later => Lookup::Later,
+            None => Lookup::Damaged,
+        })
     }
 
     /// Returns the records whose keys begin with `prefix`, in the order of their keys.
     pub(crate) async fn all<R: Record>(&self, prefix: &str) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
-        let (mut all, mut after) = (vec![], None);
+        Ok(self.all_with_damage(prefix).await?.0)
+    }
+
+    /// Returns the records whose keys begin with `prefix`, and the keys of those that cannot be read.
+    pub(crate) async fn all_with_damage<R: Record>(
+        &self,
+        prefix: &str,
+    ) -> Result<(Vec<StoredRecord<R>>, Vec<ItemKey>), CheckpointError> {
+        let (mut all, mut damaged, mut after) = (vec![], vec![], None);
         loop {
-            let page = self.page::<R>(prefix, after.take(), PAGE).await?;
+            let scan = ItemScan { after, limit: PAGE, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
+            let page = self.0.scan_items(&scan).await?;
             let is_last = page.len() < PAGE;
-            after = page.last().map(|stored| stored.record.key());
-            all.extend(page);
+            after = page.last().map(|(key, _)| key.clone());
+            for (key, bytes) in page {
+                match self.readable((key.clone(), bytes)) {
+                    Some(found) => all.push(found),
+                    None => damaged.push(key),
+                }
+            }
             if is_last {
-                return Ok(all);
+                return Ok((all, damaged));
             }
         }
     }
@@ -93,25 +157,41 @@ impl Records {
         Ok(last.and_then(|(item, _)| item.key.rsplit('/').next()?.parse().ok()))
     }
 
-    /// Returns up to `limit` records after a key, in an order of their keys.
+    /// Returns up to `limit` records after a key, in an order of their keys. Those that cannot be read are not counted.
     pub(crate) async fn scan<R: Record>(
         &self,
         prefix: &str,
         after: Option<&str>,
         (order, limit): (Order, usize),
     ) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
-        let after = after.map(|key| ItemKey::new(R::NAMESPACE, key));
-        let scan = ItemScan { after, order, limit, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
-        self.0.scan_items(&scan).await?.into_iter().map(|(_, bytes)| decode(bytes)).collect()
+        let (mut found, mut after) = (vec![], after.map(|key| ItemKey::new(R::NAMESPACE, key)));
+        loop {
+            let wanted = limit - found.len();
+            let scan = ItemScan { after, order, limit: wanted, ..ItemScan::of(R::NAMESPACE).prefix(prefix) };
+            let page = self.0.scan_items(&scan).await?;
+            let is_last = page.len() < wanted;
+            after = page.last().map(|(key, _)| key.clone());
+            found.extend(page.into_iter().filter_map(|item| self.readable(item)));
+            if is_last || found.len() == limit {
+                return Ok(found);
+            }
+        }
     }
 
-    /// Returns the records of keys that are there, in the order of the keys here.
+    /// Returns the records of keys that are there and can be read, in the order of the keys here.
     pub(crate) async fn get_all<R: Record>(
         &self,
         keys: impl IntoIterator<Item = String>,
     ) -> Result<Vec<StoredRecord<R>>, CheckpointError> {
-        let keys = keys.into_iter().map(|key| ItemKey::new(R::NAMESPACE, key)).collect();
-        self.0.get_items(keys).await?.into_iter().flatten().map(decode).collect()
+        let keys: Vec<ItemKey> = keys.into_iter().map(|key| ItemKey::new(R::NAMESPACE, key)).collect();
+        let found = self.0.get_items(keys.clone()).await?.into_iter();
+        let found = keys.into_iter().zip(found).filter_map(|(key, bytes)| Some((key, bytes?)));
+        Ok(found.filter_map(|item| self.readable(item)).collect())
+    }
+
+    /// Returns the record of an item; `None` if it cannot be read, which is logged the first time.
+    fn readable<R: Record>(&self, (key, bytes): Item) -> Option<StoredRecord<R>> {
+        decode(&key.key, bytes).map_err(|error| self.1.log(&key, &error)).ok()
     }
 
     /// Changes a record, and writes others with it: `change` is called again if somebody else has written one of them meanwhile.
@@ -175,12 +255,12 @@ fn name<R: Record>(record: &R) -> ItemKey {
 
 /// Returns the record that is in bytes; `None` if they cannot be read.
 pub(crate) fn read<R: Record>(bytes: &[u8]) -> Option<R> {
-    decode(bytes.to_vec()).ok().map(|stored| stored.record)
+    decode("", bytes.to_vec()).ok().map(|stored| stored.record)
 }
 
-fn decode<R: Record>(bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError> {
+fn decode<R: Record>(key: &str, bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError> {
     let unreadable =
-        |reason: String| CheckpointError::Codec { what: format!("a record of `{}`", R::NAMESPACE), reason };
+        |reason: String| CheckpointError::Codec { what: format!("the record `{key}` of `{}`", R::NAMESPACE), reason };
     match serde_json::from_slice::<VersionedRecord<R>>(&bytes) {
         Ok(VersionedRecord { version, record }) if version <= VERSION => {
             Ok(StoredRecord { record, bytes: Some(bytes) })

@@ -1,9 +1,12 @@
-//! Marks of events that the checkpoints of a run can give again: with them, each is stored once, whichever process sends it. Knows no engine.
+//! Marks of events that the checkpoints of a run can give again: with them, each is stored once, whichever process sends it. Knows no
+//! run.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::graph_place::checkpoint_of;
 
 /// Mark of an event of a superstep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +57,7 @@ impl SentMarks {
 
     /// Returns the marks of a subgraph; `None` if tasks of a later checkpoint have called others.
     fn subgraph(&mut self, call: String) -> Option<&mut Self> {
-        let caller = checkpoint_of(&call).unwrap_or(self.caller);
+        let caller = checkpoint_of(&call).map_or(self.caller, |checkpoint| checkpoint.0);
         if caller > self.caller {
             (self.caller, self.subgraphs) = (caller, HashMap::new());
         }
@@ -77,12 +80,6 @@ fn calls(namespace: &[String]) -> Vec<String> {
         }
     }
     calls
-}
-
-/// Returns the checkpoint of a task in a namespace; `None` for the number of a call, `#1`, which follows its task.
-fn checkpoint_of(place: &str) -> Option<u64> {
-    let (_, task) = place.rsplit_once(':')?;
-    task.split('-').next()?.parse().ok()
 }
 
 #[cfg(test)]

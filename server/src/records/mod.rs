@@ -3,6 +3,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `items`, `pages` | records as items of the store, and read a page at a time |
+//! | `damage` | records that cannot be read |
 //! | `assistant`, `thread`, `run`, `cron` | the records, and their JSON on the wire |
 //! | `event` | events of runs in batches |
 //! | `delivery`, `timer` | webhooks that are still to be sent; times at which the server does something by itself |
@@ -15,6 +16,7 @@
 
 pub(crate) mod assistant;
 pub(crate) mod cron;
+mod damage;
 pub(crate) mod deletion;
 pub(crate) mod delivery;
 pub(crate) mod event;

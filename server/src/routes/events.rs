@@ -1,4 +1,4 @@
-//! What happens to all threads, as one stream: a page with many threads needs one connection.
+//! The changes of all threads as one stream: a page with many threads needs one connection.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use superstep::checkpoint::Order;
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::extraction::{check_paths, extract_fields};
 use super::query::{Page, contains, page_headers};
-use super::threads::thread_json;
+use super::threads::listed_json;
 use crate::choices::{THREAD_STATUS, check_choice};
 use crate::error::{ApiError, ApiResult};
 use crate::records::order::{ThreadPlace, ThreadTime};
@@ -107,7 +107,7 @@ pub(super) async fn count(State(server): State<Arc<Server>>, Json(body): Json<Se
 
 /// Returns a thread of the page; `None` if another program has deleted it, or changed it so that it is not of the list any more.
 async fn shown(server: &Server, body: &SearchBody, thread: &ThreadRecord) -> ApiResult<Option<Value>> {
-    let shown = match thread_json(server, thread).await {
+    let shown = match listed_json(server, thread).await {
         Err(error) if error.is_not_found() => return Ok(None),
         shown => shown?,
     };
@@ -237,8 +237,10 @@ impl<'a> Threads<'a> {
             && body.metadata.as_ref().is_none_or(|wanted| contains(&thread.metadata, wanted));
         match &body.values {
             Some(wanted) if is_listed => {
-                let values = self.server.values(&thread.thread).await?;
-                Ok(values.as_object().is_some_and(|values| contains(values, wanted)))
+                match self.server.values(&thread.thread).await {
+                    Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => Ok(false), // they cannot be read
+                    values => Ok(values?.as_object().is_some_and(|values| contains(values, wanted))),
+                }
             }
             _ => Ok(is_listed),
         }

@@ -7,14 +7,13 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::checkpoint::{CheckpointError, ThreadId, copy_thread};
-use superstep_base::time::now;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::branches::new_thread::NewThread;
 use super::ttl::parse_strategy;
 use crate::error::{ApiError, ApiResult};
-use crate::records::items::create;
-use crate::records::thread::{StateMark, ThreadRecord, TtlStrategy};
+use crate::records::thread::TtlStrategy;
 use crate::server::Server;
 use crate::timers::expiry::keep_latest;
 
@@ -32,19 +31,13 @@ pub(super) struct PruneBody {
 pub(super) async fn copy(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
     let found = server.thread_record(&thread).await?.record;
     let name = Uuid::new_v4().to_string();
-    let mut record = ThreadRecord::new(name.as_str(), now());
-    (record.graph, record.metadata) = (found.graph.clone(), found.metadata.clone());
-    record.state = Some(StateMark::unfinished(record.created_at));
-    server.records.write(vec![create(&record)]).await?;
-    match copy_thread(&*server.records.0, &ThreadId::from(thread), &ThreadId::from(name.as_str())).await {
-        Ok(()) | Err(CheckpointError::UnknownThread { .. }) => {} // one without a run has no checkpoints
-        Err(error) => {
-            server.remove_thread(&name).await?;
-            return Err(error.into());
-        }
-    }
-    server.mark_state(&name).await?;
-    let mut made = super::threads::thread_json(&server, &record).await?;
+    let new = NewThread::create(&server, &name, &found).await?;
+    let copied = match copy_thread(&*server.records.0, &ThreadId::from(thread), &ThreadId::from(name.as_str())).await {
+        Err(CheckpointError::UnknownThread { .. }) => Ok(()), // one without a run has no checkpoints
+        copied => copied.map_err(ApiError::from),
+    };
+    new.settle(copied, true).await?;
+    let mut made = super::threads::thread_json(&server, &new.record).await?;
     made.as_object_mut().map(|fields| fields.remove("values"));
     Ok(Json(made))
 }

@@ -14,7 +14,6 @@ use uuid::Uuid;
 
 use super::runs;
 use crate::error::{ApiError, ApiResult};
-use crate::records::items::StoredRecord;
 use crate::records::run::{OpenRun, RunPlace, RunRecord, RunStatus};
 use crate::records::timer::{Timer, TimerKind};
 use crate::runs::creation::{Reader, StopAction};
@@ -62,8 +61,15 @@ pub(super) async fn cancel(
     Json(body): Json<CancelBody>,
 ) -> ApiResult<StatusCode> {
     let action = StopAction::parse(words.get("action").map(String::as_str))?;
+    let (keys, status) = chosen_runs(&server, &body).await?;
     let mut count = 0;
-    for run in chosen_runs(&server, &body).await? {
+    // One at a time: each has its request, which may be large.
+    for key in keys {
+        let Some(run) = server.records.look_up::<RunRecord>(&key).await?.into_record() else { continue };
+        let run = run.record;
+        if run.status.has_ended() || status.is_some_and(|status| run.status != status) {
+            continue;
+        }
         match server.stop_run(&run, action, false).await {
             Err(error) if error.is_not_found() => {} // it was removed meanwhile
             stopped => count += stopped.map(|()| 1)?,
@@ -75,32 +81,31 @@ pub(super) async fn cancel(
     }
 }
 
-/// Returns the runs that have not ended and are chosen by a body.
-async fn chosen_runs(server: &Server, body: &CancelBody) -> ApiResult<Vec<RunRecord>> {
-    let runs = match (&body.thread_id, &body.run_ids) {
-        (Some(thread), Some(ids)) if body.status.is_none() => {
-            let keys = ids.iter().map(|run| RunRecord::key_of(thread, *run));
-            server.records.get_all::<RunRecord>(keys).await?
-        }
-        (None, None) if body.status.is_some() => open_runs(server, body.status.as_deref()).await?,
-        _ => return Err(ApiError::invalid("give thread_id and run_ids, or status alone")),
-    };
-    Ok(runs.into_iter().map(|run| run.record).filter(|run| !run.status.has_ended()).collect())
+/// The keys of runs, and the status that they have.
+type ChosenRuns = (Vec<String>, Option<RunStatus>);
+
+/// Returns the runs that are chosen by a body; some may have ended.
+async fn chosen_runs(server: &Server, body: &CancelBody) -> ApiResult<ChosenRuns> {
+    match (&body.thread_id, &body.run_ids, body.status.as_deref()) {
+        (Some(thread), Some(ids), None) => Ok((ids.iter().map(|run| RunRecord::key_of(thread, *run)).collect(), None)),
+        (None, None, Some("pending")) => open_runs(server, Some(RunStatus::Pending)).await,
+        (None, None, Some("running")) => open_runs(server, Some(RunStatus::Running)).await,
+        (None, None, Some("all")) => open_runs(server, None).await,
+        (None, None, Some(_)) => Err(ApiError::invalid("status is one of pending, running and all")),
+        _ => Err(ApiError::invalid("give thread_id and run_ids, or status alone")),
+    }
 }
 
-async fn open_runs(server: &Server, status: Option<&str>) -> ApiResult<Vec<StoredRecord<RunRecord>>> {
-    let status = match status {
-        Some("pending") => Some(RunStatus::Pending),
-        Some("running") => Some(RunStatus::Running),
-        Some("all") => None,
-        _ => return Err(ApiError::invalid("status is one of pending, running and all")),
-    };
-    let open = server.records.all::<OpenRun>("").await?.into_iter().map(|open| (open.record.thread, open.record.run));
-    let later = server.records.all::<Timer>("").await?.into_iter();
-    let later = later.filter(|timer| timer.record.kind == TimerKind::Run).map(|timer| timer.record.of);
-    let keys = open.map(|(thread, run)| RunRecord::key_of(&thread, run)).chain(later);
-    let runs = server.records.get_all::<RunRecord>(keys.collect::<Vec<_>>()).await?;
-    Ok(runs.into_iter().filter(|run| status.is_none_or(|status| run.record.status == status)).collect())
+/// Returns the runs of a status, or all, that have not ended, without reading their requests.
+async fn open_runs(server: &Server, status: Option<RunStatus>) -> ApiResult<ChosenRuns> {
+    let may_be = |open: &OpenRun| status.is_none_or(|status| (status == RunStatus::Running) == open.is_running);
+    let open = server.records.all::<OpenRun>("").await?.into_iter().map(|open| open.record);
+    let mut keys: Vec<_> = open.filter(may_be).map(|open| RunRecord::key_of(&open.thread, open.run)).collect();
+    if status != Some(RunStatus::Running) {
+        let timers = server.records.all::<Timer>("").await?.into_iter().map(|timer| timer.record);
+        keys.extend(timers.filter(|timer| timer.kind == TimerKind::Run).map(|timer| timer.of));
+    }
+    Ok((keys, status))
 }
 
 /// Returns the thread of a run that a client names alone.

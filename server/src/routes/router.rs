@@ -15,6 +15,7 @@ use super::{
     protocol, runs, schemas, socket, states, store, threads,
 };
 use crate::error::ApiError;
+use crate::panics::catch_panics;
 use crate::security::cors::cors;
 use crate::security::guard::{check, with_headers};
 use crate::server::Server;
@@ -49,6 +50,7 @@ pub(crate) fn routes(server: Arc<Server>) -> Router {
         .fallback(unknown_path)
         .layer(DefaultBodyLimit::disable()) // the guard has its own
         .layer(from_fn_with_state(Arc::clone(&server.guard), check))
+        .layer(catch_panics())
         .layer(map_response(with_detail))
         .layer(map_response(with_headers))
         .layer(cors(&server.guard))

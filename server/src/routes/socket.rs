@@ -18,6 +18,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use uuid::Uuid;
 
 use crate::error::ApiResult;
+use crate::panics::catch_panic_of;
 use crate::protocol::command::{CommandError, CommandResult, ProtocolCommand};
 use crate::protocol::commands::execute;
 use crate::protocol::event::ProtocolEvent;
@@ -148,7 +149,7 @@ impl Connection {
             "subscription.unsubscribe" => self.unsubscribe(&command.params)?,
             "subscription.reconnect" => self.reconnect(&command.params).await?,
             _ => {
-                let done = execute(&self.server, &self.thread, command).await?;
+                let done = catch_panic_of(execute(&self.server, &self.thread, command)).await?;
                 self.applied_through = self.applied_through.max(done.applied_through);
                 done.result
             }
@@ -226,7 +227,7 @@ impl Connection {
 fn read(reader: ProtocolReader) -> BoxStream<'static, Events> {
     let events = stream::unfold(Some(reader), async |reader| {
         let mut reader = reader?;
-        match reader.next().await {
+        match catch_panic_of(reader.next()).await {
             Ok(Some(events)) => Some((Ok(events), Some(reader))),
             Ok(None) => None,
             Err(error) => Some((Err(error), None)),

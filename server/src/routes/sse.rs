@@ -9,9 +9,11 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 use serde_json::json;
 use superstep::graph::CancellationToken;
+use superstep_base::panics::catch_panic_in;
 use tokio::time::timeout;
 
 use crate::error::ApiError;
+use crate::panics::panic_error;
 use crate::server::Server;
 
 /// The silence after which a reader gets a sign of life. Clients derive from it when to connect again.
@@ -50,7 +52,8 @@ pub(super) fn event_stream(source: impl LineSource) -> Response {
     let pieces = stream::unfold(Some(source), async |source| {
         let mut source = source?;
         let closing = source.server().closing.clone();
-        let (piece, rest) = match next_piece(&closing, source.next()).await {
+        let next = async { catch_panic_in(source.next()).await.unwrap_or_else(|_| Err(server_error(&panic_error()))) };
+        let (piece, rest) = match next_piece(&closing, next).await {
             Piece::Next(Ok(Some(lines))) => (lines, Some(source)),
             Piece::Next(Ok(None)) => return None,
             Piece::Next(Err(last)) => (last, None),

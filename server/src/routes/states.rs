@@ -14,7 +14,6 @@ use super::updates::state_update;
 use crate::error::{ApiError, ApiResult};
 use crate::graph_place::GraphPlace;
 use crate::runs::request::{CheckpointBody, parse_checkpoint};
-use crate::security::secrets::Secrets;
 use crate::server::{Server, select_fields};
 use crate::wire::{empty_state, state, subgraph_state};
 use crate::wire_types::UpdateJson;
@@ -112,7 +111,7 @@ async fn read(server: &Server, thread: &str, at: Option<CheckpointId>, parts: &P
     let snapshot = if parts.has_subgraphs { found.state_deep().await } else { found.state().await };
     match snapshot {
         Ok(Some(snapshot)) => {
-            let secrets = Secrets::of_thread(graph, &found, &snapshot).await?;
+            let secrets = server.secrets_of(graph, thread, &snapshot).await?;
             Ok(Json(parts.select(state(graph, thread, &snapshot, &secrets))))
         }
         Ok(None) | Err(RunError::UnknownCheckpoint { .. }) => Ok(Json(parts.select(empty_state()))),
@@ -160,8 +159,8 @@ async fn read_subgraph(server: &Server, place: &GraphPlace<'_>, at: Option<Check
         None => Some(run.state().await?),
     };
     let Some(found) = found else { return empty() };
-    let secrets = Secrets::around(graph, &thread, place).await?;
-    secrets.add_subgraph(&thread, place, &found).await?;
+    let secrets = server.past_secrets.of(graph, place.thread).await?;
+    secrets.add_nested_state(&found);
     Ok(Json(parts.select(subgraph_state(graph, place, &found, &secrets))))
 }
 
@@ -267,7 +266,7 @@ async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<
         if !page.may_have(snapshot.id) {
             break; // it is older than the only checkpoint
         }
-        let secrets = Secrets::of_thread(graph, &found, &snapshot).await?;
+        let secrets = server.secrets_of(graph, thread, &snapshot).await?;
         let shown = state(graph, thread, &snapshot, &secrets);
         states.extend(page.has(&shown).then_some(shown));
     }
@@ -278,18 +277,18 @@ async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<
 async fn subgraph_states_of(server: &Server, place: &GraphPlace<'_>, page: &Page) -> ApiResult<Vec<Value>> {
     let Some((graph, thread)) = server.thread(place.thread).await? else { return Ok(vec![]) };
     let Some(run) = thread.subgraph_run(&place.parts()).await? else { return Ok(vec![]) };
-    let (mut states, secrets) = (vec![], Secrets::around(graph, &thread, place).await?);
-    let listed = || run.checkpoints().into_iter().map(|made| made.id).collect();
-    let ids: Vec<_> = page.at.map_or_else(listed, |at| vec![at]);
+    let (mut states, secrets) = (vec![], server.past_secrets.of(graph, place.thread).await?);
+    let ids = match page.at {
+        Some(at) => vec![at],
+        None => run.checkpoints().await?.into_iter().map(|made| made.id).collect(),
+    };
     for id in ids.into_iter().filter(|id| page.may_have(*id)) {
         if states.len() >= page.limit {
             break;
         }
         let Some(found) = run.state_at(id).await? else { continue };
-        secrets.add_subgraph(&thread, place, &found).await?;
         let shown = subgraph_state(graph, place, &found, &secrets);
         states.extend(page.has(&shown).then_some(shown));
     }
-    states.iter_mut().for_each(|shown| secrets.hide(shown)); // those of older states too
     Ok(states)
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::DropGuard;
 
 use super::sse::{LineSource, Piece, event, event_stream, next_piece, server_error};
 use crate::error::{ApiError, ApiResult};
+use crate::panics::catch_panic_of;
 use crate::records::event::RunEvent;
 use crate::records::items::path_part;
 use crate::records::run::RunRecord;
@@ -201,5 +202,5 @@ async fn outcome(reader: &EventReader) -> Result<Value, RunFailure> {
         return Err(failure); // another process has ended it
     }
     let unreadable = |error: ApiError| RunFailure { error: "ServerError".into(), message: error.detail };
-    server.values(&run.thread).await.map_err(unreadable)
+    catch_panic_of(server.values(&run.thread)).await.map_err(unreadable)
 }

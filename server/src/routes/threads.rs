@@ -20,7 +20,7 @@ use crate::choices::{IF_EXISTS, check_choice};
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::default_id;
 use crate::records::items::{Record, create as create_item, put};
-use crate::records::thread::{StateMark, ThreadRecord};
+use crate::records::thread::{RunFailure, StateMark, ThreadRecord};
 use crate::records::time::time_text;
 use crate::records::timer::Timer;
 use crate::security::secrets::Secrets;
@@ -60,6 +60,19 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
     shown(server, &record, state).await
 }
 
+/// Returns a thread of a list. One whose state cannot be read is there without it, and hides no other.
+pub(super) async fn listed_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
+    match thread_json(server, record).await {
+        Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => {
+            tracing::warn!(thread = record.thread, %error, "the state of a thread in a list cannot be read");
+            let failure = RunFailure { error: "Unreadable".into(), message: error.detail };
+            let damaged = ThreadRecord { error: Some(failure), ..record.clone() };
+            shown(server, &damaged, None).await
+        }
+        found => found,
+    }
+}
+
 type ThreadState<'a> = (&'a AnyGraph, StateSnapshot<AnyState>, Secrets);
 
 /// Returns the state of a thread with its graph; `None` before its first run.
@@ -67,7 +80,7 @@ async fn read_state<'a>(server: &'a Server, record: &ThreadRecord) -> ApiResult<
     let Some(graph) = server.graph_of(record)? else { return Ok(None) };
     let thread = graph.thread(record.thread.as_str());
     let Some(snapshot) = thread.state().await? else { return Ok(None) };
-    let secrets = Secrets::of_thread(graph, &thread, &snapshot).await?;
+    let secrets = server.secrets_of(graph, &record.thread, &snapshot).await?;
     Ok(Some((graph, snapshot, secrets)))
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use superstep::graph::stream::{CheckpointView, TaskView};
 
 use crate::graph_place::GraphPlace;
-use crate::wire::{Updates, all_asked, subgraph_place, written};
+use crate::wire::{Updates, all_asked, is_before_input, subgraph_place, written};
 
 /// Returns a checkpoint of the graph at a place.
 pub(super) fn checkpoint_event(place: &GraphPlace<'_>, made: &CheckpointView, updates: &Updates) -> Value {
@@ -12,7 +12,7 @@ pub(super) fn checkpoint_event(place: &GraphPlace<'_>, made: &CheckpointView, up
     json!({
         "config": { "configurable": made.id.map(|id| place.checkpoint(id)) },
         "parent_config": parent,
-        "values": written(made.values.json()),
+        "values": if is_before_input(place, made.step) { json!({}) } else { written(made.values.json()) },
         "metadata": { "source": made.source.as_str(), "step": made.step, "parents": place.parents() },
         "next": made.next,
         "tasks": made.tasks.iter().map(|task| task_of(place, task, updates)).collect::<Vec<_>>(),

@@ -9,6 +9,7 @@ use superstep::graph::{AnyGraph, ThreadInfo};
 use tokio::task::spawn_blocking;
 
 use crate::error::{ApiError, ApiResult};
+use crate::panics::of_task;
 use crate::server::Server;
 
 impl Server {
@@ -31,8 +32,7 @@ impl Server {
             self.check_first_input(graph, thread).await?;
         }
         let thread = thread.map(str::to_owned);
-        let read = spawn_blocking(move || reader.read(thread.as_deref(), &input)).await;
-        let read = read.unwrap_or_else(|_| Err("it cannot be read".into()));
+        let read = of_task(spawn_blocking(move || reader.read(thread.as_deref(), &input)).await)?;
         request["input"] = read.map_err(|reason| ApiError::invalid(format!("input: {reason}")))?;
         Ok(request)
     }

@@ -75,8 +75,8 @@ impl Server {
         writes: Vec<ItemWrite>,
     ) -> ApiResult<(RunRecord, RunBody)> {
         let CheckedRun { request, body, assistant, context } = self.check_run(thread, &request).await?;
-        if let Some(thread) = thread.filter(|_| body.if_not_exists.as_deref() == Some("create")) {
-            self.check_trusted(thread).await?; // a thread that has a record is trusted
+        if let Some(thread) = thread {
+            self.check_trusted(thread).await?; // one that has a record may have been imported since
         }
         self.open_runs.add(&self.limits)?;
         let answers = self.check_answers(thread, &assistant, &body).await?;

@@ -12,13 +12,16 @@ use super::messages::Messages;
 use super::request::StreamModes;
 use crate::graph_place::GraphPlace;
 use crate::message_form::takes_changes;
+use crate::records::run::RunRecord;
 use crate::records::thread::RunFailure;
 use crate::records::time::time_text;
 use crate::wire::{Updates, WireEvent, all_asked, with_interrupts, written};
 
 /// Converts the events of one execution of a run.
 pub(crate) struct Converter<'a> {
-    thread: &'a str,
+    run: &'a RunRecord,
+    /// The metadata of its tasks.
+    metadata: Value,
     modes: &'a StreamModes,
     /// Those of the engine's events that become events on the wire.
     engine_modes: BTreeSet<Mode>,
@@ -29,10 +32,11 @@ pub(crate) struct Converter<'a> {
 }
 
 impl<'a> Converter<'a> {
-    pub(crate) fn new(graph: &AnyGraph, thread: &'a str, modes: &'a StreamModes, has_subgraphs: bool) -> Self {
+    pub(crate) fn new(graph: &AnyGraph, run: &'a RunRecord, modes: &'a StreamModes, has_subgraphs: bool) -> Self {
         let messages = Messages::new(modes.has_tuples());
         let engine_modes = modes.of_engine();
-        Self { thread, modes, engine_modes, has_subgraphs, updates: Updates::of(graph), messages }
+        let (metadata, updates) = (task_metadata(run), Updates::of(graph));
+        Self { run, metadata, modes, engine_modes, has_subgraphs, updates, messages }
     }
 
     /// Sends an event as those of the modes that the run was created with.
@@ -76,7 +80,8 @@ impl<'a> Converter<'a> {
             EventKind::Custom { value } => value.clone(),
             EventKind::TaskStart { input, sent, .. } => {
                 let trigger = if *sent { "__pregel_push".to_owned() } else { format!("branch:to:{node}") };
-                json!({ "id": task, "name": node, "input": written(input.json()), "triggers": [trigger], "metadata": {} })
+                let (input, metadata) = (written(input.json()), &self.metadata);
+                json!({ "id": task, "name": node, "input": input, "triggers": [trigger], "metadata": metadata })
             }
             EventKind::TaskEnd { error, writes, questions, .. } => {
                 let (result, asked) = (self.updates.json(&writes.json()), all_asked(questions));
@@ -85,12 +90,21 @@ impl<'a> Converter<'a> {
                 json!({ "id": task, "name": node, "error": error, "result": result, "interrupts": asked })
             }
             EventKind::Checkpoint(made) => {
-                checkpoint_event(&GraphPlace::of(self.thread, &event.namespace), made, &self.updates)
+                checkpoint_event(&GraphPlace::of(&self.run.thread, &event.namespace), made, &self.updates)
             }
             _ => return None,
         };
         Some((wire_name(&event.kind)?, data))
     }
+}
+
+/// Returns the metadata of the tasks of a run: its own, and the ids that it is known by.
+fn task_metadata(run: &RunRecord) -> Value {
+    let mut metadata = run.metadata.clone();
+    let ids =
+        [("graph_id", run.graph.clone()), ("assistant_id", run.assistant.to_string()), ("run_id", run.run.to_string())];
+    metadata.extend(ids.map(|(name, id)| (name.to_owned(), id.into())));
+    metadata.into()
 }
 
 /// Returns the name of an event on the wire; `None` for one that no client knows.

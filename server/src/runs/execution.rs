@@ -10,6 +10,7 @@ use superstep::graph::{
     AnyGraph, AnyState, AnyThread, CancellationToken, EventKind, Name, Outcome, Request, RunError, RunStream,
     SecretValues, Status,
 };
+use superstep_base::panics::catch_panic_in;
 use superstep_base::time::{millis, now};
 use superstep_metrics::MODES;
 use tokio::time::sleep;
@@ -24,11 +25,12 @@ use super::sender::EventSender;
 use crate::activity::ActivityKind;
 use crate::error::{ApiError, ApiResult};
 use crate::feed::Feed;
+use crate::panics::panic_error;
 use crate::progress::log::expiry;
-use crate::records::items::{StoredRecord, put};
+use crate::records::items::{Lookup, StoredRecord, put};
 use crate::records::run::{EVENTS_AHEAD, OpenRun, RunRecord, RunStatus};
 use crate::records::thread::{RunFailure, ThreadRecord};
-use crate::security::secrets::{Secrets, secret_channels};
+use crate::security::secrets::Secrets;
 use crate::server::Server;
 use crate::telemetry::{RunListeners, execution_span, record_end};
 
@@ -61,7 +63,7 @@ struct Wait {
 /// Executes the next run of a thread; returns whether there may be another.
 pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResult<bool> {
     let key = ThreadRecord::key_of(thread);
-    let Some(record) = server.records.get::<ThreadRecord>(&key).await? else { return Ok(false) };
+    let Some(record) = server.records.look_up::<ThreadRecord>(&key).await?.into_record() else { return Ok(false) };
     let Some(run) = record.record.queue.first().copied() else { return Ok(false) };
     let cancel = server.executing.token(thread, run);
     let (run, attempt) = {
@@ -69,9 +71,10 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
         if server.records.0.owner(&ThreadId::from(thread)).await?.is_some() {
             return Ok(false); // another process runs it
         }
-        let found = match server.records.run(thread, run).await {
-            Err(error) if error.is_not_found() => return Ok(false), // it was removed meanwhile
-            found => found?,
+        let found = match server.records.look_up::<RunRecord>(&RunRecord::key_of(thread, run)).await? {
+            Lookup::Found(found) => found,
+            Lookup::Gone | Lookup::Later => return Ok(false), // it was removed meanwhile, or is for another server
+            Lookup::Damaged => return Ok(server.records.leave_out(thread, run).await?),
         };
         let run = match start_feed(server, found).await {
             Ok(started) if !started.record.status.has_ended() => started,
@@ -81,7 +84,8 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
             }
         };
         let span = execution_span(&run.record);
-        let attempt = attempt(server, &run, &cancel).instrument(span.clone()).await;
+        let attempt = catch_panic_in(attempt(server, &run, &cancel)).instrument(span.clone()).await;
+        let attempt = attempt.unwrap_or_else(|_| failure("RunError", panic_error().detail));
         if let Attempt::Ended((status, failure)) = &attempt {
             record_end(&span, *status, failure.as_ref());
         }
@@ -207,7 +211,7 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
         Err(_) if feed.is_taken_over() && is_ended_by_another(server, &run.record).await => return Attempt::Later,
         Err(done) => {
             let thread = plan.graph.thread(run.record.thread.as_str());
-            let mut sender = plan.sender(server, plan.secrets(&thread, SecretValues::default()).await);
+            let mut sender = plan.sender(server, plan.secrets(server, SecretValues::default()).await);
             plan.resume_events(server, &mut sender, &thread).await;
             return *done;
         }
@@ -216,7 +220,7 @@ async fn attempt(server: &Arc<Server>, run: &StoredRecord<RunRecord>, cancel: &C
     let observer = server.observer.as_ref().map(|observer| observer.begin(&thread, cancel.clone()));
     let listeners = RunListeners::new(server.metrics.begin(&run.record), observer);
     let stream = plan.stream(server, &thread, request);
-    let secrets = plan.secrets(&thread, stream.secrets()).await;
+    let secrets = plan.secrets(server, stream.secrets()).await;
     let sender = plan.sender(server, secrets.clone());
     let result = follow(server, stream, (&plan, &thread, sender), listeners).await;
     server.metrics.end_execution(&run.record.graph, &result);
@@ -319,7 +323,7 @@ impl<'a> Plan<'a> {
             run: self.run,
             feed: server.feeds.of(self.run.run),
             log: &server.log,
-            converter: Converter::new(&self.graph, &self.run.thread, &self.modes, self.body.stream_subgraphs),
+            converter: Converter::new(&self.graph, self.run, &self.modes, self.body.stream_subgraphs),
             secrets,
             created: &server.created,
             is_resumed: self.run.status == RunStatus::Running,
@@ -341,13 +345,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the values of secret channels that the run gets to know, those of its request, and those of the state.
-    async fn secrets(&self, thread: &AnyThread, of_run: SecretValues) -> Secrets {
+    /// Returns the values of secret channels that the run gets to know, those of its request, and those that the thread has had.
+    async fn secrets(&self, server: &Server, of_run: SecretValues) -> Secrets {
         let secrets = Secrets::of_run(of_run, &self.graph, &self.run.request);
-        if !secret_channels(&self.graph).is_empty()
-            && let Ok(Some(snapshot)) = thread.state().await
-        {
-            secrets.add_state(&self.graph, &snapshot.values);
+        match server.past_secrets.of(&self.graph, &self.run.thread).await {
+            Ok(past) => secrets.add_all(&past),
+            Err(error) => tracing::warn!(thread = self.run.thread, %error, "the secrets of earlier runs are not known"),
         }
         secrets
     }

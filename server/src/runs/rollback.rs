@@ -1,21 +1,19 @@
 //! Removal of a run that was rolled back, with the checkpoints that it made: the newest ones of its thread. Must not know how a run is
 //! executed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use superstep::checkpoint::{CheckpointError, CheckpointId, Claim, Lease, ThreadId, rewind_claimed};
 use superstep::graph::CheckpointInfo;
-use tokio::time::sleep;
 
 use super::lost_events::RUN_ID;
 use crate::error::ApiResult;
 use crate::records::items::Record;
 use crate::records::run::RunRecord;
-use crate::server::Server;
+use crate::server::{Server, once_free};
 
-/// The time for which another holder of the thread is waited for, and the pause between two looks.
-const HELD: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(5);
+/// The time for which another holder of the thread is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Removes a run with its checkpoints. Another server may do the same: the one that comes second must not touch what the next run of the
 /// thread has made by then, so each looks under the lease of the thread whether the run is still there.
@@ -33,23 +31,17 @@ pub(super) async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()>
 
 /// Claims the thread of a run; none if the run is gone.
 async fn claim(server: &Server, run: &RunRecord) -> ApiResult<Option<Lease>> {
-    let (thread, begun) = (ThreadId::from(run.thread.as_str()), Instant::now());
-    loop {
-        let lease = match server.records.0.claim(&thread, Claim::IfFree).await {
-            Err(CheckpointError::ThreadBusy { .. }) if begun.elapsed() < HELD => None,
-            lease => Some(lease?),
-        };
+    let thread = &ThreadId::from(run.thread.as_str());
+    let claimed = once_free(PATIENCE, move || async move {
+        let claimed = server.records.0.claim(thread, Claim::IfFree).await;
         let is_there = server.records.get::<RunRecord>(&run.key()).await?.is_some();
-        match lease {
-            Some(lease) if is_there => return Ok(Some(lease)),
-            Some(lease) => {
-                lease.release_unchanged().await?;
-                return Ok(None);
-            }
-            None if !is_there => return Ok(None),
-            None => sleep(PAUSE).await,
+        match claimed {
+            claimed if is_there => Ok(claimed.map(Some)?),
+            Ok(lease) => Ok(lease.release_unchanged().await.map(|()| None)?),
+            Err(_) => Ok(None),
         }
-    }
+    });
+    Ok(Box::pin(claimed).await?)
 }
 
 async fn remove_checkpoints(server: &Server, run: &RunRecord, lease: Lease) -> ApiResult<()> {

@@ -1,16 +1,17 @@
-//! Which threads are executed, and when: those for which a run was created here, those whose runs another process left, and those that
-//! became due without a request, such as a thread that was answered by a command. Must not know how a run is executed.
+//! The schedule of threads: this server executes those for which it has created a run, those whose runs another process left, and those
+//! that became due without a request, such as a thread that was answered by a command. Must not know how a run is executed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use superstep::checkpoint::{DueQuery, ListedThread};
 use superstep::graph::{RunError, Status, StatusKind};
 use tokio::time::{sleep, timeout};
 
 use super::execution::{execute_next, leave};
 use crate::error::ApiResult;
-use crate::records::run::OpenRun;
+use crate::panics::catch_panic_of;
 use crate::server::Server;
 
 /// The interval at which the store is searched for work, where it sends no hint.
@@ -55,7 +56,7 @@ pub(crate) fn execute(server: &Arc<Server>, thread: &str) {
 /// Executes the runs of a thread until none is open.
 async fn execute_thread(server: &Arc<Server>, thread: &str) {
     while !server.stop.is_cancelled() {
-        match execute_next(server, thread).await {
+        match catch_panic_of(execute_next(server, thread)).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
@@ -69,12 +70,11 @@ async fn execute_thread(server: &Arc<Server>, thread: &str) {
 /// Starts the threads that the store says have work.
 async fn start_found(server: &Arc<Server>) -> ApiResult<()> {
     let executed = server.executing.runs();
-    let stored = server.records.all::<OpenRun>("").await?;
-    let open_runs: Vec<OpenRun> = stored.into_iter().map(|open| open.record).collect();
-    server.open_runs.set(open_runs.len());
-    server.metrics.set_open(open_runs.iter());
-    server.executing.stop_all_but(executed, &open_runs);
-    for open in open_runs {
+    let open = server.records.open_runs().await?;
+    server.open_runs.set(open.runs.len() + open.later.len());
+    server.metrics.set_open(open.runs.iter());
+    server.executing.stop_all_but(executed, &open);
+    for open in open.runs {
         execute(server, &open.thread);
     }
     start_due(server).await
@@ -87,16 +87,29 @@ async fn start_due(server: &Arc<Server>) -> ApiResult<()> {
     query.except = server.executing.names();
     for (lease, listed) in server.records.0.due(&query).await?.threads {
         lease.release().await?; // a thread that is held looks like one that runs
-        if !(server.resumes.allow(&listed) && is_ready(server, &listed).await?) {
-            leave(server, listed.id.as_str()).await;
-            continue;
+        match start_thread(server, &listed).await {
+            Err(error) if error.status == StatusCode::SERVICE_UNAVAILABLE => return Err(error),
+            Err(error) => {
+                tracing::warn!(thread = listed.id.as_str(), %error, "a thread that could continue is not resumed");
+                leave(server, listed.id.as_str()).await;
+            }
+            Ok(()) => {}
         }
-        let thread = listed.id.as_str();
-        if server.thread_record(thread).await?.record.queue.is_empty() {
-            server.resume_thread(thread, &listed.graph).await?;
-        }
-        execute(server, thread);
     }
+    Ok(())
+}
+
+/// Starts a thread that is due, with a new run unless it has one.
+async fn start_thread(server: &Arc<Server>, listed: &ListedThread) -> ApiResult<()> {
+    let thread = listed.id.as_str();
+    if !(server.resumes.allow(listed) && is_ready(server, listed).await?) {
+        leave(server, thread).await;
+        return Ok(());
+    }
+    if server.thread_record(thread).await?.record.queue.is_empty() {
+        server.resume_thread(thread, &listed.graph).await?;
+    }
+    execute(server, thread);
     Ok(())
 }
 

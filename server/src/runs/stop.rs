@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
+use super::open::OpenRuns;
 use crate::error::ApiResult;
 use crate::progress::executing::ExecutingThreads;
 use crate::records::items::{Records, put};
@@ -34,8 +35,9 @@ impl Records {
 impl ExecutingThreads {
     /// Stops those of these runs that are to be stopped, or are gone: a request that was sent to this server may have been lost. The
     /// runs were executed before the open ones were read.
-    pub(super) fn stop_all_but(&self, executed: Vec<(String, Uuid)>, open: &[OpenRun]) {
-        let going_on: HashSet<Uuid> = open.iter().filter(|open| !open.is_to_stop).map(|open| open.run).collect();
+    pub(super) fn stop_all_but(&self, executed: Vec<(String, Uuid)>, open: &OpenRuns) {
+        let runs = open.runs.iter().filter(|open| !open.is_to_stop).map(|open| open.run);
+        let going_on: HashSet<Uuid> = runs.chain(open.later.iter().copied()).collect();
         let to_stop = executed.into_iter().filter(|(_, run)| !going_on.contains(run));
         to_stop.for_each(|(thread, run)| _ = self.stop(&thread, run));
     }
@@ -52,11 +54,13 @@ mod tests {
 
     #[test]
     fn runs_that_are_to_be_stopped_or_are_gone_are_stopped() {
-        let (threads, runs) = (ExecutingThreads::default(), [Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7()]);
-        let entered: Vec<_> = ["a", "b", "c"].iter().map(|name| threads.enter(name)).collect();
-        let tokens: Vec<_> = ["a", "b", "c"].iter().zip(runs).map(|(name, run)| threads.token(name, run)).collect();
-        threads.stop_all_but(threads.runs(), &[open(runs[0], false), open(runs[1], true)]);
-        assert_eq!(tokens.iter().map(|token| token.is_cancelled()).collect::<Vec<_>>(), [false, true, true]);
-        assert_eq!(entered.len(), 3);
+        let (threads, runs) = (ExecutingThreads::default(), [(); 4].map(|()| Uuid::now_v7()));
+        let entered: Vec<_> = ["a", "b", "c", "d"].iter().map(|name| threads.enter(name)).collect();
+        let tokens: Vec<_> =
+            ["a", "b", "c", "d"].iter().zip(runs).map(|(name, run)| threads.token(name, run)).collect();
+        let marks = vec![open(runs[0], false), open(runs[1], true)];
+        threads.stop_all_but(threads.runs(), &OpenRuns { runs: marks, later: vec![runs[3]] });
+        assert_eq!(tokens.iter().map(|token| token.is_cancelled()).collect::<Vec<_>>(), [false, true, true, false]);
+        assert_eq!(entered.len(), 4);
     }
 }

@@ -2,11 +2,8 @@
 
 use serde_json::Value;
 use serde_json::value::Serializer;
-use superstep::graph::thread::SubgraphRun;
 use superstep::graph::view::{NestedSnapshot, TaskSnapshot};
-use superstep::graph::{AnyGraph, AnyState, AnyThread, Event, EventKind, RunError, SecretValues, State, StateSnapshot};
-
-use crate::graph_place::GraphPlace;
+use superstep::graph::{AnyGraph, AnyState, Event, EventKind, SecretValues, State, StateSnapshot};
 
 /// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
@@ -49,86 +46,20 @@ impl Secrets {
         Self(run)
     }
 
-    /// Returns those of a state.
-    pub(crate) fn of_state(graph: &AnyGraph, state: &AnyState) -> Self {
-        let secrets = Self::default();
-        secrets.add_state(graph, state);
-        secrets
+    /// Adds those of others.
+    pub(crate) fn add_all(&self, others: &Self) {
+        self.0.add_all(&others.0);
     }
 
-    /// Returns those of a thread's state, and of the states of its subgraphs that have asked something: the present ones, or all if the
-    /// task has ended.
-    pub(crate) async fn of_thread(
-        graph: &AnyGraph,
-        thread: &AnyThread,
-        snapshot: &StateSnapshot<AnyState>,
-    ) -> Result<Self, RunError> {
-        let secrets = Self::of_state(graph, &snapshot.values);
-        secrets.add_nested(&snapshot.tasks);
-        secrets.add_asked(thread, &[], &snapshot.tasks).await?;
-        Ok(secrets)
-    }
-
-    /// Adds those of the subgraphs of tasks that have asked something, in a graph with a namespace.
-    async fn add_asked(&self, thread: &AnyThread, above: &[String], tasks: &[TaskSnapshot]) -> Result<(), RunError> {
-        for task in tasks.iter().filter(|task| task.state.is_none() && !task.questions.is_empty()) {
-            let namespace = [above, &[place_of(task)]].concat();
-            if task.result.is_some() {
-                self.add_calls(calls_of(thread, above, task).await?).await?;
-            } else if let Some(run) = thread.subgraph_run(&namespace).await? {
-                self.add_nested_state(&run.state_deep().await?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds those of all states of the subgraphs that tasks of the root graph have run, those below them included, and of what the
-    /// tasks have written.
-    pub(crate) async fn add_tasks(&self, thread: &AnyThread, tasks: &[TaskSnapshot]) -> Result<(), RunError> {
-        for task in tasks {
-            task.result.iter().for_each(|writes| self.0.add_state(writes));
-            self.add_calls(calls_of(thread, &[], task).await?).await?;
-        }
-        Ok(())
-    }
-
-    /// Adds those of all states of subgraphs, those below them included.
-    async fn add_calls(&self, mut open: Vec<SubgraphRun>) -> Result<(), RunError> {
-        while let Some(run) = open.pop() {
-            for made in run.checkpoints() {
-                let Some(found) = run.state_at(made.id).await? else { continue };
-                self.0.add_state(&found.values);
-                for task in found.tasks.iter().filter(|task| task.subgraph) {
-                    open.extend(run.calls_of(task).await?);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns those of the graphs around a subgraph, as they were when its task ran.
-    pub(crate) async fn around(graph: &AnyGraph, thread: &AnyThread, place: &GraphPlace<'_>) -> Result<Self, RunError> {
-        let secrets = Self::default();
-        for (namespace, checkpoint) in place.enclosing() {
-            if namespace.is_empty() {
-                let found = thread.clone().at(checkpoint).state().await?;
-                found.iter().for_each(|found| secrets.add_state(graph, &found.values));
-            } else if let Some(run) = thread.subgraph_run(&namespace).await? {
-                run.state_at(checkpoint).await?.iter().for_each(|found| secrets.add_nested_state(found));
-            }
-        }
-        Ok(secrets)
-    }
-
-    /// Adds those of the state of the subgraph at a place, and of the subgraphs below it that have asked something.
-    pub(crate) async fn add_subgraph(
-        &self,
-        thread: &AnyThread,
-        place: &GraphPlace<'_>,
-        nested: &NestedSnapshot,
-    ) -> Result<(), RunError> {
+    /// Adds those of a state of a subgraph, of the states in it, and of what its tasks have written.
+    pub(super) fn add_past_nested(&self, nested: &NestedSnapshot) {
         self.add_nested_state(nested);
-        self.add_asked(thread, &place.parts(), &nested.tasks).await
+        self.add_results(&nested.tasks);
+    }
+
+    /// Adds those of what tasks have written.
+    pub(super) fn add_results(&self, tasks: &[TaskSnapshot]) {
+        tasks.iter().filter_map(|task| task.result.as_ref()).for_each(|writes| self.0.add_state(writes));
     }
 
     /// Adds those of a state, and of the states of subgraphs that were read with it.
@@ -175,22 +106,6 @@ impl Secrets {
     pub(crate) fn hide(&self, value: &mut Value) {
         self.0.hide(value);
     }
-}
-
-/// Returns the subgraphs of all calls of a task of the graph with a namespace.
-async fn calls_of(thread: &AnyThread, above: &[String], task: &TaskSnapshot) -> Result<Vec<SubgraphRun>, RunError> {
-    if above.is_empty() {
-        return thread.subgraph_calls(&task.name, &task.id).await;
-    }
-    match thread.subgraph_run(above).await? {
-        Some(run) => run.calls_of(task).await,
-        None => Ok(vec![]),
-    }
-}
-
-/// Returns a task as namespaces name it.
-fn place_of(task: &TaskSnapshot) -> String {
-    format!("{}:{}", task.name, task.id)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the server does by itself at a time: each timer is taken by one server, in one write with what it does.
+//! Timers of the server: one server takes each, in one write with the work that is due.
 //!
 //! | file | what it knows |
 //! |---|---|

@@ -242,6 +242,7 @@ async fn the_states_of_subgraphs_are_in_their_tasks() {
     let inside = &deep["tasks"][0]["state"];
     assert_eq!(inside["values"], json!({ "path": "p/first/inner_a/inner_b" }), "{deep}");
     assert_eq!(&inside["checkpoint"]["checkpoint_ns"], namespace);
+    assert_eq!(deep["tasks"][0]["checkpoint"], Value::Null, "the state has it, as in LangGraph's server");
     let deep = api.get(&format!("{path}/state/{}?subgraphs=true", before["checkpoint_id"].as_str().unwrap())).await;
     assert_eq!(deep["tasks"][0]["state"]["next"], json!([]));
 }

@@ -189,8 +189,13 @@ async fn an_imported_thread_is_read_and_not_run_until_it_is_trusted(#[case] by_r
     assert!(failed.to_string().contains("is not trusted"), "{failed}");
     // A client that creates the name here does not make the thread this server's own.
     api.post("/threads", json!({ "thread_id": "foreign" })).await;
-    let failed = api.post("/threads/foreign/runs/wait", json!({ "assistant_id": "approval", "input": null })).await;
-    assert!(failed["__error__"]["message"].as_str().unwrap().contains("is not trusted"), "{failed}");
+    for body in [answer.clone(), json!({ "assistant_id": "approval", "input": null })] {
+        let refused = api.send(Method::POST, "/threads/foreign/runs/wait", Some(body)).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+        let detail: Value = refused.json().await.unwrap();
+        assert!(detail["detail"].as_str().unwrap().contains("is not trusted"), "{detail}");
+    }
+    assert_eq!(api.get("/threads/foreign/runs").await, json!([]), "no run is stored");
     assert_eq!(api.get("/threads/foreign/state").await["values"]["status"], Value::Null);
     if by_route {
         assert_eq!(api.post("/threads/foreign/trust", json!({})).await["thread_id"], "foreign");

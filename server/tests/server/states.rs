@@ -166,6 +166,8 @@ async fn checkpoints_of_a_stream_name_their_tasks_and_parents_as_states_do() {
     let inside = named(&format!("checkpoints|{namespace}"));
     let states = history(&api, &path, json!({ "checkpoint": { "checkpoint_ns": namespace } })).await;
     assert_eq!((inside.len(), states.len()), (4, 4));
+    let starts = [&inside[0]["values"], &inside[1]["values"], &states[3]["values"], &states[2]["values"]];
+    assert_eq!(starts, [&json!({}), &json!({ "path": "p/first" }), &json!({}), &json!({ "path": "p/first" })]);
     for (made, state) in inside.iter().zip(states.iter().rev()) {
         assert_eq!(made["config"]["configurable"], state["checkpoint"]);
         assert_eq!(made["metadata"]["parents"], json!({ "": child["checkpoint_id"] }));
@@ -178,6 +180,28 @@ async fn checkpoints_of_a_stream_name_their_tasks_and_parents_as_states_do() {
         assert_eq!(debugged["checkpoint"], made["config"]["configurable"]);
         assert_eq!(&debugged["parent_checkpoint"], parent);
     }
+}
+
+#[tokio::test]
+async fn tasks_name_their_run_and_the_sends_that_they_are_of() {
+    let api = Api::start().await;
+    let path = format!("/threads/{}", api.thread().await);
+    let body = json!({
+        "assistant_id": "parallel", "input": { "items": [1, 2] }, "stream_mode": "tasks", "metadata": { "own": "m" }
+    });
+    let events = api.stream(&format!("{path}/runs/stream"), body).await;
+    let run = api.get(&format!("{path}/runs")).await[0].clone();
+    let metadata = json!({
+        "own": "m", "graph_id": "parallel", "assistant_id": run["assistant_id"], "run_id": run["run_id"],
+    });
+    let starts: Vec<_> = events.iter().filter(|event| event.1.get("input").is_some()).collect();
+    assert!(starts.len() == 4 && starts.iter().all(|event| event.1["metadata"] == metadata), "{events:?}");
+    let states = history(&api, &path, json!({})).await;
+    let tasks = |next: Value| states.iter().find(|state| state["next"] == next).unwrap()["tasks"].clone();
+    let sent = tasks(json!(["worker", "worker"]));
+    let sent = [&sent[0]["path"], &sent[1]["path"]];
+    assert_eq!(sent, [&json!(["__pregel_push", 0, false]), &json!(["__pregel_push", 1, false])]);
+    assert_eq!(tasks(json!(["join"]))[0]["path"], json!(["__pregel_pull", "join"]));
 }
 
 #[tokio::test]

@@ -42,6 +42,14 @@ impl SecretValues {
         self.0.add(values.into_iter());
     }
 
+    /// Adds those of others.
+    pub fn add_all(&self, others: &Self) {
+        if !Arc::ptr_eq(&self.0, &others.0) {
+            let texts = others.0.lock().clone();
+            self.0.lock().add_texts(texts);
+        }
+    }
+
     /// Adds the values that the secret channels of a state have, or those that are written to them.
     pub fn add_state(&self, state: &View) {
         self.add(state.secrets());

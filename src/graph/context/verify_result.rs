@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::logged_secrets::SecretValues;
 use crate::checkpoint::{AboutRecord, CheckpointId};
 use crate::graph::records::Reader;
 use crate::graph::view::event::task_id;
@@ -111,6 +112,31 @@ impl VerifyReport {
             Self { not_verified, .. } if not_verified.is_empty() => VerifyVerdict::Same,
             _ => VerifyVerdict::SameInPart,
         }
+    }
+}
+
+impl VerifyReport {
+    /// Hides secrets in what differs, and why parts were not compared.
+    pub(crate) fn hide(&mut self, secrets: &SecretValues) {
+        self.divergence.iter_mut().for_each(|found| found.hide(secrets));
+        self.not_verified.iter_mut().for_each(|part| secrets.hide_in_text(&mut part.why));
+    }
+}
+
+impl WhatIf {
+    /// Hides secrets in it.
+    pub(crate) fn hide(&mut self, secrets: &SecretValues) {
+        secrets.hide(&mut self.state);
+        self.differences.iter_mut().for_each(|found| found.hide(secrets));
+        self.taken.iter_mut().chain(&mut self.stopped).for_each(|part| secrets.hide_in_text(&mut part.why));
+    }
+}
+
+impl Divergence {
+    fn hide(&mut self, secrets: &SecretValues) {
+        secrets.hide_in_text(&mut self.what);
+        secrets.hide(&mut self.recorded);
+        secrets.hide(&mut self.now);
     }
 }
 

@@ -264,6 +264,7 @@ impl Run {
     ) -> Result<Option<Box<FinishedResult>>, Abort> {
         match judged {
             Ok(BodyOutcome::Done(now)) => {
+                self.note_secrets_of(&now.writes);
                 let stale = step.stale.contains(&self.step.tasks[at].key);
                 let record = step.records.get(&self.step.tasks[at].key);
                 if let Some(difference) = unused_record(ctx, record, stale) {

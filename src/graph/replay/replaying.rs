@@ -262,7 +262,9 @@ impl ThreadCore {
         Box::pin(async move {
             let (mut run, mut walk, comparison) = self.replay_run(false).await?;
             run.compare_line(&mut walk, UnsavedValues::defaults(), &comparison, supersteps).await?;
-            Ok(comparison.report())
+            let mut report = comparison.report();
+            report.hide(&run.secrets());
+            Ok(report)
         })
     }
 
@@ -273,7 +275,9 @@ impl ThreadCore {
     fn what_if_up_to(&self, supersteps: u64) -> Boxed<'_, Result<WhatIf, RunError>> {
         Box::pin(async move {
             let (mut run, mut walk, comparison) = self.replay_run(true).await?;
-            run.what_if(&mut walk, &comparison, supersteps).await
+            let mut found = run.what_if(&mut walk, &comparison, supersteps).await?;
+            found.hide(&run.secrets());
+            Ok(found)
         })
     }
 

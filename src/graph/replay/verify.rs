@@ -122,6 +122,8 @@ impl Run {
         let saved = self.pos.state.clone();
         comparison.begin_step(step.after.as_ref().map(|after| after.meta.created_at));
         self.limit();
+        self.note_secrets();
+        recorded.iter().flatten().for_each(|recorded| self.note_secrets_of(&recorded.writes));
         (self.step.planned, self.step.open_questions, self.step.has_failed) = (true, None, false);
         self.load_journals(step, &comparison.reader).await?;
         for (at, recorded) in recorded.iter().enumerate() {

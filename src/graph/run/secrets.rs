@@ -1,16 +1,19 @@
 //! The secrets that nodes, routers and reducers of a graph can put into their errors and events: those of the state that they read, and those
 //! that their superstep has written to it. Knows no log.
 
+use std::sync::Arc;
+
 use superstep_base::panics::catch_panic;
 
 use super::state::Run;
+use crate::graph::context::SecretValues;
 use crate::graph::state::{AnySchema, AnyWrite, AnyWrites};
 use crate::graph::superstep::Task;
 use crate::graph::view::untyped::channel_json;
 
 impl Run {
     /// Notes the secrets of the state, which the tasks of the next superstep read.
-    pub(super) fn note_secrets(&self) {
+    pub(crate) fn note_secrets(&self) {
         let schema = &self.table.schema;
         if self.has_secrets() {
             let held = (0..schema.channels().len()).filter(|at| is_secret(schema, *at));
@@ -26,10 +29,15 @@ impl Run {
     }
 
     /// Notes the secrets among writes.
-    pub(super) fn note_secrets_of(&self, writes: &AnyWrites) {
+    pub(crate) fn note_secrets_of(&self, writes: &AnyWrites) {
         let schema = &self.table.schema;
         let secret = writes.0.iter().filter(|write| is_secret(schema, write.channel()));
         self.shared.events.secrets.add(secret.filter_map(|write| write_json(schema, write)));
+    }
+
+    /// Returns those that were noted.
+    pub(crate) fn secrets(&self) -> SecretValues {
+        SecretValues(Arc::clone(&self.shared.events.secrets))
     }
 
     fn has_secrets(&self) -> bool {

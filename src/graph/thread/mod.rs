@@ -49,7 +49,7 @@ pub use filter::ThreadPage;
 pub use handle::STATE_LIMIT;
 pub(crate) use handle::{LeaseSlot, Thread, ThreadCore};
 pub use history::History;
-pub use inside::{NestedRun, SubgraphRun};
+pub use inside::SubgraphRun;
 pub(crate) use listing::ThreadInfo;
 pub(crate) use outcome::Outcome;
 pub use outcome::{Questions, Rest};

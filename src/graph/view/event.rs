@@ -372,3 +372,16 @@ pub(crate) fn node_of(place: &str) -> &str {
 pub(crate) fn task_id(checkpoint: CheckpointId, task: u32) -> String {
     format!("{checkpoint}-{task:x}")
 }
+
+/// Reads the [id of a task](crate::graph::Ctx::task_id): the checkpoint that planned it, and its number there; `None` for another text.
+///
+/// ```
+/// # use superstep::checkpoint::CheckpointId;
+/// # use superstep::graph::view::parse_task_id;
+/// assert_eq!(parse_task_id("12-1f"), Some((CheckpointId(12), 31)));
+/// assert_eq!(parse_task_id("12"), None);
+/// ```
+pub fn parse_task_id(id: &str) -> Option<(CheckpointId, u32)> {
+    let (checkpoint, task) = id.split_once('-')?;
+    Some((CheckpointId(checkpoint.parse().ok()?), u32::from_str_radix(task, 16).ok()?))
+}

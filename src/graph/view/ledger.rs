@@ -105,7 +105,7 @@ impl Secrets {
 }
 
 /// Texts to hide, and numbers by their digits.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct HiddenTexts(Vec<String>);
 
 impl HiddenTexts {
@@ -113,10 +113,20 @@ impl HiddenTexts {
     pub(crate) fn add_all(&mut self, values: impl Iterator<Item = Value>) {
         let known = self.0.len();
         values.for_each(|value| self.add(&value));
-        if self.0.len() == known {
-            return;
+        self.sort_after(known);
+    }
+
+    /// Adds other texts.
+    pub(crate) fn add_texts(&mut self, others: Self) {
+        let known = self.0.len();
+        others.0.into_iter().for_each(|text| self.push(text));
+        self.sort_after(known);
+    }
+
+    fn sort_after(&mut self, known: usize) {
+        if self.0.len() > known {
+            self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         }
-        self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     }
 
     fn add(&mut self, value: &Value) {

@@ -23,6 +23,7 @@ pub(crate) mod untyped;
 
 pub use child::AnyChild;
 pub(crate) use child::{ChildOutput, Edge, EdgeKind, Face, Facts, Inner, NestedRead, Outline, OutlineNode};
+pub use event::parse_task_id;
 pub(crate) use event::{CheckpointView, Event, EventKind, EventTask, Mode, Sink, TaskView};
 pub(crate) use event_log::{CheckpointFilter, EventLog, RecordedEvent, ReplayListener};
 pub(crate) use ledger::{Activation, HiddenTexts, Ledger, LedgerTask, Secrets};

@@ -155,6 +155,13 @@ pub struct TaskSnapshot {
 }
 
 impl TaskSnapshot {
+    /// Returns the number of the send that it is of, among those of its superstep; `None` if an edge led to it.
+    pub fn send_number(&self) -> Option<u32> {
+        self.ledger.task.sent
+    }
+}
+
+impl TaskSnapshot {
     /// Returns the status of the task in one word.
     fn status(&self) -> &'static str {
         let is_open = self.questions.iter().any(|question| !question.is_answered());

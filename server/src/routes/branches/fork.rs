@@ -5,21 +5,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::checkpoint::{
     CheckpointId, Checkpointer, ExportOptions, ImportOptions, MemoryCheckpointer, ThreadArchive,
 };
 use superstep::graph::{AnyGraph, AnyThread, RunError, ThreadInfo};
-use superstep_base::time::now;
 use utoipa::ToSchema;
 
 use super::file::export;
+use super::new_thread::NewThread;
 use crate::error::{ApiError, ApiResult};
 use crate::forks::{ForkOrigin, PreparedFork};
-use crate::records::items::create;
-use crate::records::thread::{StateMark, ThreadRecord};
+use crate::panics::of_task;
+use crate::records::thread::ThreadRecord;
 use crate::routes::updates::state_update;
 use crate::server::Server;
 
@@ -55,7 +54,7 @@ pub(in crate::routes) async fn fork(
 ) -> ApiResult<Json<Value>> {
     // A client that leaves in between must not leave half a fork: so the fork is a task of its own.
     let made = tokio::spawn(async move { make(&server, &thread, body).await }).await;
-    made.unwrap_or_else(|error| Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())))
+    of_task(made)?
 }
 
 async fn make(server: &Server, thread: &str, body: ForkBody) -> ApiResult<Json<Value>> {
@@ -140,12 +139,9 @@ impl Fork<'_> {
         Ok(made)
     }
 
-    /// Stores the fork as a thread of its own; half a fork is none.
+    /// Stores the fork as a thread of its own.
     async fn store_as(&self, name: &str, origin: &ThreadRecord, values: Option<&Value>) -> ApiResult<Value> {
-        let mut record = ThreadRecord::new(name, now());
-        (record.graph, record.metadata) = (origin.graph.clone(), origin.metadata.clone());
-        record.state = Some(StateMark::unfinished(record.created_at));
-        self.server.records.write(vec![create(&record)]).await?;
+        let new = NewThread::create(self.server, name, origin).await?;
         let copied = self.graph.thread(self.thread).copy_to(name, self.at()).await;
         let has_copied = copied.is_ok();
         let made = match copied {
@@ -154,21 +150,7 @@ impl Fork<'_> {
             Err(error @ RunError::InvalidConfig { .. }) => Err(ApiError::conflict(error.to_string())),
             Err(error) => Err(error.into()),
         };
-        match made {
-            Ok(_) => self.server.mark_state(name).await?,
-            Err(_) => self.remove(name, has_copied).await?,
-        }
-        made
-    }
-
-    /// Removes the new thread again, unless somebody uses it by now: checkpoints that were not copied are of another program.
-    async fn remove(&self, name: &str, has_copied: bool) -> ApiResult<()> {
-        let found = self.server.records.get::<ThreadRecord>(&ThreadRecord::key_of(name)).await?;
-        let Some(unused) = found.filter(|found| found.record.queue.is_empty()) else { return Ok(()) };
-        if has_copied {
-            self.server.delete_checkpoints(self.graph, name).await?;
-        }
-        self.server.remove_records(&unused).await
+        new.settle(made, has_copied).await
     }
 }
 

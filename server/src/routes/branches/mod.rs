@@ -4,4 +4,5 @@
 
 mod file;
 pub(super) mod fork;
+pub(super) mod new_thread;
 pub(super) mod transfer;

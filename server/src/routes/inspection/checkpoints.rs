@@ -42,8 +42,7 @@ pub(super) async fn list(
         checkpoints.push(shapes::listed(outline, &path, &tags.collect::<Vec<_>>()));
     }
     // Errors, metadata and tags may have copies of secrets.
-    let ids: Vec<_> = found.iter().map(CheckpointOutline::id).collect();
-    let secrets = place.secrets(&ids).await?;
+    let secrets = place.secrets().await?;
     checkpoints.iter_mut().for_each(|shown| secrets.hide(shown));
     Ok(Json(json!({ "checkpoints": checkpoints, "next": next })))
 }
@@ -59,7 +58,7 @@ pub(super) async fn one(
     let mut json = shown.json(&outline, &place.path());
     let tags = place.tags().await?.into_iter().filter(|(_, of)| *of == at).map(|(tag, _)| tag);
     json["tags"] = tags.collect();
-    place.secrets(&[at]).await?.hide(&mut json);
+    place.secrets().await?.hide(&mut json);
     Ok(Json(json))
 }
 
@@ -97,7 +96,7 @@ pub(super) async fn task(
     let (outline, shown) = (place.outline(at).await?, place.shown(at).await?);
     let found = shown.tasks().iter().find(|found| found.id == task).ok_or_else(|| no_task(&outline, at, &task))?;
     let mut json = shapes::task(found, outline.tasks.iter().find(|known| known.id == task), &place.path());
-    let (mut input, secrets) = (found.input.json(), place.secrets(&[at]).await?);
+    let (mut input, secrets) = (found.input.json(), place.secrets().await?);
     secrets.hide(&mut input);
     json["journal"] = json!(found.journal().await?);
     secrets.hide(&mut json);

@@ -1,6 +1,5 @@
 //! Comparisons: of two checkpoints, and of a thread with its graph as it is now. They run no effect and store nothing.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,7 +7,7 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::checkpoint::CheckpointId;
-use superstep::graph::AnyThread;
+use superstep::graph::{AnyThread, RunError};
 use utoipa::ToSchema;
 
 use super::place::Place;
@@ -44,10 +43,8 @@ pub(super) async fn diff(
     };
     let found = server.replays.run(&command, async move { one.diff_deep_to(&two).await }).await?;
     let mut shown = json!(found);
-    let (oldest, newest) = if other == thread { (from.min(to), from.max(to)) } else { (CheckpointId(0), to) };
-    new.secrets_between(oldest, newest).await?.hide(&mut shown);
-    if other != thread {
-        old.secrets_between(CheckpointId(0), from).await?.hide(&mut shown);
+    for place in [&old, &new] {
+        place.secrets().await?.hide(&mut shown);
     }
     Ok(Json(shown))
 }
@@ -58,15 +55,13 @@ pub(super) async fn verify(
     Path(thread): Path<String>,
     body: Option<Json<ComparisonBody>>,
 ) -> Answer {
-    let from = body.and_then(|Json(body)| body.from).map(CheckpointId);
-    let place = Place::of_checkpoint(&server, &thread, &Words::default()).await?;
-    let compared = starting_at(&place, from);
-    let found = server.replays.run(&command(&thread, "verify", from), async move { compared.verify().await }).await?;
-    let mut shown = json!(found);
-    shown["verdict"] = json!(found.verdict());
-    let differs = found.divergence.iter().map(|found| found.checkpoint).collect();
-    hide(&place, (from, differs), &mut shown).await?;
-    Ok(Json(shown))
+    compare(&server, &thread, ("verify", body), |thread| async move {
+        let found = thread.verify().await?;
+        let mut shown = json!(found);
+        shown["verdict"] = json!(found.verdict());
+        Ok::<_, RunError>(shown)
+    })
+    .await
 }
 
 /// Returns the state that a thread would have with its graph as it is now.
@@ -75,42 +70,36 @@ pub(super) async fn what_if(
     Path(thread): Path<String>,
     body: Option<Json<ComparisonBody>>,
 ) -> Answer {
-    let from = body.and_then(|Json(body)| body.from).map(CheckpointId);
-    let place = Place::of_checkpoint(&server, &thread, &Words::default()).await?;
-    let run = starting_at(&place, from);
-    let found = server.replays.run(&command(&thread, "what-if", from), async move { run.what_if().await }).await?;
-    let mut shown = json!(found);
-    let differ = found.differences.iter().map(|found| found.checkpoint).collect();
-    hide(&place, (from, differ), &mut shown).await?;
-    Ok(Json(shown))
+    compare(
+        &server,
+        &thread,
+        ("what-if", body),
+        |thread| async move { Ok::<_, RunError>(json!(thread.what_if().await?)) },
+    )
+    .await
 }
 
-fn starting_at(place: &Place<'_>, from: Option<CheckpointId>) -> AnyThread {
-    let thread = place.thread.clone();
-    if let Some(from) = from { thread.at(from) } else { thread }
+/// Compares a thread with its graph in one of the modes of the command line. What the graph makes now, the engine hides; the secrets that
+/// the thread has had may be in what both have in common.
+async fn compare<F>(
+    server: &Server,
+    thread: &str,
+    (mode, body): (&str, Option<Json<ComparisonBody>>),
+    comparison: fn(AnyThread) -> F,
+) -> Answer
+where
+    F: Future<Output = Result<Value, RunError>> + Send + 'static,
+{
+    let from = body.and_then(|Json(body)| body.from).map(CheckpointId);
+    let place = Place::of_checkpoint(server, thread, &Words::default()).await?;
+    let compared = from.into_iter().fold(place.thread.clone(), AnyThread::at);
+    let mut shown = server.replays.run(&command(thread, mode, from), comparison(compared)).await?;
+    place.secrets().await?.hide(&mut shown);
+    Ok(Json(shown))
 }
 
 /// Returns the command that does the same without a server.
 fn command(thread: &str, mode: &str, from: Option<CheckpointId>) -> String {
     let from = from.map(|from| format!(" --from {from}")).unwrap_or_default();
     format!("superstep replay {thread} --mode {mode}{from}")
-}
-
-/// Hides copies of the values of secret channels: now, at the checkpoint that a comparison starts from, and at those that differ, which
-/// may be of subgraphs.
-async fn hide(
-    place: &Place<'_>,
-    (from, differ): (Option<CheckpointId>, BTreeSet<u64>),
-    shown: &mut Value,
-) -> ApiResult<()> {
-    if !place.graph.has_secrets() {
-        return Ok(());
-    }
-    let mut ids: BTreeSet<_> = from.into_iter().collect();
-    for at in differ {
-        ids.extend(place.root_of(CheckpointId(at)).await?);
-    }
-    let ids: Vec<_> = ids.into_iter().collect();
-    place.secrets(&ids).await?.hide(shown);
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use superstep::checkpoint::CheckpointId;
-use superstep::graph::thread::NestedRun;
+use superstep::graph::thread::SubgraphRun;
 use superstep::graph::view::{CheckpointOutline, NestedSnapshot, TaskSnapshot};
 use superstep::graph::{AnyGraph, AnyState, AnyThread, StateSnapshot};
 
@@ -18,10 +18,11 @@ use crate::server::Server;
 pub(super) struct Place<'a> {
     pub graph: &'a AnyGraph,
     pub thread: AnyThread,
+    server: &'a Server,
     name: &'a str,
     /// The tasks that lead to a subgraph, and its run.
-    within: Vec<(CheckpointId, String)>,
-    inside: Option<NestedRun>,
+    namespace: Vec<String>,
+    inside: Option<SubgraphRun>,
 }
 
 /// A checkpoint with its state.
@@ -37,17 +38,31 @@ impl<'a> Place<'a> {
     /// 404 if the thread is not there, or a task in `within` ran no subgraph.
     pub(super) async fn find(server: &'a Server, name: &'a str, words: &Words) -> ApiResult<Option<Self>> {
         let Some((graph, thread)) = server.thread(name).await? else { return Ok(None) };
-        let within = words.all("within").map(parse_task).collect::<ApiResult<Vec<_>>>()?;
-        let inside = thread.inside(&within).await?;
-        if let (Some((checkpoint, task)), None) = (within.last(), &inside) {
-            return Err(ApiError::new(
-                axum::http::StatusCode::NOT_FOUND,
-                format!(
-                    "no subgraph of task `{task}` of checkpoint {checkpoint} is stored: `has_inside` of a task shows whether one is"
-                ),
-            ));
+        let mut place = Self { graph, thread, server, name, namespace: vec![], inside: None };
+        for within in words.all("within") {
+            place.enter(parse_task(within)?).await?;
         }
-        Ok(Some(Self { graph, thread, name, within, inside }))
+        Ok(Some(place))
+    }
+
+    /// Goes into the subgraph that a task ran.
+    async fn enter(&mut self, (checkpoint, task): (CheckpointId, String)) -> ApiResult<()> {
+        let outline = match self.outline(checkpoint).await {
+            Err(error) if error.is_not_found() => None,
+            found => Some(found?),
+        };
+        let called = outline.iter().flat_map(|outline| &outline.tasks).find(|found| found.id == task);
+        self.namespace.extend(called.map(|called| format!("{}:{task}", called.name)));
+        self.inside = match called {
+            Some(_) => self.thread.subgraph_run(&self.namespace).await?,
+            None => None,
+        };
+        match self.inside {
+            Some(_) => Ok(()),
+            None => Err(not_found(format!(
+                "no subgraph of task `{task}` of checkpoint {checkpoint} is stored: `has_inside` of a task shows whether one is"
+            ))),
+        }
     }
 
     /// Finds the place of a request about a checkpoint.
@@ -61,7 +76,7 @@ impl<'a> Place<'a> {
 
     /// Returns the nodes of the tasks whose subgraphs it is in.
     pub(super) fn path(&self) -> Vec<String> {
-        self.inside.as_ref().map(NestedRun::path).unwrap_or_default()
+        self.inside.as_ref().map(SubgraphRun::path).unwrap_or_default()
     }
 
     /// Returns checkpoints before one of them, or the newest ones, newest first.
@@ -90,7 +105,7 @@ impl<'a> Place<'a> {
     /// Returns one checkpoint with its state.
     pub(super) async fn shown(&self, at: CheckpointId) -> ApiResult<CheckpointState> {
         let found = match &self.inside {
-            Some(inside) => inside.state(at).await?.map(|found| CheckpointState::Nested(Box::new(found))),
+            Some(inside) => inside.state_at(at).await?.map(|found| CheckpointState::Nested(Box::new(found))),
             None => self.thread.clone().at(at).state().await?.map(|found| CheckpointState::Root(Box::new(found))),
         };
         found.ok_or_else(|| self.no_checkpoint(at))
@@ -102,7 +117,7 @@ impl<'a> Place<'a> {
             Some(channel) => self.thread.clone().at(at).channel_values(&[channel]).await?.into(),
             None => self.shown(at).await?.state(self.graph),
         };
-        self.secrets(&[at]).await?.hide(&mut state);
+        self.secrets().await?.hide(&mut state);
         let missing = |missing| not_found(format!("the state at checkpoint {at} has no `{pointer}`: {missing}"));
         Ok(level(pointer.find(&state).map_err(missing)?, page))
     }
@@ -112,43 +127,15 @@ impl<'a> Place<'a> {
         Ok(if self.inside.is_none() { self.thread.tags().await? } else { vec![] })
     }
 
-    /// Returns the values of secret channels: at checkpoints, in all subgraphs that their tasks ran, and now. Those at checkpoints of a
-    /// subgraph are those of the task in whose subgraph they are.
-    pub(super) async fn secrets(&self, checkpoints: &[CheckpointId]) -> ApiResult<Secrets> {
-        let secrets = Secrets::default();
-        if !self.graph.has_secrets() {
-            return Ok(secrets);
-        }
-        if let Some(now) = self.thread.state_deep().await? {
+    /// Returns the values that the secret channels of the thread have, and have had.
+    pub(super) async fn secrets(&self) -> ApiResult<Secrets> {
+        let secrets = self.server.past_secrets.of(self.graph, self.name).await?;
+        if self.graph.has_secrets()
+            && let Some(now) = self.thread.state_deep().await?
+        {
             secrets.add_deep(self.graph, &now);
         }
-        let within = self.within.first();
-        let roots = within.map_or(checkpoints, |(root, _)| std::slice::from_ref(root));
-        for root in roots {
-            let Some(found) = self.thread.clone().at(*root).state().await? else { continue };
-            secrets.add_state(self.graph, &found.values);
-            let mut tasks = found.tasks;
-            tasks.retain(|found| within.is_none_or(|(_, task)| found.id == *task));
-            secrets.add_tasks(&self.thread, &tasks).await?;
-        }
         Ok(secrets)
-    }
-
-    /// Returns the values of secret channels at the checkpoints of the thread from one to another, and now.
-    pub(super) async fn secrets_between(&self, from: CheckpointId, to: CheckpointId) -> ApiResult<Secrets> {
-        if !self.graph.has_secrets() {
-            return Ok(Secrets::default());
-        }
-        let after = CheckpointId(to.0.saturating_add(1));
-        let mut ids: Vec<_> = self.outlines(Some(after), usize::MAX).await?.iter().map(CheckpointOutline::id).collect();
-        ids.retain(|id| *id >= from);
-        self.secrets(&ids).await
-    }
-
-    /// Returns the checkpoint of the thread's own graph in whose superstep another one was made, or the same if it is of that graph.
-    pub(super) async fn root_of(&self, at: CheckpointId) -> ApiResult<Option<CheckpointId>> {
-        let after = CheckpointId(at.0.saturating_add(1));
-        Ok(self.outlines(Some(after), 1).await?.first().map(CheckpointOutline::id))
     }
 
     fn no_checkpoint(&self, at: CheckpointId) -> ApiError {

@@ -1,4 +1,4 @@
-//! What waits for a person: of all threads, and of one; and answers that are checked before they are given.
+//! The inbox of all threads, and of one; and answers that are checked before they are given.
 
 use std::sync::Arc;
 

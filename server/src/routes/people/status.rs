@@ -12,7 +12,6 @@ use superstep_base::time::rfc3339;
 
 use crate::error::ApiResult;
 use crate::records::thread::ThreadRecord;
-use crate::security::secrets::Secrets;
 use crate::server::Server;
 
 pub(super) async fn status(State(server): State<Arc<Server>>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
@@ -36,7 +35,7 @@ pub(super) async fn status(State(server): State<Arc<Server>>, Path(thread): Path
             let open: Vec<&Question> = snapshot.questions().filter(|question| !question.is_answered()).collect();
             (shown["questions"], shown["running"]) = (json!(open), running(&snapshot.tasks));
         }
-        Secrets::of_thread(graph, &handle, &snapshot).await?.hide(&mut shown);
+        server.secrets_of(graph, &thread, &snapshot).await?.hide(&mut shown);
     }
     Ok(Json(shown))
 }

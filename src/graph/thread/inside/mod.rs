@@ -2,13 +2,14 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `outline` | checkpoints with their tasks in outline, also of the subgraph that a task ran |
-//! | `subgraph_run` | the checkpoints of a subgraph, by the namespace of its events |
+//! | `outline` | checkpoints with their tasks in outline |
+//! | `calling_task` | tasks that call subgraphs, by their places in a namespace |
+//! | `subgraph_run` | the checkpoints and states of a subgraph that a task called |
 //!
 //! Small because it only lists the folder.
 
+mod calling_task;
 pub(crate) mod outline;
 mod subgraph_run;
 
-pub use outline::NestedRun;
 pub use subgraph_run::SubgraphRun;
