@@ -35,12 +35,6 @@ struct Scroll {
     text: Cursed,
 }
 
-#[derive(Interrupt, Serialize, Deserialize, JsonSchema)]
-#[interrupt(resume = Cursed, name = "seal", schema)]
-struct Seal {
-    wax: String,
-}
-
 #[derive(NodeId)]
 #[node(rename_all = "snake_case")]
 enum Step {
@@ -49,17 +43,6 @@ enum Step {
 
 async fn write(_: Arc<Scroll>, _: Ctx) -> Result<ScrollUpdate, NodeError> {
     Ok(Scroll::update())
-}
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-#[state(schema)]
-struct Letter {
-    text: String,
-}
-
-async fn seal(_: Arc<Letter>, ctx: Ctx) -> Result<LetterUpdate, NodeError> {
-    ctx.interrupt(Seal { wax: "red".into() })?;
-    Ok(Letter::update())
 }
 
 /// A reader that panics.
@@ -77,9 +60,7 @@ impl InputReader for Blind {
 
 async fn start() -> Api {
     let scroll = StateGraph::new().add_node(Step::Write, write).add_edge(START, Step::Write).compile().unwrap();
-    let letter = StateGraph::new().add_node(Step::Write, seal.asks::<Seal>()).add_edge(START, Step::Write);
-    let letter = letter.compile().unwrap().named("letter");
-    let graphs: Graphs = all_graphs().unwrap().with(scroll.named("scroll")).with(letter);
+    let graphs: Graphs = all_graphs().unwrap().with(scroll.named("scroll"));
     let options = Options::default().read_inputs("counter", Blind);
     let api = Api::start_graphs(graphs, options, Arc::new(MemoryCheckpointer::new())).await;
     // One connection, which must outlive the panics.
@@ -113,20 +94,6 @@ async fn a_panic_is_an_error_of_its_request(#[case] method: Method, #[case] path
     assert_eq!(api.get("/ok").await, json!({ "ok": true }));
     let other = json!({ "assistant_id": "approval", "input": { "request": "x" }, "if_not_exists": "create" });
     assert_eq!(api.post("/threads/other/runs/wait", other).await["proposal"], "do x");
-}
-
-#[tokio::test]
-async fn a_question_whose_schema_panics_is_shown_without_it() {
-    let api = start().await;
-    let run = |graph: &str| json!({ "assistant_id": graph, "input": {}, "if_not_exists": "create" });
-    let asked = api.post("/threads/bad/runs/wait", run("letter")).await;
-    let asked = &asked["__interrupt__"][0];
-    assert_eq!((&asked["value"], &asked["response_schema"]), (&json!({ "wax": "red" }), &Value::Null));
-    api.post("/threads/good/runs/wait", run("approval")).await;
-    let inbox = api.get("/inbox").await;
-    let threads: Vec<_> = inbox["items"].as_array().unwrap().iter().map(|item| item["thread"].clone()).collect();
-    assert_eq!(threads, ["bad", "good"], "{inbox}");
-    assert_eq!(inbox["items"][0]["question"]["response_schema"], Value::Null);
 }
 
 #[tokio::test]
