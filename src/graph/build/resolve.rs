@@ -15,7 +15,7 @@ use super::table::{
 use super::validate::LostEdges;
 use crate::graph::node::{Choose, DeclaredTargets, Name, NodeId, Sends, Target};
 use crate::graph::state::stored_value::{distinct_names, short_name};
-use crate::graph::state::{AnySchema, Mask, State};
+use crate::graph::state::{AnySchema, Channel, Mask, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 
 /// Compiles the parts of a graph.
@@ -67,6 +67,7 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     let can_ask = nodes.iter().any(asks);
     // Threads store the shape; its hash tells the versions of a graph apart.
     let fingerprint = shape.fingerprint();
+    let has_secrets = schema.channels().iter().any(Channel::is_secret);
     let table = Table {
         identity: GraphIdentity { name, shape, fingerprint, renamed, pinned: history.pinned, types: ids.types },
         schema,
@@ -77,6 +78,7 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
         stops: GraphStops { before, after },
         outline,
         questions: QuestionSupport { declared: can_ask, unresumable: allowed.contains(&Lint::Unresumable) },
+        has_secrets,
     };
     Ok(table)
 }

@@ -26,6 +26,8 @@ pub(crate) struct Table {
     pub stops: GraphStops<u32>,
     pub outline: Outline,
     pub questions: QuestionSupport,
+    /// Set if a channel is secret.
+    pub has_secrets: bool,
 }
 
 /// The name of a graph, and what tells its versions apart.

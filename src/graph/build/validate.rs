@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::problem::{Lint, Problem};
-use crate::graph::view::{EdgeKind, Outline};
+use crate::graph::view::{Edge, EdgeKind, Outline};
 
 impl Outline {
     /// Returns the lints' problems, in node order.
@@ -25,16 +25,15 @@ impl Outline {
     }
 
     fn ends_beside_routers(&self) -> Vec<Problem> {
-        let routed = |node: usize| {
-            let mut from = self.edges.iter().filter(|edge| edge.from == Some(node));
-            from.any(|edge| matches!(edge.kind, EdgeKind::Routed | EdgeKind::Sent))
-        };
-        let ends = |node: usize| {
-            let mut from = self.edges.iter().filter(|edge| edge.from == Some(node));
-            from.any(|edge| edge.kind == EdgeKind::Always && edge.to.is_none())
-        };
-        let found = (0..self.nodes.len()).filter(|&node| ends(node) && routed(node));
-        found.map(|node| Problem::EndBesideRouter { node: self.nodes[node].name.clone() }).collect()
+        let routed = self.sources(|edge| matches!(edge.kind, EdgeKind::Routed | EdgeKind::Sent));
+        let ends = self.sources(|edge| edge.kind == EdgeKind::Always && edge.to.is_none());
+        let found = ends.intersection(&routed);
+        found.map(|&node| Problem::EndBesideRouter { node: self.nodes[node].name.clone() }).collect()
+    }
+
+    /// Returns the nodes that such edges come from.
+    fn sources(&self, are: impl Fn(&Edge) -> bool) -> BTreeSet<usize> {
+        self.edges.iter().filter(|edge| are(edge)).filter_map(|edge| edge.from).collect()
     }
 
     /// Finds nodes on a loop without a path to END.
@@ -86,20 +85,17 @@ impl Outline {
     /// Finds sources of joins that only routers or sends lead to. A join of one source is a plain edge, and reported as
     /// such.
     fn conditional_joins(&self) -> Vec<Problem> {
+        let into: BTreeSet<usize> = self.edges.iter().filter_map(|edge| edge.to).collect();
+        let always = self.edges.iter().filter(|edge| edge.kind == EdgeKind::Always).filter_map(|edge| edge.to);
+        let certain: BTreeSet<usize> = always.chain(self.joins.iter().map(|(_, target)| *target)).collect();
         let mut problems = vec![];
         for (sources, target) in self.joins.iter().filter(|(sources, _)| sources.len() > 1) {
-            for &source in sources.iter().filter(|&&source| self.only_conditional(source)) {
+            for &source in sources.iter().filter(|source| into.contains(source) && !certain.contains(source)) {
                 let name = |at: usize| self.nodes[at].name.clone();
                 problems.push(Problem::ConditionalJoin { source: name(source), target: name(*target) });
             }
         }
         problems
-    }
-
-    fn only_conditional(&self, node: usize) -> bool {
-        let mut into = self.edges.iter().filter(|edge| edge.to == Some(node)).peekable();
-        let joined = self.joins.iter().any(|(_, target)| *target == node);
-        !joined && into.peek().is_some() && into.all(|edge| edge.kind != EdgeKind::Always)
     }
 }
 

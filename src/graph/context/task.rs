@@ -115,11 +115,11 @@ impl AttemptProgress {
 
     /// Notes that the body has ended.
     pub(crate) fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
+        self.ended.store(true, Ordering::Release);
     }
 
     fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::SeqCst)
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Empties it for the next task.

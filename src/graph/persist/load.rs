@@ -213,7 +213,8 @@ impl Reader {
             ));
         }
         let channels = table.schema.channels();
-        let (mut writes, mut rows_now) = (AnyWrites::default(), StoredWrites::with_capacity(kept.len()));
+        let (mut writes, mut rows_now) = (AnyWrites::default(), StoredWrites::default());
+        rows_now.reserve(kept.len());
         let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
         let rows = self.rows(stored.clone()).await?;
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
@@ -382,19 +383,20 @@ impl Reader {
             let Some(mut record) = by_key.remove(&task.key) else { continue };
             // No node would take the answer to a question that is not declared any more.
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
-            task.asked = self.questions(table, &record).await?.into();
+            let asked: Arc<[Question]> = self.questions(table, &record).await?.into();
             let place = (mapping.at, mapping.stored_task(task.key));
-            task.answers = self.answers(place, &record, &task.asked).await?;
+            task.answers = self.answers(place, &record, &asked).await?;
             task.state = match record.status {
                 TaskStatus::Done => TaskState::Done(Box::new(self.load_result(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
-                    let open = open_of(&task.asked);
+                    let open = open_of(&asked);
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
                     TaskState::Asked { questions: open, fresh }
                 }
                 TaskStatus::Waiting => TaskState::Asked { questions: Arc::default(), fresh: false },
                 TaskStatus::Pending | TaskStatus::Failed => TaskState::Ready,
             };
+            task.asked = asked.into();
             task.restore(record);
         }
         Ok(())

@@ -56,7 +56,20 @@ pub(crate) fn rows(
     writes: &AnyWrites,
     puts: &mut Puts,
 ) -> Result<StoredWrites, RunError> {
-    let mut rows = StoredWrites::with_capacity(writes.0.len());
+    let mut rows = StoredWrites::default();
+    add_rows(table, path, made_by, writes, (&mut rows, puts))?;
+    Ok(rows)
+}
+
+/// Encodes a task's writes as [`rows`] does, beside others.
+pub(crate) fn add_rows(
+    table: &Table,
+    path: &str,
+    made_by: (CheckpointId, u32),
+    writes: &AnyWrites,
+    (rows, puts): (&mut StoredWrites, &mut Puts),
+) -> Result<(), RunError> {
+    rows.reserve(writes.0.len());
     for (slot, write) in (0u32..).zip(&writes.0) {
         let channel = write.channel();
         let overwrite = write.overwrites();
@@ -71,7 +84,7 @@ pub(crate) fn rows(
         rows.push(WriteRecord { row: Some(row), ..record }, stored, &bytes);
         puts.push((row_key(table, path, channel, overwrite, row), bytes.into()));
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Encodes the sends of a finished task and returns its record.

@@ -99,7 +99,7 @@ pub(super) struct ReplacedCheckpoints {
 /// The records of the thread as a whole that the store has.
 #[derive(Debug)]
 struct KnownRecords {
-    shapes: HashSet<u64>,
+    shapes: Vec<u64>,
     /// Set once the thread's own record is stored.
     introduced: bool,
 }
@@ -161,7 +161,7 @@ impl Recorder {
             in_flight: VecDeque::new(),
             held: BTreeMap::new(),
             replaced: ReplacedCheckpoints::default(),
-            known: KnownRecords { shapes: HashSet::new(), introduced: head.checkpoint.is_some() },
+            known: KnownRecords { shapes: vec![], introduced: head.checkpoint.is_some() },
             staging: Staging::default(),
             noted: PendingEvents::default(),
             riders: vec![],
@@ -249,7 +249,12 @@ impl Recorder {
 
     /// Returns true the first time that a shape is stored.
     pub(crate) fn is_new_shape(&self, fingerprint: u64) -> bool {
-        self.lock().known.shapes.insert(fingerprint)
+        let known = &mut self.lock().known.shapes;
+        let is_new = !known.contains(&fingerprint);
+        if is_new {
+            known.push(fingerprint);
+        }
+        is_new
     }
 
     /// The graph's name, if the store does not have it yet; returned once.

@@ -19,24 +19,37 @@ use crate::graph::superstep::{
 
 impl Run {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
-    pub(crate) async fn apply_results(&mut self) -> Result<Puts, RunError> {
+    pub(crate) fn apply_results(&mut self) -> Result<Puts, Unapplied> {
         let mut puts = std::mem::take(&mut self.outbox.input);
-        puts.append(&mut self.outbox.finished);
+        if !self.outbox.finished.is_empty() {
+            puts.append(&mut self.outbox.finished);
+        }
         self.step.left = None;
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let before = puts.len();
         let applied = catch_panic(|| self.apply_and_encode(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
-            return Err(Box::pin(self.not_applied(&tasks, puts, error)).await);
+            return Err(Unapplied(Box::new((tasks, puts, error))));
         }
         self.pos.start = None;
         if self.has_listeners() {
             self.step.just_ran = tasks.iter().map(|task| task.node).collect();
         }
-        self.step.tasks = tasks;
-        self.step.tasks.clear();
+        self.reuse_tasks(tasks);
         Ok(puts)
+    }
+
+    /// Keeps what can be used for the tasks of the next superstep.
+    fn reuse_tasks(&mut self, mut tasks: Vec<Task>) {
+        if let [Task { state: TaskState::Done(_), .. }] = &tasks[..]
+            && let Some(Task { state: TaskState::Done(mut result), .. }) = tasks.pop()
+        {
+            result.clear();
+            self.reusable.result = Some(result);
+        }
+        tasks.clear();
+        self.step.tasks = tasks;
     }
 
     /// Applies the results and encodes what they changed.
@@ -241,6 +254,9 @@ impl Run {
         apply_run_error(&self.table, self.pos.meta.step + 1, error, node)
     }
 }
+
+/// Results that cannot be applied: the tasks, the records before them, and the reason.
+pub(crate) struct Unapplied(pub(super) Box<(Vec<Task>, Puts, RunError)>);
 
 /// Returns a state with the results of finished tasks applied; as it is if they cannot be. `pulls`: the nodes that edges
 /// started in the superstep.

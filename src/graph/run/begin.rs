@@ -150,7 +150,8 @@ impl Run {
         let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
-        let finished: FinishedResult = command_result(&resolve, command, START_NODE)?;
+        let mut finished = FinishedResult::default();
+        command_result(&resolve, command, START_NODE, &mut finished)?;
         self.apply_command(&finished)?;
         let mut record = before.unwrap_or_default();
         record.status = TaskStatus::Done;

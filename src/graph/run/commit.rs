@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::apply::Unapplied;
 use super::state::{ChildState, Outbox, Run};
 use crate::checkpoint::{CheckpointId, Key, Row, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
@@ -78,12 +79,17 @@ impl Run {
 
     /// Makes a checkpoint of the present position; returns its records, if they are stored.
     fn saved_checkpoint(&mut self, source: Source, mut puts: Puts) -> Result<Option<(Arc<Recorder>, Puts)>, RunError> {
-        self.pos.meta.step += 1;
-        self.pos.meta.source = source;
+        self.advance(source);
         let Some(recorder) = self.recorder().cloned() else { return Ok(None) };
         self.enter(&recorder);
         self.save_checkpoint(&recorder, &mut puts)?;
         Ok(Some((recorder, puts)))
+    }
+
+    /// Moves on to the next checkpoint, which is all that there is to do where nothing is stored.
+    pub(super) fn advance(&mut self, source: Source) {
+        self.pos.meta.step += 1;
+        self.pos.meta.source = source;
     }
 
     /// Allocates the id of the next checkpoint and sets its parent.
@@ -160,8 +166,9 @@ impl Run {
     }
 
     /// Stores the results of a superstep that cannot be applied, so that the thread stays readable. Returns the error.
-    pub(super) async fn not_applied(&self, tasks: &[Task], puts: Puts, error: RunError) -> RunError {
-        match self.store_unapplied(tasks, puts, &error).await {
+    pub(super) async fn not_applied(&self, unapplied: Unapplied) -> RunError {
+        let (tasks, puts, error) = *unapplied.0;
+        match self.store_unapplied(&tasks, puts, &error).await {
             Ok(()) => error,
             Err(failure) => failure,
         }
@@ -206,8 +213,9 @@ impl Run {
 
     fn save_writes(&self, task: u32, done: &mut FinishedResult, puts: &mut Puts) -> Result<(), RunError> {
         let made_by = (self.pos.meta.id, task);
-        done.stored = save::rows(&self.table, &self.scope.path, made_by, &done.writes, puts)?;
-        Ok(())
+        let FinishedResult { writes, stored, .. } = done;
+        stored.clear();
+        save::add_rows(&self.table, &self.scope.path, made_by, writes, (stored, puts))
     }
 
     fn save_result(&self, task: &Task, done: &FinishedResult, puts: &mut Puts) -> Result<(), RunError> {

@@ -10,6 +10,7 @@ use superstep_base::panics::catch_panic;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
+use super::finish::Ending;
 use super::job::{AttemptRecords, Job, cached_result};
 use super::perform::{PerformedTask, Running, start};
 use super::state::Run;
@@ -18,29 +19,78 @@ use crate::graph::context::{Attempt, AttemptProgress, Permits, StateCell, StateL
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::writes::with_returned;
-use crate::graph::superstep::{FinishedResult, Resolve, TaskState};
+use crate::graph::superstep::{FinishedResult, Resolve, Task, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting.
 const QUICK: Duration = Duration::from_micros(50);
 /// A slow poll after so many quick ones is put down to the machine, not to the tasks.
 const FORGIVEN: u64 = 64;
 
+/// The tasks of a superstep after what could be done without waiting.
+pub(super) enum Begun {
+    /// None has started.
+    Nothing,
+    /// The only task was polled once.
+    Running(Running),
+    /// The only task has ended, but what follows may wait.
+    Ended(PerformedTask),
+    /// The only task has ended, without a result.
+    Settled,
+    /// The only task has a result.
+    Done,
+}
+
 impl Run {
-    /// Runs every task that has no result yet. Returns false if the run was cancelled.
-    pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
-        self.step.has_failed = false;
+    /// Starts a task that is alone in its superstep, and polls it once.
+    pub(super) fn run_at_once(&mut self, cx: &mut Context<'_>) -> Result<Begun, RunError> {
+        let is_lone = matches!(&self.step.tasks[..], [Task { state: TaskState::Ready, .. }]);
+        if !is_lone || self.step.left.is_some() || self.shared.environment.cache.is_some() {
+            return Ok(Begun::Nothing);
+        }
+        self.begin_execution();
+        if self.pos.start.is_some() {
+            return self.start_step().map(|()| Begun::Done);
+        }
+        let mut running = self.begin(0);
+        let Poll::Ready(performed) = Pin::new(&mut running).poll(cx) else { return Ok(Begun::Running(running)) };
+        drop(running); // with what it holds of the context
+        self.take_state_back();
+        if self.has_listeners() || self.is_held(&performed) {
+            return Ok(Begun::Ended(performed));
+        }
+        let ending = self.take_guarded(0, performed)?;
+        Ok(if matches!(ending, Ending::Done { .. }) { Begun::Done } else { Begun::Settled })
+    }
+
+    fn begin_execution(&mut self) {
+        (self.step.has_failed, self.step.runs_again) = (false, false);
         if self.step.left.is_none() {
             self.step.open_questions = None;
         }
+    }
+
+    /// Runs every task that has no result yet. Returns false if the run was cancelled.
+    pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
+        self.go_on(Begun::Nothing).await
+    }
+
+    /// Does the same after what could be done without waiting.
+    pub(super) async fn go_on(&mut self, begun: Begun) -> Result<bool, RunError> {
         let mut unanswered = self.shared.limits.rerun_unanswered;
-        loop {
-            self.step.runs_again = false;
-            let goes_on = self.execute_ready(unanswered).await?;
-            if !goes_on || !self.step.runs_again {
-                return Ok(goes_on);
+        let mut goes_on = match begun {
+            Begun::Nothing => {
+                self.begin_execution();
+                self.execute_ready(unanswered).await?
             }
+            Begun::Running(running) => self.run_single(running).await?,
+            Begun::Ended(performed) => self.settle(0, performed).await.map(|()| true)?,
+            Begun::Settled | Begun::Done => true,
+        };
+        while goes_on && std::mem::take(&mut self.step.runs_again) {
             unanswered = false; // they have run
+            goes_on = self.execute_ready(unanswered).await?;
         }
+        Ok(goes_on)
     }
 
     /// Runs every task that is ready. `unanswered`: including those that wait for an answer.
@@ -57,15 +107,15 @@ impl Run {
         }
         if let [only] = &self.step.tasks[..] {
             if only.runs(unanswered) {
-                return self.run_single().await;
+                let running = self.begin(0);
+                return self.run_single(running).await;
             }
             return Ok(true);
         }
         Box::pin(self.fan_out(unanswered)).await
     }
 
-    async fn run_single(&mut self) -> Result<bool, RunError> {
-        let mut running = self.begin(0);
+    async fn run_single(&mut self, mut running: Running) -> Result<bool, RunError> {
         let Some(performed) = self.run_to_end(&mut running).await else {
             let panic = running.abandon().err().map(|panic| (0, panic));
             self.take_state_back();
@@ -121,7 +171,7 @@ impl Run {
     fn begin(&mut self, at: usize) -> Running {
         self.step.tasks[at].starts.all += 1;
         let node = self.step.tasks[at].node;
-        if self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some() {
+        if self.takes_permits(node) {
             return Running::begin_with_permit(self.job(at));
         }
         if self.table.row(node).execution.simple {
@@ -134,6 +184,11 @@ impl Run {
             return Running::Simple(body, Some(ctx), 1);
         }
         Running::begin(self.job(at))
+    }
+
+    /// Returns true if something limits how many tasks like those of this node run at once.
+    fn takes_permits(&self, node: u32) -> bool {
+        self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some()
     }
 
     fn job(&mut self, at: usize) -> Job {
@@ -179,7 +234,10 @@ impl Run {
             version: self.pos.control.version,
         };
         let locations = self.locations(at.node);
-        let permits = Permits::of(row.execution.group.iter().chain(&self.shared.budget.running).cloned());
+        let permits = match self.takes_permits(at.node) {
+            true => Permits::of(row.execution.group.iter().chain(&self.shared.budget.running).cloned()),
+            false => None,
+        };
         if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {

@@ -22,19 +22,29 @@ use crate::graph::superstep::{FinishedResult, Resolve, Task, TaskState};
 impl Run {
     /// Finishes a task: updates the run, queues records, and emits events.
     pub(crate) async fn settle(&mut self, at: usize, performed: PerformedTask) -> Result<(), RunError> {
-        let is_held = Arc::strong_count(&performed.ctx) > 1 || self.shared.stragglers.are_noted();
-        if is_held && matches!(performed.ended, Ok(Ok(_))) {
+        if self.is_held(&performed) {
             Box::pin(self.outlast_holders(at, &performed.ctx)).await;
         }
-        let ending = match catch_panic(|| self.take(at, performed)) {
-            Ok(ending) => ending?,
-            Err(panic) => self.panicked_in(at, panic)?,
-        };
+        let ending = self.take_guarded(at, performed)?;
         if self.shared.events.sink.is_some() {
             self.outbox.unacknowledged |= matches!(ending, Ending::Done { .. }) && self.listener_awaits_commit();
             Box::pin(self.emit_end(at, ending)).await; // boxed, as all that only listeners need
         }
         Ok(())
+    }
+
+    /// Returns true if the body returned a result while somebody else may still hold its context.
+    pub(super) fn is_held(&self, performed: &PerformedTask) -> bool {
+        let may_be = Arc::strong_count(&performed.ctx) > 1 || self.shared.stragglers.are_noted();
+        may_be && matches!(performed.ended, Ok(Ok(_)))
+    }
+
+    /// Calls `take`; a panic in it is the failure of the task.
+    pub(super) fn take_guarded(&mut self, at: usize, performed: PerformedTask) -> Result<Ending, RunError> {
+        match catch_panic(|| self.take(at, performed)) {
+            Ok(ending) => ending,
+            Err(panic) => self.panicked_in(at, panic),
+        }
     }
 
     /// Waits until nobody else holds the context of a body that returned a result, or of its earlier attempts: what a task
@@ -135,7 +145,7 @@ impl Run {
 
     /// Returns the outcome of a body. An interrupt raised in the context wins over the value that the node returned.
     pub(crate) fn body_outcome(
-        &self,
+        &mut self,
         at: usize,
         ctx: &TaskCtx,
         ended: BodyResult,
@@ -153,9 +163,10 @@ impl Run {
         if let Some(handed) = command.parent {
             return Err(self.hand_up(Arc::clone(name), *handed));
         }
+        let mut result = self.reusable.result.take().unwrap_or_default();
         let task = &self.step.tasks[at];
         let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.meta.id, task.key) };
-        let mut result = Box::new(command_result(&resolve, command, task.node)?);
+        command_result(&resolve, command, task.node, &mut result)?;
         result.routing.fires = !by_handler;
         if self.step.tasks.len() > 1 && result.routing.fires {
             self.route(at, &mut result)?;

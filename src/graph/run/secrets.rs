@@ -15,7 +15,7 @@ impl Run {
     /// Notes the secrets of the state, which the tasks of the next superstep read.
     pub(crate) fn note_secrets(&self) {
         let schema = &self.table.schema;
-        if self.has_secrets() {
+        if self.table.has_secrets {
             let held = (0..schema.channels().len()).filter(|at| is_secret(schema, *at));
             self.shared.events.secrets.add(held.filter_map(|at| channel_json(&self.pos.state, schema, at)));
         }
@@ -23,7 +23,7 @@ impl Run {
 
     /// Notes the secrets that the tasks have written, which routers and reducers read.
     pub(super) fn note_written_secrets(&self) {
-        if self.has_secrets() {
+        if self.table.has_secrets {
             self.step.tasks.iter().filter_map(Task::result).for_each(|done| self.note_secrets_of(&done.writes));
         }
     }
@@ -38,10 +38,6 @@ impl Run {
     /// Returns those that were noted.
     pub(crate) fn secrets(&self) -> SecretValues {
         SecretValues(Arc::clone(&self.shared.events.secrets))
-    }
-
-    fn has_secrets(&self) -> bool {
-        self.table.schema.channels().iter().any(|channel| channel.is_secret())
     }
 }
 

@@ -154,6 +154,8 @@ pub(crate) struct StepBuffers {
     pub merge: Merge,
     pub context: Option<Arc<TaskCtx>>,
     pub pulls: Vec<u32>,
+    /// The result of a lone task, emptied.
+    pub result: Option<Box<FinishedResult>>,
 }
 
 impl Run {

@@ -1,13 +1,17 @@
 //! The superstep loop: plan, check for stops, execute, settle, apply, commit. It holds the clock, the store and the
 //! tasks; its rules are pure functions in `superstep`. LangGraph: `PregelLoop.tick`.
 
+use std::future::poll_fn;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use super::execute::Begun;
 use super::state::Run;
 use super::trace;
+use crate::checkpoint::Source;
 use crate::graph::build::Table;
 use crate::graph::context::{Budget, Exit};
 use crate::graph::error::RunError;
@@ -48,20 +52,33 @@ impl Run {
             Box::pin(self.flush_input()).await?;
             Box::pin(self.emit_checkpoint()).await;
         }
-        if let Some(exit) = self.stop_before().await? {
+        if let Some(exit) = self.stop_before()? {
+            if exit == Exit::Stopped {
+                Box::pin(self.emit_breakpoint()).await;
+            }
             return Ok(Some(exit));
         }
         if self.has_listeners() {
             Box::pin(self.emit_starts()).await;
             self.let_listener_read().await; // what it shows is stored: results are not shown before their commit is under way
         }
-        if let Some(exit) = self.execute_and_settle().await? {
+        // Most supersteps have one task, which never waits: without this, each would pay for a future per function below.
+        let begun = poll_fn(|cx| Poll::Ready(self.run_at_once(cx))).await?;
+        if !matches!(begun, Begun::Done)
+            && let Some(exit) = Box::pin(self.execute_and_settle(begun)).await?
+        {
             return Ok(Some(exit));
         }
         let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
         self.note_written_secrets();
-        let puts = self.apply_results().await?;
-        self.commit(puts, starts).await?;
+        let puts = match self.apply_results() {
+            Ok(puts) => puts,
+            Err(unapplied) => return Err(Box::pin(self.not_applied(unapplied)).await),
+        };
+        match self.recorder().is_some() || self.has_listeners() {
+            true => self.commit(puts, starts).await?,
+            false => self.advance(Source::Loop),
+        }
         self.count_superstep(starts);
         if stops {
             return Ok(Some(Box::pin(self.stop_after()).await));
@@ -81,7 +98,7 @@ impl Run {
     }
 
     /// Returns the reason not to run the planned superstep, if there is one.
-    async fn stop_before(&self) -> Result<Option<Exit>, RunError> {
+    fn stop_before(&self) -> Result<Option<Exit>, RunError> {
         if self.pos.meta.step + 1 > self.stops.last_step {
             return Err(RunError::RecursionLimit { limit: self.shared.limits.recursion });
         }
@@ -92,7 +109,6 @@ impl Run {
             return Ok(None);
         }
         if self.stops_at_breakpoint() {
-            Box::pin(self.emit_breakpoint()).await;
             return Ok(Some(Exit::Stopped));
         }
         Ok(self.cancelled_or_over_budget())
@@ -125,9 +141,10 @@ impl Run {
     }
 
     /// Runs the tasks until each has ended or waits. Returns the reason to stop if their results cannot be applied yet.
-    async fn execute_and_settle(&mut self) -> Result<Option<Exit>, RunError> {
+    async fn execute_and_settle(&mut self, begun: Begun) -> Result<Option<Exit>, RunError> {
+        let mut goes_on = self.go_on(begun).await?;
         loop {
-            if !self.execute().await? {
+            if !goes_on {
                 Box::pin(self.keep_attempts()).await?;
                 return Ok(Some(Exit::Cancelled));
             }
@@ -135,6 +152,7 @@ impl Run {
             if !exit.may_receive() || !Box::pin(self.wake_signalled()).await? {
                 return Ok(Some(exit));
             }
+            goes_on = self.execute().await?;
         }
     }
 

@@ -120,7 +120,7 @@ impl Run {
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
         let questions: Arc<[Question]> = questions.into();
-        self.step.tasks[at].asked = Arc::clone(&questions);
+        self.step.tasks[at].asked = Arc::clone(&questions).into();
         self.step.tasks[at].state = TaskState::Asked { questions, fresh: false };
         Ok(())
     }

@@ -11,8 +11,9 @@ pub struct Mask {
 
 impl Mask {
     /// Sets a bit. Returns true if it was unset.
+    #[inline]
     pub fn insert(&mut self, bit: usize) -> bool {
-        let word = self.word(bit / 64);
+        let word = if bit < 64 { &mut self.head } else { self.word(bit / 64) };
         let (flag, before) = (1 << (bit % 64), *word);
         *word |= flag;
         before & flag == 0
@@ -26,6 +27,7 @@ impl Mask {
     }
 
     /// Returns true if a bit is set.
+    #[inline]
     pub fn contains(&self, bit: usize) -> bool {
         let word = if bit < 64 { self.head } else { self.tail.get(bit / 64 - 1).copied().unwrap_or(0) };
         word & (1 << (bit % 64)) != 0

@@ -5,13 +5,20 @@ use superstep_base::Printable;
 
 use super::channels::State;
 
+/// The writes of an update for which there is room at once.
+const FEW: usize = 4;
+
 /// The writes of one task, in order. The generated `…Update` types wrap this.
 #[must_use]
 pub struct Writes<S: State>(pub Vec<S::Write>);
 
 impl<S: State> Writes<S> {
     /// Adds a write.
+    #[inline]
     pub fn with(mut self, write: S::Write) -> Self {
+        if self.0.capacity() == 0 {
+            self.0 = Vec::with_capacity(FEW); // what growing comes to, without its detours
+        }
         self.0.push(write);
         self
     }

@@ -118,6 +118,14 @@ impl<P> Control<P> {
         }
     }
 
+    /// Returns the node that an edge starts next, if that is all that is next and nothing else waits.
+    pub(crate) fn lone_pull(&self) -> Option<u32> {
+        match &self.ready[..] {
+            [only] if self.deferred.is_empty() && self.joins.is_empty() && self.sends.is_empty() => Some(only.node),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_idle(&self, wiring: &Wiring) -> bool {
         let waits = self.deferred.iter().any(|deferred| deferred.finished);
         let joined = self.joins.iter().any(|(at, state)| is_open(wiring, *at, state));
@@ -128,6 +136,14 @@ impl<P> Control<P> {
     /// consumes their triggers.
     pub(crate) fn begin(&mut self, wiring: &Wiring, pulls: &[u32]) -> ApplyPass {
         debug_assert!(pulls.is_sorted_by_key(|node| rank(*node)), "tasks are planned in order");
+        if let ([only], Some(pulled)) = (pulls, self.lone_pull())
+            && pulled == *only
+            && wiring.joins.is_empty()
+        {
+            let latest = LastNode { version: self.ready[0].version, node: pulled, tied: false };
+            self.last_ran = Some(later_run(self.last_ran, latest));
+            return ApplyPass { next: self.version + 1, earlier: 1, ..ApplyPass::default() };
+        }
         let pulled = |node: u32| pulls.binary_search_by_key(&rank(node), |pull| rank(*pull)).is_ok();
         self.note_last(wiring, pulled);
         if !self.deferred.is_empty() {
@@ -259,11 +275,16 @@ impl<P> Control<P> {
                 }
             }
         }
-        self.last_ran = match (self.last_ran, latest) {
-            (Some(last), Some(latest)) if last.version > latest.version => Some(last),
-            (Some(last), Some(latest)) if last.version == latest.version => Some(LastNode { tied: true, ..last }),
-            (last, latest) => latest.or(last),
-        };
+        self.last_ran = latest.map(|latest| later_run(self.last_ran, latest)).or(self.last_ran);
+    }
+}
+
+/// Returns the later of two nodes that ran; of two at the same version, the first.
+fn later_run(last: Option<LastNode>, latest: LastNode) -> LastNode {
+    match last {
+        Some(last) if last.version > latest.version => last,
+        Some(last) if last.version == latest.version => LastNode { tied: true, ..last },
+        _ => latest,
     }
 }
 

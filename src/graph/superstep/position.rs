@@ -102,6 +102,18 @@ pub(crate) struct FinishedResult {
 }
 
 impl FinishedResult {
+    /// Empties it.
+    pub(crate) fn clear(&mut self) {
+        let Self { writes, stored, routing, cached, saved, children, returned } = self;
+        writes.0.clear();
+        stored.clear();
+        routing.targets.clear();
+        routing.sends.clear();
+        (routing.chosen, routing.fires, routing.is_done) = ((0, 0), true, false);
+        children.clear();
+        (*cached, *saved, *returned) = (false, false, None);
+    }
+
     /// Returns a copy of what it wrote and where it leads.
     pub(crate) fn result(&self) -> Self {
         Self { writes: self.writes.clone(), routing: self.routing.clone(), ..Self::default() }

@@ -33,7 +33,7 @@ pub(crate) struct Task {
     /// Its past, as it is stored: questions, answers, failures. The result is in `state` alone, the attempts in `starts`.
     pub record: LazyRecord,
     /// The questions of its last run with their payloads, answered ones included.
-    pub asked: Arc<[Question]>,
+    pub asked: AskedQuestions,
     /// Tasks of the root graph only.
     pub journal: Option<Arc<Journal>>,
     /// Tasks with a retry policy or an error handler only.
@@ -70,7 +70,7 @@ impl Task {
             again: false,
             starts: Starts::default(),
             record: LazyRecord::default(),
-            asked: Arc::default(),
+            asked: AskedQuestions::default(),
             journal: None,
             latest: None,
         }
@@ -129,7 +129,7 @@ impl Task {
 
     /// Returns its past with the attempts, without a result.
     pub(crate) fn to_record(&self) -> TaskRecord {
-        TaskRecord { attempts: self.starts.all, attempt: self.starts.last, ..TaskRecord::clone(&self.record) }
+        TaskRecord { attempts: self.starts.all, attempt: self.starts.last, ..self.record.to_record() }
     }
 
     /// Returns the record to store if the run drops the task before its end.
@@ -199,6 +199,10 @@ fn without_result(record: TaskRecord) -> TaskRecord {
 /// The tasks that a position plans, in canonical order: START, edges by name, then sends.
 pub(crate) fn plan(table: &Table, pos: &Position, pulls: &mut Vec<u32>, tasks: &mut Vec<Task>) {
     tasks.clear();
+    if let (None, Some(node)) = (&pos.start, pos.control.lone_pull()) {
+        tasks.push(Task::edge(node));
+        return;
+    }
     pos.control.pulls(&table.wiring, pulls);
     let start = pos.start.is_some().then_some(START_NODE);
     tasks.reserve_exact(usize::from(start.is_some()) + pulls.len() + pos.control.sends.len());
@@ -302,19 +306,20 @@ impl Resolve<'_> {
     }
 }
 
-/// The result of a task before its routers have chosen.
+/// Notes in an empty result what a task has returned. Its routers have not chosen yet.
 pub(crate) fn command_result(
     resolve: &Resolve<'_>,
     command: AnyCommand,
     node: u32,
-) -> Result<FinishedResult, RunError> {
+    into: &mut FinishedResult,
+) -> Result<(), RunError> {
     let AnyCommand { writes, returned, goto, .. } = command;
-    let mut finished = FinishedResult { writes, returned, ..FinishedResult::default() };
+    (into.writes, into.returned) = (writes, returned);
     if !goto.is_empty() {
-        resolve.command(goto, node, &mut finished)?;
-        finished.routing.chosen = (finished.routing.targets.len() as u32, finished.routing.sends.len() as u32);
+        resolve.command(goto, node, into)?;
+        into.routing.chosen = (into.routing.targets.len() as u32, into.routing.sends.len() as u32);
     }
-    Ok(finished)
+    Ok(())
 }
 
 /// The tasks that a position plans.
@@ -324,12 +329,36 @@ pub(crate) fn planned_tasks(table: &Table, pos: &Position) -> Vec<Task> {
     tasks
 }
 
+/// The questions of a task. Copies share them; where there are none, there is nothing to share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AskedQuestions(Option<Arc<[Question]>>);
+
+impl Deref for AskedQuestions {
+    type Target = [Question];
+
+    fn deref(&self) -> &[Question] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl<Q: Into<Arc<[Question]>>> From<Q> for AskedQuestions {
+    fn from(questions: Q) -> Self {
+        Self(Some(questions.into()))
+    }
+}
+
 static NONE: LazyLock<TaskRecord> = LazyLock::new(TaskRecord::default);
 
 /// The record of a task that has questions, answers, failures or a journal; empty otherwise. Allocated when it is first
 /// changed; clones share it until then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LazyRecord(Option<Arc<TaskRecord>>);
+
+impl LazyRecord {
+    fn to_record(&self) -> TaskRecord {
+        self.0.as_deref().cloned().unwrap_or_default()
+    }
+}
 
 impl Deref for LazyRecord {
     type Target = TaskRecord;

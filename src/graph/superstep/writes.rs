@@ -22,9 +22,17 @@ pub(crate) struct StoredWrites {
 }
 
 impl StoredWrites {
-    /// Returns no rows, with room for as many.
-    pub(crate) fn with_capacity(rows: usize) -> Self {
-        Self { rows: Vec::with_capacity(rows), sizes: Vec::with_capacity(rows), chunked: vec![] }
+    /// Removes all rows, and keeps their room.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.sizes.clear();
+        self.chunked.clear();
+    }
+
+    /// Makes room for so many rows more.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        self.rows.reserve(rows);
+        self.sizes.reserve(rows);
     }
 
     /// Adds the row of a write to a channel that is stored in this way.
