@@ -27,21 +27,16 @@ impl Bench {
         self.wanted.is_empty() || self.wanted.iter().any(|wanted| workload.starts_with(wanted.as_str()))
     }
 
-    /// Runs a future to its end, unmeasured.
-    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
-    }
-
     /// Prints CPU and wall time of a unit, each run being as many. Each batch has a subject of its own, such as a store;
     /// the number counts the runs on it.
-    pub fn measure<T>(&self, workload: &str, units: u64, new: impl Fn() -> T, run: impl AsyncFn(&T, u64)) {
+    pub fn measure<T>(&self, workload: &str, units: u64, new: impl AsyncFn() -> T, run: impl AsyncFn(&T, u64)) {
         if !self.wants(workload) {
             return;
         }
         self.runtime.block_on(async {
             let mut runs = 1;
             let batch = async |runs: u64| {
-                let subject = new();
+                let subject = new().await;
                 let (cpu, wall) = (ProcessTime::now(), Instant::now());
                 for nth in 0..runs {
                     run(&subject, nth).await;

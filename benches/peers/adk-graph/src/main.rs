@@ -62,20 +62,20 @@ fn main() {
     let bench = Bench::new();
     for nodes in [10, 100, 1000] {
         let graph = chain(nodes);
-        bench.measure(&format!("W1 chain {nodes}, no store"), nodes, || (), async |(), nth| run(&graph, nth).await);
+        bench.measure(&format!("W1 chain {nodes}, no store"), nodes, async || (), async |(), nth| run(&graph, nth).await);
     }
     let graph = two_node_loop(1000);
-    bench.measure("W3 loop of 2 nodes and a router, no store", 2000, || (), async |(), nth| run(&graph, nth).await);
+    bench.measure("W3 loop of 2 nodes and a router, no store", 2000, async || (), async |(), nth| run(&graph, nth).await);
     for nodes in [10, 100, 1000] {
-        let stored = || chain(nodes).with_checkpointer(MemoryCheckpointer::new());
+        let stored = async || chain(nodes).with_checkpointer(MemoryCheckpointer::new());
         bench.measure(&format!("W2 chain {nodes}, memory"), nodes, stored, async |graph, nth| run(graph, nth).await);
     }
     for width in [10, 100, 1000] {
         let graph = fan_out(width);
-        bench.measure(&format!("W4 fan-out {width}, no store"), width, || (), async |(), nth| run(&graph, nth).await);
+        bench.measure(&format!("W4 fan-out {width}, no store"), width, async || (), async |(), nth| run(&graph, nth).await);
     }
     for width in [10, 100, 1000] {
-        let stored = || fan_out(width).with_checkpointer(MemoryCheckpointer::new());
+        let stored = async || fan_out(width).with_checkpointer(MemoryCheckpointer::new());
         bench.measure(&format!("W4 fan-out {width}, memory"), width, stored, async |graph, nth| run(graph, nth).await);
     }
 }

@@ -12,6 +12,8 @@ use graph_flow::{
     Task, TaskResult,
 };
 
+use tokio::task::JoinSet;
+
 use self::measure::Bench;
 
 /// Adds one to a number, and goes on at once or after its session was saved.
@@ -94,24 +96,74 @@ async fn run_kept((runner, store): &Kept, first: &str, nth: u64) {
     while !matches!(runner.run(&name).await.expect("a run").status, ExecutionStatus::Completed) {}
 }
 
+/// Adds a message of 1 KiB to the conversation.
+struct Reply;
+
+#[async_trait]
+impl Task for Reply {
+    fn id(&self) -> &str {
+        "reply"
+    }
+
+    async fn run(&self, context: Context) -> Result<TaskResult> {
+        context.add_user_message("m".repeat(1024));
+        Ok(TaskResult::new(None, NextAction::End))
+    }
+}
+
+/// Runs twenty tasks beside values that nobody touches.
+async fn run_beside((runner, store): &Kept, values: u64, bytes: usize, nth: u64) {
+    let session = Session::new_from_task(format!("t{nth}"), "n0000");
+    for value in 0..values {
+        session.context.set(format!("k{value}"), "x".repeat(bytes)).expect("a value");
+    }
+    store.save(session).await.expect("a session");
+    while !matches!(runner.run(&format!("t{nth}")).await.expect("a run").status, ExecutionStatus::Completed) {}
+}
+
 fn main() {
     let bench = Bench::new();
     for nodes in [10, 100, 1000] {
         let graph = chain(nodes, NextAction::ContinueAndExecute);
-        bench.measure(&format!("W1 chain {nodes}, no store"), nodes, || (), async |(), _| run(&graph, "n0000").await);
+        bench.measure(&format!("W1 chain {nodes}, no store"), nodes, async || (), async |(), _| run(&graph, "n0000").await);
     }
     let graph = two_node_loop(1000);
-    bench.measure("W3 loop of 2 nodes and a router, no store", 2000, || (), async |(), _| run(&graph, "ping").await);
+    bench.measure("W3 loop of 2 nodes and a router, no store", 2000, async || (), async |(), _| run(&graph, "ping").await);
     for nodes in [10, 100, 1000] {
         let graph = chain(nodes, NextAction::Continue);
-        bench.measure(&format!("W2 chain {nodes}, memory"), nodes, || kept(&graph), async |kept, nth| run_kept(kept, "n0000", nth).await);
+        bench.measure(&format!("W2 chain {nodes}, memory"), nodes, async || kept(&graph), async |kept, nth| run_kept(kept, "n0000", nth).await);
     }
     for width in [10, 100, 1000] {
         let graph = fan_out(width, NextAction::ContinueAndExecute);
-        bench.measure(&format!("W4 fan-out {width}, no store"), width, || (), async |(), _| run(&graph, "split").await);
+        bench.measure(&format!("W4 fan-out {width}, no store"), width, async || (), async |(), _| run(&graph, "split").await);
     }
     for width in [10, 100, 1000] {
         let graph = fan_out(width, NextAction::Continue);
-        bench.measure(&format!("W4 fan-out {width}, memory"), width, || kept(&graph), async |kept, nth| run_kept(kept, "split", nth).await);
+        bench.measure(&format!("W4 fan-out {width}, memory"), width, async || kept(&graph), async |kept, nth| run_kept(kept, "split", nth).await);
     }
+    let graph = chain(20, NextAction::Continue);
+    for kib in [1, 1024] {
+        let name = format!("W5 beside {kib} KiB, memory");
+        bench.measure(&name, 20, async || kept(&graph), async |kept, nth| run_beside(kept, 1, kib << 10, nth).await);
+    }
+    let name = "W5 one of 300 fields, memory";
+    bench.measure(name, 20, async || kept(&graph), async |kept, nth| run_beside(kept, 300, 100, nth).await);
+    let graph = Arc::new(GraphBuilder::new("talk").add_task(Arc::new(Reply)).build().expect("a graph"));
+    bench.measure("W6 1,000 turns of 1 KiB, memory", 1000, async || kept(&graph), async |(runner, store), nth| {
+        let name = format!("t{nth}");
+        store.save(Session::new_from_task(name.clone(), "reply")).await.expect("a session");
+        for _ in 0..1000 {
+            runner.run(&name).await.expect("a run");
+        }
+    });
+    let graph = chain(10, NextAction::Continue);
+    let shared = async || Arc::new(kept(&graph));
+    bench.measure("W8 1,000 threads of 10, memory", 10_000, shared, async |shared, nth| {
+        let mut running = JoinSet::new();
+        for thread in 0..1000 {
+            let shared = Arc::clone(shared);
+            running.spawn(async move { run_kept(&shared, "n0000", nth * 1000 + thread).await });
+        }
+        while running.join_next().await.is_some() {}
+    });
 }
