@@ -1,6 +1,7 @@
 // Answers on their way to the server. Knows no view.
 
 import { request } from "./source";
+import { STREAMED } from "./streamed";
 import type { Checked, InboxItem, Json } from "./types";
 
 export interface Given {
@@ -13,7 +14,7 @@ export interface Given {
 export async function sendAnswer({ thread, graph, question }: InboxItem, { answer, note, by }: Given): Promise<void> {
   const resume = { [question?.id ?? ""]: answer };
   const command = { resume, ...(note === "" ? {} : { note }), ...(by === "" ? {} : { by }) };
-  await request(`/threads/${encodeURIComponent(thread)}/runs`, { method: "POST", body: { assistant_id: graph, command } });
+  await request(`/threads/${encodeURIComponent(thread)}/runs`, { method: "POST", body: { ...STREAMED, assistant_id: graph, command } });
 }
 
 /** Returns what there is to say to an answer; nothing is stored. */

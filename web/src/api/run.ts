@@ -1,8 +1,13 @@
 // Requests about one run. Knows no view.
 
+import { joinPages } from "../fold/inbox";
 import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
 import { open, request } from "./source";
-import type { Assistant, Drawing, InboxItem, JsonObject } from "./types";
+import { STREAMED } from "./streamed";
+import type { Assistant, Drawing, InboxItem, InboxPage, JsonObject } from "./types";
+
+/** Pages of what waits in one thread that are read: each has 500 items, or 8 MiB. */
+const INBOX_PAGES = 20;
 
 /** The checkpoints of a page, and the parts of a level of a value. */
 export const [CHECKPOINTS, PARTS] = [50, 200];
@@ -15,9 +20,17 @@ export function loadStatus(thread: string, signal?: AbortSignal): Promise<RunSta
   return request(`${threadPath(thread)}/status`, { signal });
 }
 
+/** Loads all that waits in a thread: a page ends early where its questions are long. */
 export async function loadThreadInbox(thread: string, signal?: AbortSignal): Promise<InboxItem[]> {
-  const answer = await request<{ items: InboxItem[] } | InboxItem[]>(`${threadPath(thread)}/inbox`, { signal });
-  return Array.isArray(answer) ? answer : answer.items;
+  const pages: InboxItem[][] = [];
+  let next: string | null = "";
+  while (next !== null && pages.length < INBOX_PAGES) {
+    const after: string = next === "" ? "" : `?after=${encodeURIComponent(next)}`;
+    const page: InboxPage = await request(`${threadPath(thread)}/inbox${after}`, { signal });
+    pages.push(page.items);
+    next = page.next ?? null;
+  }
+  return joinPages(pages);
 }
 
 /** Loads checkpoints, newest first. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first. */
@@ -54,10 +67,9 @@ export async function loadDrawing(graph: string, signal?: AbortSignal): Promise<
   return request(`/assistants/${assistant.assistant_id}/graph?xray=true`, { signal });
 }
 
-/** Runs a thread on from where it is. What happens is in its streams. */
+/** Runs a thread on from where it is. */
 export async function proceed(thread: string, graph: string): Promise<void> {
-  const body = { assistant_id: graph, stream_mode: ["updates", "messages", "custom", "tasks"], stream_subgraphs: true, stream_resumable: true };
-  await request(`${threadPath(thread)}/runs`, { method: "POST", body });
+  await request(`${threadPath(thread)}/runs`, { method: "POST", body: { ...STREAMED, assistant_id: graph } });
 }
 
 /** Ends the runs of a thread, those that have not started among them. */

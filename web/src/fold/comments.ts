@@ -8,6 +8,27 @@ export interface Comment {
   text: string;
 }
 
+/** Comments that are being written, by place; they outlive the lines on the screen. */
+export interface Writing {
+  all: ReadonlyMap<string, string>;
+  /** Keeps a text; an empty one is forgotten. */
+  write: (place: string, text: string) => void;
+}
+
+/** For those who only read. */
+export const NO_WRITING: Writing = { all: new Map(), write: () => undefined };
+
+/** Names the place of a comment that is being written. */
+export function writingPlace(file: string, line: string): string {
+  return `${file}\n${line}`;
+}
+
+/** Returns the first line of a file on which a comment is being written. */
+export function writtenLine({ all }: Writing, file: string): string | null {
+  const place = [...all.keys()].find((key) => key.startsWith(`${file}\n`));
+  return place?.slice(file.length + 1) ?? null;
+}
+
 /** Returns a comment as a line of a note. */
 export function commentLine({ file, line, side, text }: Comment): string {
   const words = text.trim().replace(/\s*\n\s*/g, " ");

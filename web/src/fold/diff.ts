@@ -2,6 +2,7 @@
 // far as it goes. Knows no DOM.
 
 import { readHeader, takeNames, type FileHeader } from "./diff_header";
+import { hashOf } from "./hash";
 
 export type LineKind = "same" | "added" | "removed" | "note";
 
@@ -95,11 +96,6 @@ export function lineCount(file: FileDiff): number {
 
 /** Returns a short mark of a file's change, by which it is known again when the page is loaded once more. */
 export function markOf(file: FileDiff): string {
-  let hash = 0x811c9dc5;
-  const add = (text: string): void => {
-    for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  };
-  add(file.name);
-  for (const { lines } of file.hunks) for (const line of lines) if (line.kind !== "same") add(line.kind[0] + line.text);
-  return `${(hash >>> 0).toString(36)}.${file.added}.${file.removed}`;
+  const changed = file.hunks.flatMap(({ lines }) => lines.filter(({ kind }) => kind !== "same"));
+  return `${hashOf([file.name, ...changed.map(({ kind, text }) => `${kind[0]}${text}`)])}.${file.added}.${file.removed}`;
 }

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import { byLine, type Comment } from "../fold/comments";
+import { byLine, writtenLine, type Comment, type Writing } from "../fold/comments";
 import { lineCount, type FileDiff } from "../fold/diff";
 import { rowsOf, type Layout, type Row } from "../fold/diff_rows";
 import { ChangeMark, Counts } from "./diff_files";
@@ -16,11 +16,15 @@ interface DiffFileProps {
   isOpen: boolean;
   isSeen: boolean;
   comments: Comment[];
-  /** Comments that are being written, by file and line; they outlive the lines on the screen. */
-  drafts: Map<string, string>;
+  drafts: Writing;
   onFold: (isOpen: boolean) => void;
   onSeen: (isSeen: boolean) => void;
   onComment: ((comments: Comment[]) => void) | undefined;
+}
+
+/** The box of a comment that was being written when the page was left; it does not take the focus. */
+function restored(line: string | null): LineWork["writing"] {
+  return line === null ? null : { line, isRestored: true };
 }
 
 /** Rows that are built at once; the height of one. */
@@ -29,10 +33,10 @@ const BLOCK = 1000;
 const HEIGHT = 21;
 
 export function DiffFile({ file, layout, isOpen, isSeen, comments, drafts, onFold, onSeen, onComment }: DiffFileProps) {
-  const [writing, setWriting] = useState<string | null>(null);
+  const [writing, setWriting] = useState<LineWork["writing"]>(() => restored(writtenLine(drafts, file.name)));
   const own = useMemo(() => byLine(comments, file.name), [comments, file.name]);
   const work = useMemo(
-    (): LineWork => ({ file: file.name, isGone: file.change === "deleted", comments: own, drafts, writing, onWrite: setWriting, all: comments, onComment }),
+    (): LineWork => ({ file: file.name, isGone: file.change === "deleted", comments: own, drafts, writing, onWrite: (line) => setWriting(line === null ? null : { line, isRestored: false }), all: comments, onComment }),
     [file, own, drafts, writing, comments, onComment],
   );
   const lines = lineCount(file);

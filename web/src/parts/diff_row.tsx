@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 
-import { lineKey, type Comment } from "../fold/comments";
+import { lineKey, type Comment, type Writing } from "../fold/comments";
 import type { DiffLine } from "../fold/diff";
 import { wordParts, type Row, type WordPart } from "../fold/diff_rows";
 import { LineThread } from "./diff_thread";
@@ -15,9 +15,9 @@ export interface LineWork {
   isGone: boolean;
   /** By side and line. */
   comments: Map<string, Comment[]>;
-  drafts: Map<string, string>;
+  drafts: Writing;
   /** The line on which a comment is being written. */
-  writing: string | null;
+  writing: { line: string; isRestored: boolean } | null;
   onWrite: (line: string | null) => void;
   all: Comment[];
   onComment: ((comments: Comment[]) => void) | undefined;

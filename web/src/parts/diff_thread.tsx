@@ -2,7 +2,7 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
-import { lineKey, type Comment } from "../fold/comments";
+import { lineKey, writingPlace, type Comment } from "../fold/comments";
 import { Button } from "./button";
 import type { LineWork } from "./diff_row";
 
@@ -14,7 +14,7 @@ interface Place {
 export function LineThread({ place, work }: { place: Place; work: LineWork }) {
   const key = lineKey(place);
   const comments = work.comments.get(key) ?? [];
-  const isWriting = work.writing === key;
+  const isWriting = work.writing?.line === key;
   const { onComment } = work;
   if (onComment === undefined || (comments.length === 0 && !isWriting)) return null;
   const remove = (gone: Comment): void => onComment(work.all.filter((comment) => comment !== gone));
@@ -41,12 +41,14 @@ export function LineThread({ place, work }: { place: Place; work: LineWork }) {
 
 function CommentBox({ place, work, onComment }: { place: Place; work: LineWork; onComment: (comments: Comment[]) => void }) {
   const id = useId();
-  const draft = `${work.file}\n${lineKey(place)}`;
-  const [text, setText] = useState(work.drafts.get(draft) ?? "");
+  const draft = writingPlace(work.file, lineKey(place));
+  const [text, setText] = useState(work.drafts.all.get(draft) ?? "");
   const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => box.current?.focus({ preventScroll: true }), []);
+  useEffect(() => {
+    if (work.writing?.isRestored !== true) box.current?.focus({ preventScroll: true });
+  }, []);
   const type = (words: string): void => {
-    work.drafts.set(draft, words);
+    work.drafts.write(draft, words);
     setText(words);
   };
   const leave = (): void => {
@@ -56,7 +58,7 @@ function CommentBox({ place, work, onComment }: { place: Place; work: LineWork; 
   };
   const add = (): void => {
     if (text.trim() === "") return box.current?.focus();
-    work.drafts.delete(draft);
+    work.drafts.write(draft, "");
     onComment([...work.all, { file: work.file, ...place, text: text.trim() }]);
     leave();
   };
@@ -74,7 +76,7 @@ function CommentBox({ place, work, onComment }: { place: Place; work: LineWork; 
       <textarea id={id} ref={box} rows={2} value={text} aria-description={`on line ${place.line} of ${work.file}`} onInput={(event) => type(event.currentTarget.value)} onKeyDown={keys} />
       <div class="button-row">
         <Button onClick={add}>Add</Button>
-        <Button kind="quiet" onClick={leave}>
+        <Button kind="quiet" onClick={() => (work.drafts.write(draft, ""), leave())}>
           Cancel
         </Button>
       </div>

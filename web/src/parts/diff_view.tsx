@@ -1,8 +1,8 @@
 // A unified diff: a list of its files with marks for those that were seen, and each file with its changes. Lines can be commented on.
 
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
 
-import type { Comment } from "../fold/comments";
+import { NO_WRITING, writtenLine, type Comment, type Writing } from "../fold/comments";
 import { markOf, parseDiff, type FileDiff } from "../fold/diff";
 import { BLOCK, builtAtOnce, heightOf, LONG, opened, starts, sumOf } from "../fold/diff_folds";
 import { chooseLayout, diffLayout, markSeen, seenMarks } from "../live/reading";
@@ -19,8 +19,9 @@ export type LineComment = Comment;
 interface DiffProps {
   diff: string;
   comments?: LineComment[];
+  writing?: Writing | undefined;
   /** Left out where nobody comments. */
-  onComment?: (comments: LineComment[]) => void;
+  onComment?: ((comments: LineComment[]) => void) | undefined;
 }
 
 /** The changes of one text, in one column and without marks. */
@@ -36,13 +37,13 @@ export function TextDiff({ diff, label }: { diff: string; label: string }) {
 /** A diff with more characters is read after the page is shown. */
 const LARGE = 200_000;
 const NONE: LineComment[] = [];
-const READ_ONLY: LineWork = { file: "", isGone: false, comments: new Map(), drafts: new Map(), writing: null, onWrite: () => undefined, all: NONE, onComment: undefined };
+const READ_ONLY: LineWork = { file: "", isGone: false, comments: new Map(), drafts: NO_WRITING, writing: null, onWrite: () => undefined, all: NONE, onComment: undefined };
 
-export function DiffView({ diff, comments = NONE, onComment }: DiffProps) {
+export function DiffView({ diff, comments = NONE, writing = NO_WRITING, onComment }: DiffProps) {
   const read = useFiles(diff);
   if (read === null) return <Loading what="the changes" />;
   if (read.files.length === 0) return <pre class="code-block" tabIndex={0}>{diff.slice(0, LARGE)}</pre>;
-  return <Files read={read} comments={comments} onComment={onComment} />;
+  return <Files read={read} comments={comments} writing={writing} onComment={onComment} />;
 }
 
 interface ReadFiles {
@@ -54,15 +55,17 @@ interface ReadFiles {
 interface FilesProps {
   read: ReadFiles;
   comments: LineComment[];
+  writing: Writing;
   onComment: ((comments: LineComment[]) => void) | undefined;
 }
 
-function Files({ read: { files, marks }, comments, onComment }: FilesProps) {
+function Files({ read: { files, marks }, comments, writing, onComment }: FilesProps) {
   const id = useId();
   const isNarrow = useMedia("(max-width: 767px)");
   const isWide = useMedia("(min-width: 1200px)");
   const [folds, setFolds] = useState<ReadonlyMap<number, boolean>>(new Map());
-  const drafts = useRef(new Map<string, string>());
+  // What was commented on before the page was left is in sight.
+  const commented = useMemo(() => new Set(files.filter(({ name }) => comments.some(({ file }) => file === name) || writtenLine(writing, name) !== null)), [files]);
   const byBudget = useMemo(() => opened(files, isNarrow ? LONG.narrow : LONG.wide), [files, isNarrow]);
   const eager = useMemo(() => builtAtOnce(files, byBudget), [files, byBudget]);
   const layout = isNarrow ? "one" : (diffLayout.value ?? (isWide ? "two" : "one"));
@@ -80,10 +83,10 @@ function Files({ read: { files, marks }, comments, onComment }: FilesProps) {
     <DiffFile
       file={one}
       layout={layout}
-      isOpen={folds.get(at) ?? (byBudget.has(at) && !isSeen(at))}
+      isOpen={folds.get(at) ?? ((byBudget.has(at) && !isSeen(at)) || commented.has(one))}
       isSeen={isSeen(at)}
       comments={comments}
-      drafts={drafts.current}
+      drafts={writing}
       onFold={(isOpen) => fold(at, isOpen)}
       onSeen={(seen) => see(at, seen)}
       onComment={onComment}

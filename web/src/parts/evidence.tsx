@@ -1,5 +1,6 @@
 // The parts of a payload, each in its view. Knows no question.
 
+import type { Writing } from "../fold/comments";
 import type { Evidence as Part, FileSize } from "../fold/evidence";
 import { Commands } from "./commands";
 import { Counts } from "./diff_files";
@@ -12,8 +13,10 @@ import "./evidence.css";
 
 interface EvidenceProps {
   parts: Part[];
-  comments: LineComment[];
-  onComment: (comments: LineComment[]) => void;
+  comments?: LineComment[];
+  writing?: Writing;
+  /** Left out where nobody comments. */
+  onComment?: (comments: LineComment[]) => void;
   /** Edits the plan; left out where it cannot be answered so. */
   onEdit?: (() => void) | undefined;
 }
@@ -50,12 +53,12 @@ export function Evidence({ parts, ...work }: EvidenceProps) {
   );
 }
 
-function Block({ part, comments, onComment, onEdit }: { part: Part } & Omit<EvidenceProps, "parts">) {
+function Block({ part, onEdit, ...work }: { part: Part } & Omit<EvidenceProps, "parts">) {
   switch (part.kind) {
     case "plan":
       return <PlanView plan={part.plan} label={part.label} isFolded={part.isFolded} onEdit={onEdit} />;
     case "diff":
-      return <DiffView diff={part.text} comments={comments} onComment={onComment} />;
+      return <DiffView diff={part.text} {...work} />;
     case "markdown":
       return <LongMarkdown text={part.text} label={part.label.toLowerCase()} />;
     case "findings":

@@ -1,10 +1,20 @@
 // A field for JSON of any form: as text, which may be no JSON while it is typed.
 
-import { useId, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useId, useState } from "preact/hooks";
 
 import type { Json } from "../api/types";
+import type { Writing } from "../fold/comments";
+
+/** Texts that are no JSON yet, by the place of their field; kept where an answer is kept. */
+export const HalfTyped = createContext<Writing | null>(null);
+
+/** The places of all fields of a form begin with it. */
+export const FORM = "\nform ";
 
 interface JsonFieldProps {
+  /** The path of the field, for texts that are no JSON yet; left out for a secret. */
+  place?: string | undefined;
   label: string;
   about: string | null;
   value: Json | undefined;
@@ -15,14 +25,17 @@ interface JsonFieldProps {
   onChange: (value: Json | undefined) => void;
 }
 
-export function JsonField({ label, about, value, error, isRequired, isShort = false, onChange }: JsonFieldProps) {
+export function JsonField({ place, label, about, value, error, isRequired, isShort = false, onChange }: JsonFieldProps) {
   const id = useId();
-  const [words, setWords] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
-  const [misfit, setMisfit] = useState<string | null>(null);
+  const kept = useContext(HalfTyped);
+  const half = place === undefined ? undefined : kept?.all.get(place);
+  const [words, setWords] = useState(half ?? (value === undefined ? "" : JSON.stringify(value, null, 2)));
+  const [misfit, setMisfit] = useState<string | null>(half === undefined ? null : parse(half).problem);
   const typed = (input: string): void => {
     setWords(input);
     const { value: read, problem } = parse(input);
     setMisfit(problem);
+    if (place !== undefined) kept?.write(place, problem === null ? "" : input);
     onChange(read);
   };
   const problem = misfit ?? error;

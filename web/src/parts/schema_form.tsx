@@ -3,9 +3,10 @@
 import { useId } from "preact/hooks";
 
 import type { Json, JsonObject, Schema } from "../api/types";
+import { isSecret } from "../fold/drafts";
 import { choices, fields, isObject, isScalar, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
 import { ChecksField } from "./checks_field";
-import { JsonField } from "./json_field";
+import { FORM, JsonField } from "./json_field";
 
 interface FieldProps {
   name: string;
@@ -56,7 +57,7 @@ function Field(props: FieldProps) {
     case "integer":
       return <NumberField {...props} />;
     default:
-      return <JsonField label={labelFor(props)} about={text(schema["description"])} value={value} error={errorAt(props)} isRequired={props.isRequired} isShort={isScalar(schema)} onChange={props.onChange} />;
+      return <JsonField place={isSecret(schema, props.name) ? undefined : `${FORM}${path.join("/")}`} label={labelFor(props)} about={text(schema["description"])} value={value} error={errorAt(props)} isRequired={props.isRequired} isShort={isScalar(schema)} onChange={props.onChange} />;
   }
 }
 
@@ -135,9 +136,10 @@ function TextField(props: FieldProps & { isLong: boolean }) {
   const id = useId();
   const typed = (words: string): void => onChange(words === "" && (isNullable === true || !isRequired) ? undefined : words);
   const shared = { id, value: typeof value === "string" ? value : "", "aria-required": isRequired, ...marks(props, id) };
+  const isHidden = isSecret(props.schema);
   return (
     <Labelled id={id} props={props}>
-      {isLong ? <textarea {...shared} rows={5} onInput={(event) => typed(event.currentTarget.value)} /> : <input {...shared} onInput={(event) => typed(event.currentTarget.value)} />}
+      {isLong && !isHidden ? <textarea {...shared} rows={5} onInput={(event) => typed(event.currentTarget.value)} /> : <input {...shared} {...(isHidden ? { type: "password", autocomplete: "off" } : {})} onInput={(event) => typed(event.currentTarget.value)} />}
     </Labelled>
   );
 }

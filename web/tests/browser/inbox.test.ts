@@ -48,6 +48,7 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     pages.push(page);
     return page;
   };
+  const keptDrafts = (page: Page): Promise<string[]> => page.evaluate(() => Object.keys(localStorage).filter((name) => name.startsWith("superstep-answer")));
   const forget = (thread: string): Promise<unknown> => server.send("DELETE", `/threads/${encodeURIComponent(thread)}`);
 
   test("looks right everywhere, with an empty list first", async () => {
@@ -111,6 +112,43 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     await forget("again");
   });
 
+  test("what was typed in survives a reload and another tab, until it is sent", async () => {
+    await ask("kept", `this:\n${DIFF}`);
+    const page = await open();
+    const fill = async () => {
+      const changes = page.getByRole("region", { name: "Changes" });
+      await changes.getByRole("button", { name: "Comment on src/tides.rs line 2", exact: true }).click();
+      await changes.getByRole("textbox", { name: "Comment" }).fill("Why not a reference?");
+      await changes.getByRole("button", { name: "Add" }).click();
+      await changes.getByRole("button", { name: "Comment on src/tides.rs line 3", exact: true }).click();
+      await changes.getByRole("textbox", { name: "Comment" }).fill("Half a");
+      await page.getByRole("textbox", { name: "Note" }).fill("Nearly.");
+      await page.getByRole("textbox", { name: /^Answer/ }).fill('{"half": ');
+    };
+    const expectFilled = async (tab: Page) => {
+      const card = tab.getByRole("article", { name: "kept" });
+      await card.getByText("Why not a reference?").waitFor();
+      expect(await card.getByRole("textbox", { name: "Comment" }).inputValue()).toBe("Half a");
+      expect(await card.getByRole("textbox", { name: "Note" }).inputValue()).toBe("Nearly.");
+      expect(await card.getByRole("textbox", { name: /^Answer/ }).inputValue()).toBe('{"half": ');
+      expect(await tab.evaluate(() => document.activeElement?.tagName)).toBe("BODY");
+    };
+    await fill();
+    await page.reload();
+    await expectFilled(page);
+    const tab = await page.context().newPage();
+    await page.close();
+    await tab.goto(`${server.address}/ui/`);
+    await expectFilled(tab);
+    await tab.getByRole("button", { name: "Cancel" }).click();
+    await tab.getByRole("textbox", { name: /^Answer/ }).fill("no");
+    const sent = tab.waitForRequest(/\/threads\/kept\/runs$/);
+    await tab.getByRole("button", { name: "Answer" }).click();
+    expect(((await sent).postDataJSON() as { command: { note: string } }).command.note).toBe("Nearly.\nsrc/tides.rs:2: Why not a reference?");
+    await tab.getByRole("article", { name: "kept" }).waitFor({ state: "detached" });
+    expect(await keptDrafts(tab)).toEqual([]);
+  });
+
   test("a text that tries to be more than text is shown as it is", async () => {
     const name = "<b>bold</b> \u202Ename";
     await ask(name, HOSTILE);
@@ -135,8 +173,10 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     expect(await card.getByRole("textbox", { name: "Note" }).inputValue()).toBe("I have thought about this for long.");
     expect(await card.getByRole("button", { name: "Answer" }).count()).toBe(0);
     await expectSound(page);
+    expect(await keptDrafts(page)).toHaveLength(1);
     await card.getByRole("button", { name: "Dismiss" }).click();
     await card.waitFor({ state: "detached" });
+    expect(await keptDrafts(page)).toEqual([]);
   });
 
   test("a diff of fifty thousand lines does not freeze the page", async () => {

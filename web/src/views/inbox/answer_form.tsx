@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { InboxItem, Schema } from "../../api/types";
 import { myName, rememberName } from "../../live/my_name";
 import { Confirm } from "../../parts/button";
+import { HalfTyped } from "../../parts/json_field";
 import { ErrorNote } from "../../parts/notes";
 import { SchemaForm } from "../../parts/schema_form";
 import { ActionButtons } from "./action_buttons";
@@ -40,11 +41,13 @@ export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerPro
     <form class="answer stack" onSubmit={submit}>
       {chosen?.form != null && draft === null && (
         <div class="answer-fields" ref={fields}>
-          {chosen.variants !== null ? (
-            <VariantForm variants={chosen.variants} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
-          ) : (
-            <SchemaForm key={chosen.name} name={chosen.name} schema={chosen.form as Schema} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
-          )}
+          <HalfTyped.Provider value={answer.writing}>
+            {chosen.variants !== null ? (
+              <VariantForm variants={chosen.variants} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
+            ) : (
+              <SchemaForm key={chosen.name} name={chosen.name} schema={chosen.form as Schema} value={answer.value} problems={answer.problems} onChange={answer.setValue} />
+            )}
+          </HalfTyped.Provider>
         </div>
       )}
       <div class="answer-about">

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 
+import { proceed } from "../../api/run";
 import { request } from "../../api/source";
 import type { InboxItem } from "../../api/types";
 import { kindTexts } from "../../fold/inbox";
@@ -34,19 +35,17 @@ export function NoticeCard({ item, onDone }: { item: InboxItem; onDone: () => vo
 function NoticeAction({ item: { kind, thread, graph, retry }, onDone }: { item: InboxItem; onDone: () => void }) {
   const [isAsked, setAsked] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  const path = `/threads/${encodeURIComponent(thread)}`;
-  const send = (to: string, body: object): void => {
+  const act = (action: Promise<unknown>): void => {
     setAsked(false);
     setError(null);
-    request(path + to, { method: "POST", body }).then(onDone, (cause: Error) => setError(cause));
+    action.then(onDone, (cause: Error) => setError(cause));
   };
-  const proceed = (): void => send("/runs", { assistant_id: graph });
   return (
     <>
       {error !== null && <ErrorNote error={error} />}
       {(kind === "failed" || kind === "stalled") && retry !== false && (
         <div class="button-row">
-          <Button kind="main" onClick={proceed}>
+          <Button kind="main" onClick={() => act(proceed(thread, graph))}>
             {kind === "failed" ? "Retry" : "Resume"}
           </Button>
         </div>
@@ -59,7 +58,7 @@ function NoticeAction({ item: { kind, thread, graph, retry }, onDone }: { item: 
         </div>
       )}
       {isAsked && (
-        <Confirm title={`Trust ${thread}?`} onCancel={() => setAsked(false)} onConfirm={() => send("/trust", {})}>
+        <Confirm title={`Trust ${thread}?`} onCancel={() => setAsked(false)} onConfirm={() => act(request(`/threads/${encodeURIComponent(thread)}/trust`, { method: "POST", body: {} }))}>
           Its plans and commands were made on another machine. Once it is trusted, they run here with the rights of this server.
         </Confirm>
       )}

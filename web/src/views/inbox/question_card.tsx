@@ -42,10 +42,10 @@ export function QuestionCard({ item, ask, hasLeft, work }: QuestionProps) {
           asked by <code>{ask.superstep.node}</code> <Ago at={item.since} />
         </span>
       </header>
-      {hasLeft && !answer.isSending && <HasLeft onDismiss={() => work.onDismiss(item)} />}
+      {hasLeft && !answer.isSending && <HasLeft onDismiss={() => (answer.forget(), work.onDismiss(item))} />}
       <QuestionTerms terms={ask.superstep} peopleOnly={ask.people_only} />
       {ask.cut === true && <p class="note" data-kind="warn">It is longer than 1 MiB, and cut there. The command line shows all of it.</p>}
-      <Evidence parts={shown} comments={answer.comments} onComment={answer.setComments} onEdit={draft === undefined || hasLeft ? undefined : edit} />
+      <Evidence parts={shown} comments={answer.comments} writing={answer.writing} onComment={answer.setComments} onEdit={draft === undefined || hasLeft ? undefined : edit} />
       {isEditing && <PlanEditor item={item} action={draft} before={planText} text={answer.draft ?? ""} onChange={answer.setDraft} />}
       {ask.text !== null && (
         <Disclosure label="As the command line shows it" isOpenAtFirst={parts.length === 0}>

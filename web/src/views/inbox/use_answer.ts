@@ -1,14 +1,17 @@
 // The answer to a question while it is made: the chosen action, what was typed in, and its way to the server.
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { sendAnswer } from "../../api/answers";
 import type { Ask, InboxItem, Json } from "../../api/types";
 import { actionsOf, draftAnswer, type Action } from "../../fold/actions";
-import type { Comment } from "../../fold/comments";
+import type { Comment, Writing } from "../../fold/comments";
+import { keepable } from "../../fold/drafts";
 import { giveAnswer, isAnsweredByNote } from "../../fold/given";
 import { resolve, same, startValue, type FormProblem } from "../../fold/schema";
 import { myName } from "../../live/my_name";
+import { FORM } from "../../parts/json_field";
+import { useDraft } from "./use_draft";
 
 export interface AnswerState {
   actions: Action[];
@@ -18,6 +21,8 @@ export interface AnswerState {
   problems: FormProblem[];
   note: string;
   comments: Comment[];
+  /** Comments that are being written. */
+  writing: Writing;
   /** The edited plan; null while it is not edited. */
   draft: string | null;
   /** The action that is asked once more. */
@@ -36,19 +41,25 @@ export interface AnswerState {
   leave: () => void;
   confirm: () => void;
   cancel: () => void;
+  /** Forgets what was typed in. */
+  forget: () => void;
 }
 
 export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: () => void): AnswerState {
   const actions = useMemo(() => actionsOf(ask), [ask]);
   const first = mainForm(actions);
+  const keeper = useDraft(item.thread, ask);
+  const kept = useMemo(() => keeper.first, []);
+  const again = actions.find((action) => action.name === kept?.name) ?? first;
   // By name, since the question is made anew whenever the inbox is read.
-  const [name, setName] = useState(first?.name ?? null);
+  const [name, setName] = useState(again?.name ?? null);
   const chosen = actions.find((action) => action.name === name) ?? null;
-  const [value, setValue] = useState<Json | undefined>(() => start(first));
+  const [value, setValue] = useState<Json | undefined>(() => (again?.name === kept?.name ? kept?.value : undefined) ?? start(again));
   const [problems, setProblems] = useState<FormProblem[]>([]);
-  const [note, setNote] = useState("");
-  const [comments, setComments] = useState<Comment[]>([]);
-  const [draft, setDraft] = useState<string | null>(null);
+  const [note, setNote] = useState(kept?.note ?? "");
+  const [comments, setComments] = useState<Comment[]>(kept?.comments ?? []);
+  const [draft, setDraft] = useState<string | null>(kept?.plan ?? null);
+  const [writing, written] = useWriting(kept?.writing);
   const [asked, setAsked] = useState<Action | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isSending, setSending] = useState(false);
@@ -58,12 +69,15 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
     setName(action?.name ?? null);
     setValue(start(action));
     setProblems([]);
+    writing.clear(FORM);
   };
   const reset = (): void => {
     show(first);
     setNote("");
     setComments([]);
     setDraft(null);
+    writing.clear("");
+    keeper.forget();
   };
   const send = async (action: Action): Promise<void> => {
     const given = giveAnswer(action, chosen === action ? value : start(action), note, comments);
@@ -91,6 +105,11 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
     if (action.isFinal) setAsked(action);
     else void send(action);
   };
+  const isTyped = note !== "" || comments.length > 0 || writing.all.size > 0 || (draft !== null && draft !== planText) || !same(value, start(chosen));
+  useEffect(
+    () => keeper.note(isTyped ? { name, value: keepable(chosen, value), note, comments, plan: draft, writing: Object.fromEntries(writing.all) } : null),
+    [isTyped, name, value, note, comments, draft, written],
+  );
   return {
     actions,
     chosen,
@@ -98,12 +117,13 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
     problems,
     note,
     comments,
+    writing,
     draft,
     asked,
     error,
     isSending,
     result,
-    isTyped: note !== "" || comments.length > 0 || (draft !== null && draft !== planText) || !same(value, start(chosen)),
+    isTyped,
     setValue,
     setNote,
     setComments,
@@ -112,7 +132,19 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
     leave: () => show(first),
     confirm: () => void (asked !== null && send(asked)),
     cancel: () => setAsked(null),
+    forget: keeper.forget,
   };
+}
+
+/** Comments that are being written, and the number of their changes. The object stays the same, so that lines are not drawn again. */
+function useWriting(first: Record<string, string> = {}): [Writing & { clear: (start: string) => void }, number] {
+  const [count, setCount] = useState(0);
+  const writing = useMemo(() => {
+    const all = new Map(Object.entries(first));
+    const change = (work: () => void): void => (work(), setCount((now) => now + 1));
+    return { all, write: (place: string, text: string) => change(() => void (text === "" ? all.delete(place) : all.set(place, text))), clear: (start: string) => change(() => [...all.keys()].forEach((place) => place.startsWith(start) && all.delete(place))) };
+  }, []);
+  return [writing, count];
 }
 
 /** The main action, if it has a form: that is shown from the start. */

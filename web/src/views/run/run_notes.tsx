@@ -1,9 +1,12 @@
 // What a run says of itself: why it failed or waits, what runs at the moment, and its open questions.
 
+import { useState } from "preact/hooks";
+
 import type { RunStatus, RunningTask } from "../../api/run_types";
 import type { InboxItem } from "../../api/types";
 import { groupItems } from "../../fold/inbox";
 import { dollarsText, tokensOf, tokensText } from "../../fold/journal";
+import { Button } from "../../parts/button";
 import { Ago } from "../../parts/time";
 import { GroupCard } from "../inbox/group_card";
 import { useCardWork } from "../inbox/use_card_work";
@@ -66,16 +69,22 @@ function Running({ task: { node, label, action, started_at, tokens, cost } }: { 
   );
 }
 
+/** Questions that are shown at a time. */
+const CARDS = 30;
+
 /** The questions of the run, as the inbox shows them. */
 export function RunQuestions({ items, onAnswered }: { items: InboxItem[]; onAnswered: () => void }) {
+  const [count, setCount] = useState(CARDS);
   const open = items.filter(({ kind }) => kind === "question" || kind === "untrusted");
   const cards = useCardWork({ items: open, next: null, waiting: open.length }, onAnswered);
+  const shown = cards.items.slice(0, count);
   if (cards.items.length === 0) return null;
   return (
     <section class="stack run-questions" aria-label="Waits for a person">
-      {groupItems(cards.items).map((group) => (
+      {groupItems(shown).map((group) => (
         <GroupCard key={group.thread} group={group} left={cards.left} work={cards.work} />
       ))}
+      {shown.length < cards.items.length && <Button onClick={() => setCount(count + CARDS)}>{`Show more of ${cards.items.length.toLocaleString("en")} questions`}</Button>}
     </section>
   );
 }

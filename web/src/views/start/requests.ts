@@ -1,6 +1,7 @@
 // What starting a run asks of the server. Knows no element.
 
 import { RequestError, request } from "../../api/source";
+import { STREAMED } from "../../api/streamed";
 import type { Assistant, Cron, Json, JsonObject, Schema } from "../../api/types";
 import { startable, type GraphInfo, type StartableGraph } from "../../fold/start";
 
@@ -31,7 +32,7 @@ export async function isThreadThere(thread: string): Promise<boolean> {
 }
 
 export async function startRun(thread: string, assistant: string, input: Json): Promise<void> {
-  await request(`/threads/${encodeURIComponent(thread)}/runs`, { method: "POST", body: { assistant_id: assistant, if_not_exists: "create", input } });
+  await request(`/threads/${encodeURIComponent(thread)}/runs`, { method: "POST", body: { ...STREAMED, assistant_id: assistant, if_not_exists: "create", input } });
 }
 
 export function loadCrons(signal: AbortSignal): Promise<Cron[]> {
@@ -45,7 +46,7 @@ export interface Schedule {
 }
 
 export function createCron(assistant: string, input: Json, { schedule, timezone, keepsThreads }: Schedule): Promise<Cron> {
-  const body: JsonObject = { assistant_id: assistant, input, schedule, on_run_completed: keepsThreads ? "keep" : "delete" };
+  const body: JsonObject = { ...STREAMED, assistant_id: assistant, input, schedule, on_run_completed: keepsThreads ? "keep" : "delete" };
   return request<Cron>("/runs/crons", { method: "POST", body: timezone === "" ? body : { ...body, timezone } });
 }
 
