@@ -1,4 +1,5 @@
-// Two kinds of tests: of the pure modules, and of the page in a browser (`tests/browser`, which need Chromium and a built server).
+// Two kinds of tests: of the pure modules, and of the page in a browser (`tests/browser`, which need Chromium and a built server). Beside
+// them, the figures of the page, which are measured and not tested.
 
 import { defineConfig } from "vitest/config";
 
@@ -16,6 +17,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      { test: { name: "measure", include: ["measure/**/*.measure.ts"], environment: "node", hookTimeout: 60_000, fileParallelism: false } },
     ],
   },
 });

@@ -59,6 +59,7 @@ pub async fn recorded_page(
         Recorder { router: routes(Arc::clone(&server)), path: format!("/threads/{name}"), ..Recorder::default() };
     let status = recorder.record(&recorder.path.clone(), "/status").await?;
     recorder.record_drawing(&server, status["graph"].as_str().unwrap_or_default());
+    recorder.record_inbox().await?;
     recorder.record_checkpoints().await?;
     Ok(filled(thread, &recorder.into_json(thread)))
 }
@@ -96,15 +97,24 @@ impl Recorder {
         }
     }
 
-    /// Records how the page finds the drawing of a graph: by an assistant of it. A file has no form for questions.
+    /// Records how the page finds the drawing of a graph: by an assistant of it.
     fn record_drawing(&mut self, server: &Server, graph: &str) {
         let search = json!({ "graph_id": graph, "limit": 1 });
         self.answers
             .insert(format!("POST /assistants/search {search}"), json!([{ "assistant_id": "0", "graph_id": graph }]));
-        self.answers.insert(format!("GET {}/inbox", self.path), json!({ "items": [] }));
         if let Ok(found) = server.graphs.get(graph) {
             let drawn = drawing::json(&found.topology(), usize::MAX);
             self.answers.insert("GET /assistants/0/graph?xray=true".into(), drawn);
+        }
+    }
+
+    /// Records what waits for a person, which the page shows without a form.
+    async fn record_inbox(&mut self) -> Result<(), RecordingError> {
+        let (path, mut after) = (self.path.clone(), String::new());
+        loop {
+            let page = self.record(&path, &format!("/inbox{after}")).await?;
+            let Some(next) = page["next"].as_str() else { return Ok(()) };
+            after = format!("?after={}", utf8_percent_encode(next, NAME));
         }
     }
 

@@ -29,7 +29,8 @@ export function App() {
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [place]);
-  if (readRecording() !== null) return <main class="frame-main">{<View route={now} />}</main>;
+  const recording = readRecording();
+  if (recording !== null) return <Recorded at={recording.exported_at} route={now} />;
   return (
     <div class="frame">
       <a class="skip-link" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
@@ -38,6 +39,26 @@ export function App() {
       <Navigation view={now.view} />
       <main class="frame-main" id="main" ref={main} tabIndex={-1}>
         {isKeyWanted.value && now.view !== "settings" ? <KeyForm isAsked /> : <View route={now} />}
+      </main>
+      <KeyHelp />
+    </div>
+  );
+}
+
+/** A run in a file: nothing but its views. */
+function Recorded({ at, route }: { at: string; route: Route }) {
+  return (
+    <div class="frame-file">
+      <header class="frame-recorded row">
+        <span class="frame-brand">
+          <Logo /> superstep
+        </span>
+        <span class="soft">
+          recorded <time dateTime={at}>{new Date(at).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" })}</time>, read only
+        </span>
+      </header>
+      <main class="frame-main">
+        <View route={route} />
       </main>
       <KeyHelp />
     </div>

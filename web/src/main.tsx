@@ -20,6 +20,6 @@ if (root !== null) {
   follow();
   handleKeys();
   countWaiting();
-  void watchActivity();
+  watchActivity();
   render(<App />, root);
 }

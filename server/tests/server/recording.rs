@@ -58,6 +58,14 @@ async fn a_page_has_the_tasks_of_subgraphs_too() {
 }
 
 #[tokio::test]
+async fn a_page_has_the_open_questions() {
+    let run = recording(&page_of("approval", "first", json!({ "request": "tea" })).await);
+    let items = run["answers"]["GET /threads/first/inbox"]["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{items:?}");
+    assert_eq!(items[0]["question"]["value"]["proposal"], "do tea");
+}
+
+#[tokio::test]
 async fn texts_of_a_run_are_no_part_of_the_page() {
     let evil = "</script><script>alert(1)</script>@@TITLE@@@@RECORDING@@<!--";
     let page = page_of("approval", "a </title><b>/c", json!({ "request": evil })).await;

@@ -1,20 +1,15 @@
-// The one stream of what happens to all threads, which makes every view live. It is opened once, comes back after the server's restart
-// with the number of its last event, and tells listeners which threads have changed. Knows no view.
+// What happens to all threads, which makes every view live: tells listeners which threads have changed. All tabs share one stream where the
+// browser can. Knows no view.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
-import { key } from "./key";
+import { readActivity, type Activity, type News } from "./activity_stream";
+import type { TabMessage } from "./activity_worker";
+import { isKeyWanted, key } from "./key";
 import { isRecording } from "./recording";
-import { RequestError, open } from "./source";
-import { readEvents } from "./sse";
+import { SERVER } from "./source";
 
-export interface Activity {
-  seq: number;
-  at: string;
-  thread: string;
-  graph: string;
-  kind: "started" | "position" | "question" | "answered" | "ended" | "deleted";
-}
+export type { Activity } from "./activity_stream";
 
 /** A listener gets the events of a moment; null if some were missed, so that anything may have changed. */
 export type Listener = (events: Activity[] | null) => void;
@@ -22,13 +17,16 @@ export type Listener = (events: Activity[] | null) => void;
 /** Whether the server answers: views say so where it does not. */
 export const connection = signal<"connecting" | "live" | "lost">("connecting");
 
-const WAITS = [250, 500, 1000, 2000, 3000];
-/** Events of this many milliseconds are one change. */
-const MOMENT = 60;
+/** The time that a first load waits for the stream, so that it misses nothing, in milliseconds. */
+const PATIENCE = 250;
 
 const listeners = new Set<Listener>();
-let pending: Activity[] = [];
-let timer: number | undefined;
+let isConnected = (): void => undefined;
+/** Resolves when the stream is there, or takes its time. */
+export const connected = isRecording() ? Promise.resolve() : new Promise<void>((resolve) => {
+  isConnected = resolve;
+  setTimeout(resolve, PATIENCE);
+});
 
 /** Calls `listener` after each change; returns the function that ends it. */
 export function listen(listener: Listener): () => void {
@@ -36,59 +34,65 @@ export function listen(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Reads the stream for as long as the page is open. */
-export async function watchActivity(): Promise<void> {
+/** Reads the stream for as long as the page is open, with the key of the moment. */
+export function watchActivity(): void {
   if (isRecording()) return;
-  let since: string | undefined;
-  let failures = 0;
-  for (;;) {
-    try {
-      for await (const number of connect(since, () => (failures = 0))) since = number;
-    } catch (error) {
-      if (error instanceof RequestError && error.status === 401) await newKey();
-    }
-    connection.value = "lost";
-    await wait(WAITS[Math.min(failures++, WAITS.length - 1)] ?? 3000);
-  }
+  const started = performance.now();
+  const join = joinStream();
+  let wasLive = false;
+  const hear = (news: News): void => {
+    if ("events" in news) return notifyAll(news.events);
+    if (news.state === "refused") isKeyWanted.value = true;
+    connection.value = news.state === "refused" ? "lost" : news.state;
+    if (news.state !== "live") return;
+    isConnected();
+    // Views that did not wait may have missed something.
+    if (!wasLive && performance.now() - started > PATIENCE) notifyAll(null);
+    wasLive = true;
+  };
+  effect(() => join(key.value, hear));
+  // A page that comes back out of the browser's memory has heard nothing meanwhile.
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) join(key.value, hear);
+    if (persisted) notifyAll(null);
+  });
 }
 
-async function* connect(since: string | undefined, connected: () => void): AsyncGenerator<string> {
-  const response = await open("/events", since === undefined ? {} : { headers: { "last-event-id": since } });
-  const wasLost = connection.value === "lost";
-  connected();
-  connection.value = "live";
-  if (wasLost) notifyAll(null);
-  if (response.body === null) return;
-  for await (const { event, data, id } of readEvents(response.body)) {
-    if (event === "gap") notifyAll(null);
-    if (event === "activity") collect(JSON.parse(data) as Activity);
-    if (id !== undefined) yield id;
-  }
+type Join = (key: string | null, hear: (news: News) => void) => void;
+
+/** Returns the function that joins the stream with a key, and leaves the one that it has joined before. */
+function joinStream(): Join {
+  return typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
 }
 
-function collect(event: Activity): void {
-  pending.push(event);
-  timer ??= setTimeout(() => {
-    timer = undefined;
-    const events = pending;
-    pending = [];
-    notifyAll(events);
-  }, MOMENT) as unknown as number;
+function sharedStream(): Join {
+  const worker = new SharedWorker(new URL("./activity_worker.ts", import.meta.url), { type: "module" });
+  let own: Join | null = null;
+  let last: Parameters<Join> | null = null;
+  // A browser that cannot run it has a stream in each tab.
+  worker.onerror = () => {
+    own ??= ownStream();
+    if (last !== null) own(...last);
+  };
+  addEventListener("pagehide", () => worker.port.postMessage("left" satisfies TabMessage));
+  return (key, hear) => {
+    last = [key, hear];
+    if (own !== null) return own(key, hear);
+    worker.port.onmessage = ({ data }: MessageEvent<News>) => hear(data);
+    worker.port.postMessage({ key } satisfies TabMessage);
+  };
+}
+
+function ownStream(): Join {
+  let stop = new AbortController();
+  return (key, hear) => {
+    stop.abort();
+    stop = new AbortController();
+    const { signal } = stop;
+    void readActivity(SERVER, key, (news) => signal.aborted || hear(news), signal);
+  };
 }
 
 function notifyAll(events: Activity[] | null): void {
   for (const listener of [...listeners]) listener(events);
-}
-
-function newKey(): Promise<void> {
-  const old = key.value;
-  return new Promise((resolve) => {
-    const stop = key.subscribe((now) => {
-      if (now !== old) queueMicrotask(() => (stop(), resolve()));
-    });
-  });
-}
-
-function wait(millis: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, millis));
 }

@@ -3,6 +3,7 @@
 
 import { applyPatch, pointerParts, valueAt } from "../fold/json_patch";
 import { levelOf } from "../fold/level";
+import { isObject } from "../fold/schema";
 import type { StateDiff } from "./debug_types";
 import type { Json } from "./types";
 
@@ -37,8 +38,18 @@ export function isRecording(): boolean {
 /** Returns the answer to a request; undefined if the file does not have it. */
 export function recordedAnswer(run: Recording, what: string): unknown {
   if (what in run.answers) return run.answers[what];
-  const [, checkpoint = "", query = ""] = /^GET \/threads\/[^/]+\/checkpoints\/(\d+)\/value\?(.*)$/.exec(what) ?? [];
-  return checkpoint === "" ? undefined : levelAt(run, checkpoint, new URLSearchParams(query));
+  const [, value = "", query = ""] = /^GET \/threads\/[^/]+\/checkpoints\/(\d+)\/value\?(.*)$/.exec(what) ?? [];
+  if (value !== "") return levelAt(run, value, new URLSearchParams(query));
+  const [, state = "", select = ""] = /^GET \/threads\/[^/]+\/state\/(\d+)\?select=(.*)$/.exec(what) ?? [];
+  return state === "" ? undefined : channelsAt(run, state, select.split(","));
+}
+
+/** Returns some channels of a state: `values.plan`, `values.tasks`. */
+function channelsAt(run: Recording, checkpoint: string, selected: string[]): unknown {
+  const state = stateAt(run, checkpoint);
+  if (!isObject(state)) return undefined;
+  const wanted = new Set(selected.map((path) => path.replace(/^values\./, "")));
+  return { values: Object.fromEntries(Object.entries(state).filter(([channel]) => wanted.has(channel))) };
 }
 
 function levelAt(run: Recording, checkpoint: string, query: URLSearchParams): unknown {

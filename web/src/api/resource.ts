@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { listen, type Activity } from "./activity";
+import { connected, listen, type Activity } from "./activity";
 import { key } from "./key";
 
 export interface Resource<T> {
@@ -37,6 +37,7 @@ export function useResource<T>(name: string, load: (signal: AbortSignal) => Prom
       isBusy = true;
       setLoading(true);
       try {
+        await connected;
         const value = await latest.current.load(stop.signal);
         if (!stop.signal.aborted) setState({ name, value });
       } catch (cause) {

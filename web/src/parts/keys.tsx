@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
+import { isRecording } from "../api/recording";
 import { go } from "../routing/navigation";
 
 export interface KeyAction {
@@ -14,8 +15,10 @@ export interface KeyAction {
 const isHelpShown = signal(false);
 const ofView = signal<KeyAction[]>([]);
 
-const EVERYWHERE: KeyAction[] = [
-  { key: "?", about: "show the keys", run: () => (isHelpShown.value = true) },
+const HELP: KeyAction = { key: "?", about: "show the keys", run: () => (isHelpShown.value = true) };
+/** A file has one run, and no other place to go to. */
+const EVERYWHERE: KeyAction[] = isRecording() ? [HELP] : [
+  HELP,
   { key: "/", about: "search threads", run: search },
   { key: "i", about: "go to the inbox", run: () => go({ view: "inbox" }) },
   { key: "t", about: "go to the threads", run: () => go({ view: "threads", search: "" }) },

@@ -1,5 +1,6 @@
 // All that waits in one thread.
 
+import { isRecording } from "../../api/recording";
 import type { InboxItem } from "../../api/types";
 import { itemKey, type Group } from "../../fold/inbox";
 import { Ago } from "../../parts/time";
@@ -7,6 +8,7 @@ import { href } from "../../routing/navigation";
 import type { CardWork } from "./card_work";
 import { NoticeCard } from "./notice_card";
 import { QuestionCard } from "./question_card";
+import { QuestionRead } from "./question_read";
 
 interface GroupProps {
   group: Group;
@@ -37,6 +39,7 @@ export function GroupCard({ group, left, work }: GroupProps) {
 }
 
 function Item({ item, hasLeft, work }: { item: InboxItem; hasLeft: boolean; work: CardWork }) {
+  if (item.question != null && isRecording()) return <QuestionRead item={item} ask={item.question} />;
   if (item.question == null) return <NoticeCard item={item} onDone={() => work.onSent(item)} />;
   return <QuestionCard item={item} ask={item.question} hasLeft={hasLeft} work={work} />;
 }

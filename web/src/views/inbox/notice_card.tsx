@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { proceed } from "../../api/run";
+import { isRecording } from "../../api/recording";
 import { request } from "../../api/source";
 import type { InboxItem } from "../../api/types";
 import { kindTexts } from "../../fold/inbox";
@@ -26,7 +27,7 @@ export function NoticeCard({ item, onDone }: { item: InboxItem; onDone: () => vo
       </header>
       {item.reason != null && <pre class="code-block" tabIndex={0}>{item.reason}</pre>}
       {item.help != null && <p class="soft">{item.help}</p>}
-      <NoticeAction item={item} onDone={onDone} />
+      {!isRecording() && <NoticeAction item={item} onDone={onDone} />}
     </div>
   );
 }

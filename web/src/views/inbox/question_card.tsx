@@ -4,14 +4,11 @@ import { useEffect, useId, useMemo } from "preact/hooks";
 
 import type { Ask, InboxItem } from "../../api/types";
 import { evidenceOf, type Evidence as Part } from "../../fold/evidence";
-import { nameTitle } from "../../fold/inbox";
-import { Disclosure } from "../../parts/disclosure";
 import { Evidence } from "../../parts/evidence";
-import { LongText } from "../../parts/long_text";
-import { Ago } from "../../parts/time";
 import { AnswerForm } from "./answer_form";
 import type { CardWork } from "./card_work";
 import { PlanEditor } from "./plan_editor";
+import { QuestionHead, QuestionText } from "./question_head";
 import { QuestionTerms } from "./question_terms";
 import { useAnswer } from "./use_answer";
 
@@ -36,22 +33,12 @@ export function QuestionCard({ item, ask, hasLeft, work }: QuestionProps) {
   const edit = (): void => answer.setDraft(planText);
   return (
     <div class="question stack" role="group" aria-labelledby={id}>
-      <header class="row">
-        <h3 id={id}>{nameTitle(ask.superstep.name)}</h3>
-        <span class="soft">
-          asked by <code>{ask.superstep.node}</code> <Ago at={item.since} />
-        </span>
-      </header>
+      <QuestionHead id={id} item={item} ask={ask} />
       {hasLeft && !answer.isSending && <HasLeft onDismiss={() => (answer.forget(), work.onDismiss(item))} />}
       <QuestionTerms terms={ask.superstep} peopleOnly={ask.people_only} />
-      {ask.cut === true && <p class="note" data-kind="warn">It is longer than 1 MiB, and cut there. The command line shows all of it.</p>}
       <Evidence parts={shown} comments={answer.comments} writing={answer.writing} onComment={answer.setComments} onEdit={draft === undefined || hasLeft ? undefined : edit} />
       {isEditing && <PlanEditor item={item} action={draft} before={planText} text={answer.draft ?? ""} onChange={answer.setDraft} />}
-      {ask.text !== null && (
-        <Disclosure label="As the command line shows it" isOpenAtFirst={parts.length === 0}>
-          {() => <LongText text={ask.text ?? ""} label="the text" />}
-        </Disclosure>
-      )}
+      <QuestionText ask={ask} isOpenAtFirst={parts.length === 0} />
       <AnswerForm item={item} answer={answer} hasPlan={parts.some(({ kind }) => kind === "plan")} hasLeft={hasLeft} onEdit={edit} />
     </div>
   );

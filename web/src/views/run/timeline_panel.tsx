@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
+import { readRecording } from "../../api/recording";
 import type { CheckpointEntry } from "../../api/run_types";
 import { countNoise, makeScale, spansOf, timelineRows, type TimelineRow } from "../../fold/timeline";
 import { Timeline } from "../../parts/timeline";
@@ -54,11 +55,12 @@ export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEa
   );
 }
 
-/** The time, once a second while something runs; null if nothing does. */
+/** The time, once a second while something runs, or that of a file; null if nothing does. */
 function useNow(isRunning: boolean): number | null {
-  const [now, setNow] = useState(Date.now());
+  const recorded = readRecording()?.exported_at;
+  const [now, setNow] = useState(recorded === undefined ? Date.now() : Date.parse(recorded));
   useEffect(() => {
-    if (!isRunning) return;
+    if (!isRunning || recorded !== undefined) return;
     setNow(Date.now());
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);

@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 
+import { isRecording } from "../../api/recording";
 import { useResource } from "../../api/resource";
 import { loadStatus, loadTask, loadThreadInbox } from "../../api/run";
 import type { RunStatus, TaskDetail } from "../../api/run_types";
@@ -35,7 +36,7 @@ export function TaskView({ thread, checkpoint, task, within = [] }: TaskProps) {
   const inbox = useResource(`questions ${thread}`, (signal) => loadThreadInbox(thread, signal));
   const reload = (): void => (found.reload(), status.reload(), inbox.reload());
   useThreadChanges(thread, reload);
-  const isRunning = found.value?.status === "pending" && status.value?.status === "running";
+  const isRunning = !isRecording() && found.value?.status === "pending" && status.value?.status === "running";
   useEffect(() => {
     if (!isRunning) return;
     const timer = setInterval(() => (found.reload(), status.reload()), LOOK);

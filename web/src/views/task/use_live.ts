@@ -29,7 +29,10 @@ export function useLive(thread: string, isRunning: boolean, namespace: string[],
     };
     const follow = async (): Promise<void> => {
       while (!stop.signal.aborted) {
-        await read(thread, seen, stop.signal, add).catch(() => undefined);
+        await isSeen(stop.signal);
+        const part = whileSeen(stop.signal);
+        await read(thread, seen, part.signal, add).catch(() => undefined);
+        part.abort();
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
       }
     };
@@ -37,6 +40,24 @@ export function useLive(thread: string, isRunning: boolean, namespace: string[],
     return () => (stop.abort(), cancelAnimationFrame(frame));
   }, [thread, isRunning, namespace.join("\n"), since]);
   return live;
+}
+
+/** Resolves when somebody looks at the page: a tab in the background has no stream, since a browser has few connections to a server. */
+function isSeen(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (document.visibilityState === "visible") return resolve();
+    const done = (): void => (document.removeEventListener("visibilitychange", done), resolve());
+    document.addEventListener("visibilitychange", done, { signal });
+    signal.addEventListener("abort", () => resolve());
+  });
+}
+
+/** Returns what ends when nobody looks at the page any more, or `signal` is aborted. */
+function whileSeen(signal: AbortSignal): AbortController {
+  const part = new AbortController();
+  document.addEventListener("visibilitychange", () => part.abort(), { signal: part.signal });
+  signal.addEventListener("abort", () => part.abort(), { signal: part.signal });
+  return part;
 }
 
 async function read(thread: string, since: number, signal: AbortSignal, add: (event: ProtocolEvent & { seq: number }) => void): Promise<void> {
