@@ -18,6 +18,8 @@ export default defineConfig({
     rollupOptions: {
       output: {
         entryFileNames: "page.js",
+        // Small parts are no files of their own.
+        experimentalMinChunkSize: 4000,
         chunkFileNames: "[name].js",
         assetFileNames: (asset) => (asset.names.some((name) => name.endsWith(".css")) ? "page.css" : "[name][extname]"),
       },

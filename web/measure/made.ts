@@ -24,6 +24,7 @@ export const RUNS: Record<string, MadeRun> = {
   "made-wide-tasks": { checkpoints: 100, tasks: 1000, nodes: 6 },
   "made-events": { checkpoints: 3, tasks: 1, nodes: 3, events: 100_000 },
   "made-live": { checkpoints: 3, tasks: 1, nodes: 3, isRunning: true },
+  "made-agent": { checkpoints: 3, tasks: 1, nodes: 3, isRunning: true },
   "made-state": { checkpoints: 20, tasks: 1, nodes: 3, state: 10_000_000 },
   "made-graph": { checkpoints: 20, tasks: 1, nodes: 300 },
   "made-workers": { checkpoints: 4, tasks: 1000, nodes: 4, isRunning: true },
@@ -48,12 +49,25 @@ export function madeAnswer(method: string, path: string, body: string): Json | u
   return undefined;
 }
 
-/** The events of a task that runs, as the protocol sends them: pieces of a message, and values. */
-export function* liveEvents(count: number): Generator<string> {
+/** The events of a task that runs, as the protocol sends them: pieces of a message, and values; or the turn of an agent. */
+export function* liveEvents(thread: string, count: number): Generator<string> {
   for (let seq = 1; seq <= count; seq += 1) {
-    const [method, data] = seq % 2 === 0 ? ["custom", { payload: { step: seq, words: "a value of a node" } }] : ["messages", seq === 1 ? { event: "message-start", id: "m", role: "ai" } : { event: "content-block-delta", index: 0, delta: { type: "text-delta", text: `word ${seq} ` } }];
+    const [method, data] = thread === "made-agent" ? ["custom", { payload: agentEvent(seq) }] : nodeEvent(seq);
     yield `data: ${JSON.stringify({ type: "event", seq, event_id: String(seq), method, params: { namespace: [], timestamp: Date.now() + 1_000_000, node: "node 0", data } })}\n\n`;
   }
+}
+
+function nodeEvent(seq: number): [string, Json] {
+  if (seq === 1) return ["messages", { event: "message-start", id: "m", role: "ai" }];
+  if (seq % 2 === 0) return ["custom", { payload: { step: seq, words: "a value of a node" } }];
+  return ["messages", { event: "content-block-delta", index: 0, delta: { type: "text-delta", text: `word ${seq} ` } }];
+}
+
+function agentEvent(seq: number): Json {
+  if (seq === 1) return { turn: { role: "developer", driver: "scripted", prompt: "Do it.", title: "A task" } };
+  if (seq % 10 === 0) return { tool_call: { id: `c${seq}`, name: "shell", arguments: { command: `echo ${seq}` } } };
+  if (seq % 10 === 1) return { tool_result: { id: `c${seq - 1}`, ok: true, text: `${seq}` } };
+  return { text: `piece ${seq} ` };
 }
 
 function status(thread: string, run: MadeRun): Json {

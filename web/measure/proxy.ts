@@ -34,7 +34,8 @@ export function startProxy(target: string): Promise<Proxy> {
 async function answer(target: string, from: IncomingMessage, to: ServerResponse): Promise<void> {
   const path = from.url ?? "/";
   if (path.startsWith("/ui/")) return file(path.slice(4).split("?")[0] ?? "", to);
-  if (path.endsWith("/stream/events") && path.startsWith("/threads/made-")) return stream(to, liveEvents(100_000));
+  const [, live] = /^\/threads\/(made-[^/]+)\/stream\/events$/.exec(path) ?? [];
+  if (live !== undefined) return stream(to, liveEvents(live, 100_000));
   if (path === "/events" && burst.count > 0) return stream(to, activity(burst.count));
   const parts: Buffer[] = [];
   for await (const part of from) parts.push(part as Buffer);

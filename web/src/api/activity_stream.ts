@@ -19,7 +19,7 @@ export type News = { state: StreamState } | { events: Activity[] | null };
 
 const WAITS = [250, 500, 1000, 2000, 3000];
 /** Events of this many milliseconds are one change. */
-const MOMENT = 60;
+const MOMENT = 40;
 
 /** Reads the stream until `stop` is aborted, or the server refuses the key. `address` is that of the server. */
 export async function readActivity(address: string, key: string | null, report: (news: News) => void, stop: AbortSignal): Promise<void> {

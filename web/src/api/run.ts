@@ -1,7 +1,8 @@
 // Requests about one run. Knows no view.
 
 import { joinPages } from "../fold/inbox";
-import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
+import { isRecording } from "./recording";
+import type { CheckpointEntry, CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
 import { open, request } from "./source";
 import { STREAMED } from "./streamed";
 import type { Assistant, Drawing, InboxItem, InboxPage, JsonObject } from "./types";
@@ -10,7 +11,9 @@ import type { Assistant, Drawing, InboxItem, InboxPage, JsonObject } from "./typ
 const INBOX_PAGES = 20;
 
 /** The checkpoints of a page, and the parts of a level of a value. */
-export const [CHECKPOINTS, PARTS] = [50, 200];
+const [CHECKPOINTS, PARTS] = [50, 200];
+/** The checkpoints that are read first, and the tasks of a page, about: an answer with more takes the page too long to read. */
+const [FIRST, TASKS] = [10, 3000];
 
 function threadPath(thread: string): string {
   return `/threads/${encodeURIComponent(thread)}`;
@@ -33,10 +36,23 @@ export async function loadThreadInbox(thread: string, signal?: AbortSignal): Pro
   return joinPages(pages);
 }
 
-/** Loads checkpoints, newest first. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first. */
-export function loadCheckpoints(thread: string, { before, within = [] }: { before?: string | number; within?: string[] }, signal?: AbortSignal): Promise<CheckpointPage> {
-  const query = [`limit=${CHECKPOINTS}`, ...(before === undefined ? [] : [`before=${before}`]), ...within.map((key) => `within=${encodeURIComponent(key)}`)];
+/** Where checkpoints are read. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first; `known` are checkpoints like them. */
+export interface CheckpointsPlace {
+  before?: number | undefined;
+  within?: string[];
+  known?: CheckpointEntry[];
+}
+
+/** Loads checkpoints, newest first: fewer of those with many tasks. */
+export function loadCheckpoints(thread: string, { before, within = [], known }: CheckpointsPlace, signal?: AbortSignal): Promise<CheckpointPage> {
+  const query = [`limit=${isRecording() ? CHECKPOINTS : pageSize(known)}`, ...(before === undefined ? [] : [`before=${before}`]), ...within.map((key) => `within=${encodeURIComponent(key)}`)];
   return request(`${threadPath(thread)}/checkpoints?${query.join("&")}`, { signal });
+}
+
+function pageSize(known: CheckpointEntry[] | undefined): number {
+  if (known === undefined || known.length === 0) return known === undefined ? CHECKPOINTS : FIRST;
+  const tasks = known.reduce((sum, one) => sum + one.tasks.length, 0);
+  return Math.min(Math.max(Math.floor((TASKS * known.length) / Math.max(tasks, 1)), 1), CHECKPOINTS);
 }
 
 /** Loads one level of a state. */

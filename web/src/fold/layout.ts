@@ -3,6 +3,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 
 import type { GraphNode, Topology } from "./graph";
+import { cut, textWidth } from "./node_name";
 
 export interface Place {
   id: string;
@@ -34,8 +35,6 @@ export interface Layout {
 
 export type Direction = "LR" | "TB";
 
-/** A name is cut after this many characters. */
-export const NAME_LIMIT = 26;
 const [NODE_HEIGHT, MARGIN] = [36, 12];
 /** The room below a node for an edge that leads back to it. */
 const LOOP = 40;
@@ -63,11 +62,6 @@ export function layOut(topology: Topology, direction: Direction): Layout {
 function size({ name, kind }: GraphNode): { width: number; height: number } {
   if (kind === "start" || kind === "end") return { width: 22, height: 22 };
   return { width: Math.max(64, Math.round(textWidth(cut(name))) + (kind === "box" ? 52 : 44)), height: NODE_HEIGHT };
-}
-
-/** Returns about how wide a name is, in any of the usual faces. */
-export function textWidth(text: string): number {
-  return [...text].reduce((sum, letter) => sum + (/[mwMW@%…]/.test(letter) ? 12 : /[iIjlftr1.,:;'| ]/.test(letter) ? 5 : /[A-Z_]/.test(letter) ? 9.5 : 8.2), 0);
 }
 
 function read(graph: Graph, topology: Topology, heading: number): Layout {
@@ -133,9 +127,4 @@ function middle(a: Point, b: Point): string {
 
 function round(value: number): number {
   return Math.round(value * 10) / 10;
-}
-
-/** Returns a name as it is drawn. */
-export function cut(name: string): string {
-  return name.length <= NAME_LIMIT ? name : `${name.slice(0, NAME_LIMIT - 1)}…`;
 }

@@ -2,7 +2,7 @@
 
 import type { Failure, RunStatus, TaskDetail, ValueLevel } from "../api/run_types";
 import type { Json } from "../api/types";
-import { addToTurn, dollarsText, startTurn, tokensOf, tokensText, type Turn } from "./journal";
+import { addToTurn, dollarsText, startTurn, tokensOf, tokensText, type Turn, type TurnStep } from "./journal";
 import { isObject } from "./schema";
 import { durationText } from "./time";
 
@@ -110,8 +110,8 @@ export interface Live {
 }
 
 export const NOTHING: Live = { messages: [], turns: [], values: [] };
-/** Values beyond the last ones of this number are not shown. */
-const VALUES = 200;
+/** Values, messages and steps of a turn beyond the last ones of this number are not shown. */
+const [VALUES, MESSAGES, STEPS] = [200, 50, 1000];
 
 /** An event of the protocol, as far as it is read here. */
 export interface ProtocolEvent {
@@ -119,7 +119,7 @@ export interface ProtocolEvent {
   params: { namespace: string[]; node?: string; timestamp: number; data: Json };
 }
 
-/** Adds an event; what did not change is the same object as before. */
+/** Adds an event. What did not change is the same object as before. */
 export function addLive(live: Live, { method, params: { node, timestamp, data } }: ProtocolEvent): Live {
   if (!isObject(data)) return live;
   if (method === "messages") return { ...live, messages: addMessage(live.messages, data, node ?? null) };
@@ -135,7 +135,7 @@ function addMessage(messages: Live["messages"], data: { [name: string]: Json }, 
   const delta = data["delta"];
   const text = isObject(delta) && typeof delta["text"] === "string" ? delta["text"] : "";
   const isOver = data["event"] === "message-finish";
-  if (known === undefined) return [...messages, { id, node, text, isOver }];
+  if (known === undefined) return [...messages, { id, node, text, isOver }].slice(-MESSAGES);
   return text === "" && !isOver ? messages : messages.map((message) => (message === known ? { ...message, text: message.text + text, isOver } : message));
 }
 
@@ -150,7 +150,14 @@ function addTurn(turns: Turn[], at: string, event: { [name: string]: Json }): Tu
   if (isObject(event["turn"])) return [...turns, startTurn(event["turn"])];
   const last = turns.at(-1);
   if (last === undefined) return turns;
-  const grown = { ...last, steps: last.steps.map((step) => ({ ...step })) };
+  const grown = { ...last, steps: last.steps.slice(-STEPS) };
+  for (const nth of changedSteps(grown.steps, event)) grown.steps[nth] = { ...(grown.steps[nth] as TurnStep) };
   addToTurn(grown, at, event);
   return [...turns.slice(0, -1), grown];
+}
+
+/** Returns the places of the steps that an event adds to. */
+function changedSteps(steps: TurnStep[], { tool_result: result }: { [name: string]: Json }): number[] {
+  const open = isObject(result) ? steps.findLastIndex((step) => step.kind === "call" && step.id === result["id"]) : -1;
+  return [open, steps.length - 1].filter((at) => at >= 0);
 }

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { isRecording } from "../api/recording";
 import { topologyKey, type Topology } from "../fold/graph";
-import { layOut, type Direction, type Layout } from "../fold/layout";
+import type { Direction, Layout } from "../fold/layout";
 
 /** Nodes and edges that are laid out at once: 20 ms. */
 const SMALL = 24;
@@ -36,9 +36,13 @@ export function useLayout(topology: Topology | undefined, direction: Direction |
   return known.get(key) ?? null;
 }
 
-function make(key: string, topology: Topology, direction: Direction): Promise<Layout> {
+/** What lays out is loaded beside the first answers of the server. */
+const loaded = import("../fold/layout");
+loaded.catch(() => undefined);
+
+async function make(key: string, topology: Topology, direction: Direction): Promise<Layout> {
   const helper = topology.nodes.length + topology.edges.length <= SMALL ? null : startWorker();
-  if (helper === null) return Promise.resolve(layOut(topology, direction));
+  if (helper === null) return (await loaded).layOut(topology, direction);
   return new Promise((resolve) => {
     jobs.set(key, [...(jobs.get(key) ?? []), { topology, direction, resolve }]);
     helper.postMessage({ key, topology, direction });
@@ -53,7 +57,7 @@ function startWorker(): Worker | null {
   worker.onmessage = ({ data }: MessageEvent<{ key: string; layout: Layout }>) => finish(data.key, data.layout);
   worker.onerror = () => {
     worker = null;
-    for (const [key, [job]] of [...jobs]) if (job !== undefined) finish(key, layOut(job.topology, job.direction));
+    for (const [key, [job]] of [...jobs]) if (job !== undefined) void loaded.then(({ layOut }) => finish(key, layOut(job.topology, job.direction)));
   };
   return worker;
 }

@@ -1,7 +1,8 @@
 // The nodes, boxes and edges of a drawing as elements of SVG. Knows no view.
 
 import type { GraphNode, NodeState } from "../fold/graph";
-import { cut, textWidth, type EdgePlace, type Place } from "../fold/layout";
+import type { EdgePlace, Place } from "../fold/layout";
+import { cut, textWidth } from "../fold/node_name";
 
 interface NodeProps {
   node: GraphNode;

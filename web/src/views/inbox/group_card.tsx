@@ -3,12 +3,21 @@
 import { isRecording } from "../../api/recording";
 import type { InboxItem } from "../../api/types";
 import { itemKey, type Group } from "../../fold/inbox";
+import { lazyView } from "../../parts/lazy_view";
 import { Ago } from "../../parts/time";
 import { href } from "../../routing/navigation";
 import type { CardWork } from "./card_work";
 import { NoticeCard } from "./notice_card";
-import { QuestionCard } from "./question_card";
-import { QuestionRead } from "./question_read";
+
+// What a question needs is more than the rest of the page: plans, diffs, forms.
+const loadCard = async () => (await import("./question_card")).QuestionCard;
+const QuestionCard = lazyView("the question", loadCard);
+const QuestionRead = lazyView("the question", async () => (await import("./question_read")).QuestionRead);
+
+/** Loads what questions need before there is one. */
+export function prepareCards(): void {
+  (window.requestIdleCallback ?? setTimeout)(() => void loadCard().catch(() => undefined));
+}
 
 interface GroupProps {
   group: Group;

@@ -1,6 +1,6 @@
 // What waits for a person, oldest first.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { useResource } from "../../api/resource";
 import { request } from "../../api/source";
@@ -9,7 +9,7 @@ import { groupItems, joinPages } from "../../fold/inbox";
 import { Button } from "../../parts/button";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { href } from "../../routing/navigation";
-import { GroupCard } from "./group_card";
+import { GroupCard, prepareCards } from "./group_card";
 import { useCardWork } from "./use_card_work";
 import "./inbox.css";
 
@@ -21,6 +21,7 @@ export function Inbox() {
   const [pages, setPages] = useState(1);
   const inbox = useResource(`inbox ${pages}`, (signal) => load(pages, signal), { changes: ({ kind }) => kind !== "position" });
   const { error, reload } = inbox;
+  useEffect(prepareCards, []);
   // While more pages are read, those that are there stay, with what was typed into them.
   const known = useRef<InboxPage | undefined>(undefined);
   known.current = inbox.value ?? known.current;

@@ -7,6 +7,7 @@ import { loadLevel, loadWhole } from "../../api/run";
 import { sizeText, type TreeRow } from "../../fold/state_tree";
 import { Button } from "../../parts/button";
 import { ErrorNote, Loading } from "../../parts/notes";
+import { LongText } from "../../parts/long_text";
 import { Tree } from "../../parts/tree";
 import { useStateTree } from "./use_state";
 
@@ -51,14 +52,12 @@ function WholeValue({ thread, checkpoint, path, onClose }: { thread: string; che
       </header>
       {error !== undefined && <ErrorNote error={error} />}
       {value !== undefined && (
-        <pre class="code-block" tabIndex={0}>
-          {typeof value.value === "string" ? value.value : JSON.stringify(value.value ?? null, null, 2)}
-        </pre>
+        <LongText text={typeof value.value === "string" ? value.value : JSON.stringify(value.value ?? null, null, 2)} label="the value" />
       )}
       {value?.cut === true && !isWhole && (
         <p class="row">
           <span class="soft">This is the first part of the text.</span>
-          <Button onClick={() => setWhole(true)}>Show all</Button>
+          <Button onClick={() => setWhole(true)}>Load all of it</Button>
         </p>
       )}
       {value?.cut === true && isWhole && <p class="soft">The text is longer still: export the thread to have all of it.</p>}

@@ -2,6 +2,7 @@
 
 import type { TaskDetail } from "../../api/run_types";
 import { JsonBlock, TextBlock } from "../../parts/json_block";
+import { Visible } from "../../parts/visible";
 import { TurnSteps } from "./turn_item";
 import { useLive } from "./use_live";
 
@@ -14,8 +15,8 @@ interface LiveProps {
   hasOthers: boolean;
 }
 
-/** Emitted values that are shown. */
-const VALUES = 20;
+/** Emitted values that are shown, and characters of a message. */
+const [VALUES, LAST] = [20, 4000];
 
 export function LivePart({ thread, task, isRunning, within, hasOthers }: LiveProps) {
   const path = task.path ?? [task.node];
@@ -29,7 +30,7 @@ export function LivePart({ thread, task, isRunning, within, hasOthers }: LivePro
       <h2>{hasOthers ? "Happens now, in all tasks that run" : "Happens now"}</h2>
       {messages.map(({ id, text, isOver }) => (
         <div class="live-message" data-over={isOver ? "" : undefined} key={id}>
-          {text}
+          <Visible text={text.length > LAST ? `…${text.slice(-LAST)}` : text} />
         </div>
       ))}
       {live.turns.slice(-1).map((turn, at) => (

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import { breathing } from "../../api/breath";
 import { openEvents } from "../../api/run";
 import { readEvents } from "../../api/sse";
 import { addLive, NOTHING, type Live, type ProtocolEvent } from "../../fold/task";
@@ -63,7 +64,9 @@ function whileSeen(signal: AbortSignal): AbortController {
 async function read(thread: string, since: number, signal: AbortSignal, add: (event: ProtocolEvent & { seq: number }) => void): Promise<void> {
   const { body } = await openEvents(thread, CHANNELS, since, signal);
   if (body === null) return;
+  const breathe = breathing();
   for await (const { data } of readEvents(body)) {
+    await breathe();
     if (data === "") continue;
     const event = JSON.parse(data) as ProtocolEvent & { seq: number; type?: string };
     if (event.params !== undefined) add(event);
