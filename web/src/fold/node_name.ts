@@ -1,5 +1,7 @@
 // The name of a node as it is drawn: cut where it is long, and about how wide it is. Knows no layout.
 
+import { withoutTurns } from "./hidden";
+
 /** A name is cut after this many characters. */
 export const NAME_LIMIT = 26;
 
@@ -9,6 +11,7 @@ export function textWidth(text: string): number {
 }
 
 /** Returns a name as it is drawn. */
-export function cut(name: string): string {
+export function cut(whole: string): string {
+  const name = withoutTurns(whole);
   return name.length <= NAME_LIMIT ? name : `${name.slice(0, NAME_LIMIT - 1)}…`;
 }

@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { Json } from "../api/types";
+import { Visible } from "./visible";
 
 /** Characters and lines that are shown at first. */
 const [CHARACTERS, LINES] = [1200, 14];
@@ -16,11 +17,11 @@ export function JsonBlock({ name, value }: { name: string; value: Json }) {
 export function TextBlock({ name, text }: { name: string; text: string }) {
   const [isWhole, setWhole] = useState(false);
   const part = useMemo(() => cut(text), [text]);
-  if (!text.includes("\n") && text.length < 80) return <code class="json-short">{text === "" ? '""' : text}</code>;
+  if (!text.includes("\n") && text.length < 80) return <code class="json-short">{text === "" ? '""' : <Visible text={text} />}</code>;
   return (
     <div class="json-block">
       <pre class="code-block" tabIndex={0} role="region" aria-label={name}>
-        {isWhole ? text : part}
+        <Visible text={isWhole ? text : part} />
       </pre>
       {part.length < text.length && (
         <button class="json-more" type="button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>

@@ -3,12 +3,13 @@
 import type { ComponentChildren } from "preact";
 
 import { RequestError } from "../api/source";
+import { Visible } from "./visible";
 
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const where = error instanceof RequestError ? `${error.what}${error.status === 0 ? "" : ` (${error.status})`}` : null;
   return (
     <div class="note stack" data-kind="bad" role="alert">
-      <p>{error.message}</p>
+      <p><Visible text={error.message} /></p>
       {where !== null && <p class="soft">{where}</p>}
       <p class="soft">{advice(error)}</p>
       {onRetry !== undefined && (

@@ -1,9 +1,11 @@
 // The link and the bar of one task in the timeline. Knows no run.
 
 import { stateOf } from "../fold/graph";
+import { withoutTurns } from "../fold/hidden";
 import { rowText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
 import { durationText } from "../fold/time";
 import { StateIcon } from "./graph_parts";
+import { Visible } from "./visible";
 
 interface BarProps {
   row: TimelineRow;
@@ -45,7 +47,7 @@ function BarText({ from, to, text, size }: { from: number; to: number; text: str
   const [x, dx] = isAfter ? [to, 8] : isBefore ? [from, -8] : [from, 8];
   return (
     <text class="timeline-text" data-size={size} data-in={isAfter || isBefore ? undefined : ""} x={percent(x)} dx={dx} y={16} dy="0.35em" text-anchor={isBefore ? "end" : "start"}>
-      {text}
+      {withoutTurns(text)}
     </text>
   );
 }
@@ -59,7 +61,7 @@ export function TaskLink({ row, href, now }: { row: TimelineRow; href: string; n
       <svg class="timeline-state" viewBox="-8 -8 16 16" width="14" height="14" aria-hidden="true">
         {state === null ? <circle class="timeline-idle" r="3" /> : <StateIcon state={state} x={0} y={0} />}
       </svg>
-      <span class="timeline-node">{task.node}</span>
+      <span class="timeline-node"><Visible text={task.node} /></span>
     </a>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { keyTarget, sizeText, type TreeRow } from "../fold/state_tree";
 import { revealRow, useRowsWindow } from "./rows_window";
+import { Visible } from "./visible";
 import "./tree.css";
 
 interface TreeProps {
@@ -81,10 +82,10 @@ function Item({ row, isActive, onActivate }: { row: TreeRow; isActive: boolean; 
       <span class="tree-sign" aria-hidden="true">
         {row.count === null ? "" : row.isOpen ? "▾" : "▸"}
       </span>
-      <span class="tree-name">{row.name}</span>
+      <span class="tree-name"><Visible text={row.name} /></span>
       {row.more === null && <span class="tree-colon">:</span>}
       <span class="tree-value" data-type={row.type}>
-        {row.isLoading ? "loading…" : row.preview}
+        {row.isLoading ? "loading…" : <Visible text={row.preview ?? ""} />}
       </span>
       {row.was !== null && <span class="tree-was">was {row.was}</span>}
       {row.isCut && <span class="tree-all">show all</span>}

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chromiumPath, closeBrowser, expectSound, lookAt, openPage } from "./browser";
+import { chromiumPath, closeBrowser, expectSound, lookAt, openPage, picture } from "./browser";
 import { TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("a task", () => {
@@ -81,6 +81,27 @@ describe.skipIf(chromiumPath() === undefined)("a task", () => {
     await page.getByRole("heading", { level: 1, name: "tick" }).waitFor();
     await page.getByText("running", { exact: true }).waitFor();
     await page.getByText("ran", { exact: true }).waitFor({ timeout: 20_000 });
+    expect(page.errors).toEqual([]);
+    await page.context().close();
+  });
+
+  test("that was started in the page shows what it emits, and the message that it writes after an answer", async () => {
+    const page = await openPage(`${server.address}/ui/start/writer`);
+    await page.getByRole("textbox", { name: "topic" }).fill("<b>tides</b>");
+    await page.getByRole("textbox", { name: "ms" }).fill("400");
+    await page.getByRole("textbox", { name: /name/i }).last().fill("report");
+    await page.getByRole("button", { name: "Start" }).click();
+    const graph = page.getByRole("group", { name: "Graph" });
+    await graph.getByRole("button", { name: "outline running" }).click();
+    const now = page.getByRole("region", { name: "Happens now" });
+    await now.getByText('"section"', { exact: false }).first().waitFor();
+    await picture(page, "task-live");
+    await page.getByRole("link", { name: "report", exact: true }).click();
+    const card = page.getByRole("article", { name: "report" });
+    await card.getByRole("textbox", { name: /^Answer/ }).fill("fine", { timeout: 30_000 });
+    await card.getByRole("button", { name: "Answer" }).click();
+    await graph.getByRole("button", { name: "write running" }).click();
+    await now.getByText(/Section 1 is about <b>tides<\/b>\. Section 2/).waitFor();
     expect(page.errors).toEqual([]);
     await page.context().close();
   });

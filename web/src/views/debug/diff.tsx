@@ -5,6 +5,7 @@ import { useResource } from "../../api/resource";
 import { request } from "../../api/source";
 import { isSame } from "../../fold/changes";
 import { ErrorNote, Loading } from "../../parts/notes";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 import { Changes } from "./changes";
 import { DiffPicker } from "./diff_picker";
@@ -24,7 +25,7 @@ export function CheckpointDiff({ thread, from, to, other }: DiffProps) {
   return (
     <div class="stack">
       <header class="stack">
-        <h1>{thread}</h1>
+        <h1><Visible text={thread} /></h1>
         <p class="row">
           <a href={href({ view: "thread", thread })}>The run</a>
           <span>

@@ -5,6 +5,7 @@ import type { InboxItem } from "../../api/types";
 import { itemKey, type Group } from "../../fold/inbox";
 import { lazyView } from "../../parts/lazy_view";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 import type { CardWork } from "./card_work";
 import { NoticeCard } from "./notice_card";
@@ -29,17 +30,17 @@ interface GroupProps {
 export function GroupCard({ group, left, work }: GroupProps) {
   const id = `thread-${encodeURIComponent(group.thread)}`;
   return (
-    <article class="card inbox-group stack" aria-labelledby={id}>
+    <article class="card inbox-group stack" aria-label={group.thread}>
       <header class="row">
         <h2 class="inbox-thread" id={id}>
-          <a href={href({ view: "thread", thread: group.thread })}>{group.thread}</a>
+          <a href={href({ view: "thread", thread: group.thread })}><Visible text={group.thread} /></a>
         </h2>
-        <span class="mark">{group.graph}</span>
+        <span class="mark"><Visible text={group.graph} /></span>
         <span class="soft">
           <Ago at={group.since} />
         </span>
       </header>
-      {group.title !== null && <p class="soft inbox-title">{group.title}</p>}
+      {group.title !== null && <p class="soft inbox-title"><Visible text={group.title} /></p>}
       {group.items.map((item) => (
         <Item key={itemKey(item)} item={item} hasLeft={left.has(itemKey(item))} work={work} />
       ))}

@@ -10,6 +10,7 @@ import { kindTexts } from "../../fold/inbox";
 import { Button, Confirm } from "../../parts/button";
 import { ErrorNote } from "../../parts/notes";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 
 export function NoticeCard({ item, onDone }: { item: InboxItem; onDone: () => void }) {
   if (item.kind === "question") return null;
@@ -25,7 +26,7 @@ export function NoticeCard({ item, onDone }: { item: InboxItem; onDone: () => vo
           <Ago at={item.since} />
         </span>
       </header>
-      {item.reason != null && <pre class="code-block" tabIndex={0}>{item.reason}</pre>}
+      {item.reason != null && <pre class="code-block" tabIndex={0}><Visible text={item.reason} /></pre>}
       {item.help != null && <p class="soft">{item.help}</p>}
       {!isRecording() && <NoticeAction item={item} onDone={onDone} />}
     </div>

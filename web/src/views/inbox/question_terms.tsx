@@ -4,6 +4,7 @@ import type { Terms } from "../../api/types";
 import { answerText } from "../../fold/actions";
 import { termsTexts } from "../../fold/inbox";
 import { Until } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 
 export function QuestionTerms({ terms, peopleOnly }: { terms: Terms; peopleOnly: boolean }) {
   const { approvers, votes, after } = termsTexts(terms);
@@ -24,8 +25,8 @@ export function QuestionTerms({ terms, peopleOnly }: { terms: Terms; peopleOnly:
           {votes}
           {terms.votes.map((vote) => (
             <div class="soft">
-              {vote.by ?? "somebody"}: {answerText(vote.value)}
-              {vote.note === null ? "" : `, ${vote.note}`}
+              <Visible text={vote.by ?? "somebody"} />: <Visible text={answerText(vote.value)} />
+              {vote.note === null ? "" : <Visible text={`, ${vote.note}`} />}
             </div>
           ))}
         </dd>,

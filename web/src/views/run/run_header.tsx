@@ -9,6 +9,7 @@ import { runActions, runWords } from "../../fold/task";
 import { Button, Confirm } from "../../parts/button";
 import { ErrorNote } from "../../parts/notes";
 import { Ago, Until } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 import { isRecording } from "../../api/recording";
 
@@ -22,7 +23,7 @@ export function RunHeader({ thread, status, onChange }: HeaderProps) {
   return (
     <header class="stack run-header">
       <div class="row">
-        <h1>{thread}</h1>
+        <h1><Visible text={thread} /></h1>
         {status !== undefined && (
           <span class="mark" data-kind={runWords(status.status).mark}>
             {runWords(status.status).text}

@@ -8,6 +8,7 @@ import { groupItems } from "../../fold/inbox";
 import { dollarsText, tokensOf, tokensText } from "../../fold/journal";
 import { Button } from "../../parts/button";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { GroupCard } from "../inbox/group_card";
 import { useCardWork } from "../inbox/use_card_work";
 import "../inbox/inbox.css";
@@ -20,7 +21,7 @@ export function RunNotes({ status }: { status: RunStatus }) {
     <>
       {reason != null && (
         <div class="note stack" data-kind={status.status === "failed" ? "bad" : "warn"}>
-          <pre class="run-reason">{reason}</pre>
+          <pre class="run-reason"><Visible text={reason} /></pre>
           {help != null && <p class="soft">{help}</p>}
           {advice.map(({ text, command }) => (
             <p class="soft" key={command}>
@@ -55,9 +56,9 @@ function Running({ task: { node, label, action, started_at, tokens, cost } }: { 
       <span class="mark" data-kind="accent">
         running
       </span>
-      <strong>{node}</strong>
-      {label !== undefined && <span>{label}</span>}
-      {action !== undefined && <span class="soft run-action">{action}</span>}
+      <strong><Visible text={node} /></strong>
+      {label !== undefined && <span><Visible text={label} /></span>}
+      {action !== undefined && <span class="soft run-action"><Visible text={action} /></span>}
       {used !== null && used > 0 && <span class="soft">{tokensText(used)} tokens</span>}
       {cost !== undefined && cost > 0 && <span class="soft">{dollarsText(cost)}</span>}
       {started_at !== undefined && (

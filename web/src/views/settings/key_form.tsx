@@ -30,7 +30,7 @@ export function KeyForm({ isAsked = false }: { isAsked?: boolean }) {
         <label class="field-label" for={id}>
           Key
         </label>
-        <input id={id} type="password" autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <input id={id} class="masked" type="text" autocomplete="off" autocapitalize="off" spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       </div>
       <label class="field-check">
         <input type="checkbox" checked={isKept} onChange={(event) => setKept(event.currentTarget.checked)} />

@@ -4,6 +4,7 @@ import type { EffectItem as Effect } from "../../fold/journal";
 import { durationText } from "../../fold/time";
 import { JsonBlock, TextBlock } from "../../parts/json_block";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 
 export function EffectItem({ effect }: { effect: Effect }) {
   const { key, place, error, startedAt, endedAt, result } = effect;
@@ -13,7 +14,7 @@ export function EffectItem({ effect }: { effect: Effect }) {
         <span class="mark" data-kind={error !== null ? "bad" : endedAt === null ? "accent" : "good"}>
           {error !== null ? "effect failed" : "effect"}
         </span>
-        <strong>{key}</strong>
+        <strong><Visible text={key} /></strong>
         {place !== null && <span class="soft">{place}</span>}
         {endedAt !== null && <span>{durationText(Date.parse(endedAt) - Date.parse(startedAt))}</span>}
         <span class="soft">

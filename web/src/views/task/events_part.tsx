@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 
 import type { TaskDetail } from "../../api/run_types";
 import { useRowsWindow } from "../../parts/rows_window";
+import { Visible } from "../../parts/visible";
 
 const ROW = 28;
 
@@ -26,7 +27,7 @@ function Rows({ events }: { events: NonNullable<TaskDetail["events"]> }) {
       <ol role="list" style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
         {events.slice(from, to).map(({ kind, ...event }, at) => (
           <li class="task-event" key={from + at}>
-            <span class="mark">{kind}</span> <code>{JSON.stringify(event).slice(0, 400)}</code>
+            <span class="mark">{kind}</span> <code><Visible text={JSON.stringify(event).slice(0, 400)} /></code>
           </li>
         ))}
       </ol>

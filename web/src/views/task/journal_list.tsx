@@ -8,6 +8,7 @@ import { nameTitle } from "../../fold/inbox";
 import { Button } from "../../parts/button";
 import { JsonBlock } from "../../parts/json_block";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { EffectItem } from "./effect_item";
 import { TurnItem } from "./turn_item";
 
@@ -63,7 +64,7 @@ function Item({ item }: { item: JournalItem }) {
       return (
         <li class="journal-item row">
           <span class="mark">{item.what === "value" ? "recorded" : item.what}</span>
-          <strong>{item.key}</strong>
+          <strong><Visible text={item.key} /></strong>
           <JsonBlock name={`Value of ${item.key}`} value={item.value} />
           <span class="soft">
             <Ago at={item.at} />
@@ -88,13 +89,13 @@ function QuestionItem({ item: { question } }: { item: JournalItem & { kind: "que
       {answer !== null && (
         <>
           <p class="row">
-            <span class="soft">answered by</span> {answer.by ?? "somebody"}
+            <span class="soft">answered by</span> <Visible text={answer.by ?? "somebody"} />
             <span class="soft">
               <Ago at={answer.at} />
             </span>
           </p>
           <JsonBlock name={`Answer to ${name}`} value={answer.value} />
-          {answer.note !== null && <p>{answer.note}</p>}
+          {answer.note !== null && <p><Visible text={answer.note} /></p>}
         </>
       )}
     </li>

@@ -10,6 +10,7 @@ import { useThreadChanges } from "../../api/thread_changes";
 import { attemptsOf, taskFacts, taskWords } from "../../fold/task";
 import { ErrorNote, Loading } from "../../parts/notes";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 import { RunQuestions } from "../run/run_notes";
 import { JournalList } from "./journal_list";
@@ -80,22 +81,22 @@ function TaskHeader({ thread, at, task, name, isRunning, status }: HeaderProps) 
   return (
     <header class="stack task-header">
       <p class="row task-way">
-        <a href={href({ view: "thread", thread })}>{thread}</a>
+        <a href={href({ view: "thread", thread })}><Visible text={thread} /></a>
         <span aria-hidden="true">›</span>
         <a href={href({ view: "thread", thread, checkpoint: at })}>checkpoint {at}</a>
         <span aria-hidden="true">›</span>
         <span class="soft">task {name}</span>
       </p>
       <div class="row">
-        <h1>{task?.node ?? `Task ${name}`}</h1>
+        <h1><Visible text={task?.node ?? `Task ${name}`} /></h1>
         {words !== null && (
           <span class="mark" data-kind={words.mark}>
             {words.text}
           </span>
         )}
       </div>
-      {(task?.label ?? running?.label) != null && <p>{task?.label ?? running?.label}</p>}
-      {running?.action !== undefined && <p class="soft">{running.action}</p>}
+      {(task?.label ?? running?.label) != null && <p><Visible text={task?.label ?? running?.label ?? ""} /></p>}
+      {running?.action !== undefined && <p class="soft"><Visible text={running.action} /></p>}
       {task !== undefined && (
         <p class="row task-facts">
           {task.started_at != null && (
@@ -132,7 +133,7 @@ function Attempts({ task }: { task: TaskDetail }) {
                 </span>
               )}
             </p>
-            {error !== null && <pre class="task-error" tabIndex={0}>{error}</pre>}
+            {error !== null && <pre class="task-error" tabIndex={0}><Visible text={error} /></pre>}
           </li>
         ))}
       </ol>

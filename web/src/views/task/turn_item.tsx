@@ -7,6 +7,7 @@ import { durationText } from "../../fold/time";
 import { Button } from "../../parts/button";
 import { JsonBlock, TextBlock } from "../../parts/json_block";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 
 /** Steps that are shown at first. */
 const STEPS = 60;
@@ -19,9 +20,9 @@ export function TurnItem({ turn, at, effect }: { turn: Turn; at: string; effect:
         <span class="mark" data-kind={failed ? "bad" : turn.status === null ? "accent" : turn.status === "done" ? "good" : "warn"}>
           {failed ? "failed" : turn.status === null ? "in work" : turn.status.replaceAll("_", " ")}
         </span>
-        <strong>{turn.role}</strong>
+        <strong><Visible text={turn.role} /></strong>
         <span class="soft">{[turn.driver, turn.model].filter((name) => name !== null && name !== "").join(", ")}</span>
-        {turn.about !== null && <span>{turn.about}</span>}
+        {turn.about !== null && <span><Visible text={turn.about} /></span>}
         {turn.usage !== null && <UsageText usage={turn.usage} />}
         {effect !== null && effect.endedAt !== null && <span>{durationText(Date.parse(effect.endedAt) - Date.parse(at))}</span>}
         <span class="soft">
@@ -81,7 +82,7 @@ function Step({ step }: { step: TurnStep }) {
         </li>
       );
     case "notice":
-      return <li class="turn-step soft">{step.text}</li>;
+      return <li class="turn-step soft"><Visible text={step.text} /></li>;
     case "call":
       return (
         <li class="turn-step stack">
@@ -89,7 +90,7 @@ function Step({ step }: { step: TurnStep }) {
             <span class="mark" data-kind={step.result === null ? "accent" : step.result.isOk ? "good" : "bad"}>
               {step.result === null ? "calls" : step.result.isOk ? "called" : "call failed"}
             </span>
-            <strong>{step.name}</strong>
+            <strong><Visible text={step.name} /></strong>
             <span class="soft">
               <Ago at={step.at} />
             </span>

@@ -3,6 +3,7 @@
 import { costText, graphOf, markOf, placeText, titleOf, type ListedThread, type ThreadPlace } from "../../fold/threads";
 import { memo } from "../../parts/memo";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 
 interface ThreadRowProps {
@@ -31,9 +32,9 @@ function Row({ index, thread, place, isSelected, isCurrent, isGone, onSelect, on
       </span>
       <span role="cell" class="threads-name">
         <a href={href({ view: "thread", thread: name })} title={name}>
-          {name}
+          <Visible text={name} />
         </a>
-        {title !== null && title !== name && <span class="soft threads-title">{title}</span>}
+        {title !== null && title !== name && <span class="soft threads-title"><Visible text={title} /></span>}
       </span>
       <span role="cell" class="threads-status">
         <span class="mark" data-kind={mark.kind}>
