@@ -58,9 +58,9 @@ export function* liveEvents(thread: string, count: number): Generator<string> {
 }
 
 function nodeEvent(seq: number): [string, Json] {
-  if (seq === 1) return ["messages", { event: "message-start", id: "m", role: "ai" }];
+  if (seq === 1) return ["messages", { event: "message-start", message_id: "m", id: "m", role: "ai" }];
   if (seq % 2 === 0) return ["custom", { payload: { step: seq, words: "a value of a node" } }];
-  return ["messages", { event: "content-block-delta", index: 0, delta: { type: "text-delta", text: `word ${seq} ` } }];
+  return ["messages", { event: "content-block-delta", message_id: "m", index: 0, delta: { type: "text-delta", text: `word ${seq} ` } }];
 }
 
 function agentEvent(seq: number): Json {
