@@ -12,13 +12,15 @@ import { PROGRAM, TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("a run in a file", () => {
   const folder = mkdtempSync(join(tmpdir(), "superstep-file-"));
-  const file = join(folder, "run.html");
+  const [file, asking] = [join(folder, "run.html"), join(folder, "asking.html")];
 
   beforeAll(async () => {
     const server = await new TestServer({ folder }).start();
     await server.run("count <b>1</b>", "counter", {});
+    await server.run("open", "approval", { request: "write to Ada" });
     await server.kill();
     execFileSync(PROGRAM, ["--store", join(folder, "store"), "export", "count <b>1</b>", "--html", file]);
+    execFileSync(PROGRAM, ["--store", join(folder, "store"), "export", "open", "--html", asking]);
   });
   afterAll(async () => {
     await closeBrowser();
@@ -42,6 +44,16 @@ describe.skipIf(chromiumPath() === undefined)("a run in a file", () => {
     await page.keyboard.press("End");
     await expect.poll(() => page.getByRole("tree", { name: "State" }).textContent()).toBe(newest);
     expect(await page.getByRole("button", { name: "Verify" }).count()).toBe(0);
+    await expectSound(page);
+    await page.context().close();
+  });
+
+  test("shows an open question, which is only read", async () => {
+    const page = await openPage(`file://${asking}`);
+    await page.getByText("do write to Ada").first().waitFor();
+    await page.getByText("It was open when this file was made.", { exact: false }).waitFor();
+    expect(await page.getByRole("button", { name: "Answer" }).count()).toBe(0);
+    expect(await page.getByRole("textbox").count()).toBe(0);
     await expectSound(page);
     await page.context().close();
   });
