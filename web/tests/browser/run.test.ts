@@ -203,7 +203,7 @@ describe.skipIf(chromiumPath() === undefined)("a run", () => {
     const position = async (): Promise<number> => Number(/superstep (\d+)/.exec((await page.getByRole("slider", { name: "Checkpoint" }).getAttribute("aria-valuetext")) ?? "")?.[1] ?? 0);
     await expect.poll(position).toBeGreaterThan(2);
     await server.kill();
-    await page.getByText("The server does not answer").waitFor();
+    await page.getByRole("navigation", { name: "Main" }).getByText("The server does not answer").waitFor();
     const before = await position();
     await server.start();
     await expect.poll(position, { timeout: 20_000 }).toBeGreaterThan(before);
