@@ -17,10 +17,10 @@ use super::error::CheckpointError;
 use super::key::ThreadId;
 
 /// Newest format of engine records; written by this release.
-pub const FORMAT: u8 = 6;
+pub const FORMAT: u8 = 7;
 
-/// Number of lists and optional values that records of formats 1 to 5 may lack at their end.
-const MISSING_LISTS: [usize; 5] = [7, 6, 5, 3, 2];
+/// Number of lists and optional values that records of formats 1 to 6 may lack at their end.
+const MISSING_LISTS: [usize; 6] = [7, 6, 5, 3, 2, 1];
 
 /// Maximum nesting of arrays and maps in a user's value when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn record_of_a_newer_release_is_named() {
         let error = decode_record::<u64>(&thread(), "checkpoint #4", &[FORMAT + 1, 7]).unwrap_err();
-        assert_eq!(error.to_string(), "checkpoint #4 has format 7; this release reads up to 6");
+        assert_eq!(error.to_string(), "checkpoint #4 has format 8; this release reads up to 7");
     }
 
     #[rstest::rstest]

@@ -59,6 +59,9 @@ pub struct TaskRecord {
     pub terms: Vec<TermsRecord>,
     /// Answers to questions that require several. Since format 4.
     pub votes: Vec<VoteRecord>,
+    /// Times of its first start and of its last end, in milliseconds since 1970; empty for a task that ran alone, which has the times
+    /// of its superstep. Since format 7.
+    pub times: Vec<u64>,
 }
 
 /// Progress of a task.

@@ -170,6 +170,7 @@ impl Run {
 
     fn begin(&mut self, at: usize) -> Running {
         self.step.tasks[at].starts.all += 1;
+        self.note_start(at);
         let node = self.step.tasks[at].node;
         if self.takes_permits(node) {
             return Running::begin_with_permit(self.job(at));
@@ -189,6 +190,14 @@ impl Run {
     /// Returns true if something limits how many tasks like those of this node run at once.
     fn takes_permits(&self, node: u32) -> bool {
         self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some()
+    }
+
+    /// Notes when a task starts for the first time, if that is stored. One that runs alone has the times of its superstep.
+    fn note_start(&mut self, at: usize) {
+        let is_noted = self.step.tasks.len() > 1 && self.recorder().is_some();
+        if is_noted && self.step.tasks[at].starts.times[0] == 0 {
+            self.step.tasks[at].starts.times[0] = self.shared.now();
+        }
     }
 
     fn job(&mut self, at: usize) -> Job {

@@ -74,6 +74,9 @@ impl Run {
         ctx.end();
         self.step.tasks[at].starts.all += attempts.saturating_sub(1);
         self.step.tasks[at].starts.last = ctx.attempt.number;
+        if self.step.tasks[at].starts.times[0] > 0 {
+            self.step.tasks[at].starts.times[1] = self.shared.now();
+        }
         self.step.tasks[at].note_failures(attempts, failures);
         let handled_failure =
             handled.as_ref().and_then(|(error, answered)| self.note_handled_failure(at, error, *answered));

@@ -129,7 +129,9 @@ impl Task {
 
     /// Returns its past with the attempts, without a result.
     pub(crate) fn to_record(&self) -> TaskRecord {
-        TaskRecord { attempts: self.starts.all, attempt: self.starts.last, ..self.record.to_record() }
+        let Starts { all: attempts, last: attempt, times, .. } = self.starts;
+        let times = times.into_iter().take_while(|time| *time > 0).collect();
+        TaskRecord { attempts, attempt, times, ..self.record.to_record() }
     }
 
     /// Returns the record to store if the run drops the task before its end.
@@ -150,7 +152,8 @@ impl Task {
     /// Restores the past from a record.
     pub(crate) fn restore(&mut self, mut record: TaskRecord) {
         let not_before = if record.status == TaskStatus::Pending { record.wake.take() } else { None };
-        self.starts = Starts { all: record.attempts, last: record.attempt, not_before };
+        let time = |at: usize| record.times.get(at).copied().unwrap_or_default();
+        self.starts = Starts { all: record.attempts, last: record.attempt, not_before, times: [time(0), time(1)] };
         self.record = without_result(record).into();
     }
 
@@ -394,4 +397,6 @@ pub(crate) struct Starts {
     /// The time before which it does not start, in milliseconds since 1970: an attempt in an earlier run failed, and that run
     /// ended in the pause before the next.
     pub not_before: Option<u64>,
+    /// Times of its first start and of its last end, in milliseconds since 1970; 0 where they are not noted.
+    pub times: [u64; 2],
 }

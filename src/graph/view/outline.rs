@@ -41,10 +41,10 @@ pub struct TaskOutline {
     pub attempts: u32,
     /// The error of its last attempt, if that failed.
     pub error: Option<String>,
-    /// When its superstep was started, in milliseconds since 1970; none before its first attempt.
+    /// When it was started, or its superstep if it ran alone, in milliseconds since 1970; none before its first attempt.
     #[serde(serialize_with = "write_time_if_known")]
     pub started_at: Option<u64>,
-    /// When its superstep ended, or its last attempt failed, in milliseconds since 1970; none before.
+    /// When it ended, or its superstep if it ran alone, or its last attempt failed, in milliseconds since 1970; none before.
     #[serde(serialize_with = "write_time_if_known")]
     pub ended_at: Option<u64>,
     /// The number of entries in its journal.

@@ -97,6 +97,12 @@ fn outline(
     let status = if is_done { "done" } else { open_status(record, questions) };
     let attempts = record.attempts.max(u32::from(is_done));
     let failed_at = record.failures.last().map(|failure| failure.at);
+    // A task that ran beside others has times of its own.
+    let (started_at, ended_at) = match record.times[..] {
+        [first, end] if is_done => (first, Some(end)),
+        [first, ..] => (first, ended_at),
+        [] => (started_at, ended_at),
+    };
     TaskOutline {
         id: task_id(checkpoint, task.key),
         name: task.name.clone(),
