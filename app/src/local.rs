@@ -14,6 +14,7 @@ use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadR
 use super::shapes::{CheckpointReport, SignalReport, ThreadLine, ThreadReport};
 use super::store::StoreLocation;
 use super::threads::AppThread;
+use superstep::checkpoint::spending::delete_thread;
 use superstep::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, OwnerRequest, StoreKind, ThreadId, similar_threads,
 };
@@ -121,7 +122,7 @@ impl Local {
     /// Deletes a thread of any graph, also of one that this program does not have.
     pub(crate) async fn delete(&self, id: &ThreadId) -> Result<(), Failure> {
         let lease = self.store.claim(id, Claim::IfFree).await?;
-        Ok(self.store.delete_thread(&lease).await?)
+        Ok(delete_thread(&*self.store, &lease).await?)
     }
 
     async fn unknown(&self, name: &str) -> Result<Failure, Failure> {

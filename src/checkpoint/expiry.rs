@@ -8,6 +8,7 @@ use serde::Serialize;
 use superstep_base::time::millis;
 
 use super::listing::status_kind::StatusKind;
+use super::spending::delete_thread;
 use super::{CheckpointError, Checkpointer, Claim, ListedThread, ThreadId, ThreadQuery};
 
 /// The number of threads that are looked at in one list.
@@ -130,7 +131,7 @@ async fn delete_unchanged(store: &dyn Checkpointer, thread: &ListedThread) -> Re
     let head = store.head(&thread.id).await?;
     let is_unchanged = head.is_some_and(|head| head.checkpoint == thread.checkpoint);
     if is_unchanged {
-        store.delete_thread(&lease).await?;
+        delete_thread(store, &lease).await?;
     }
     lease.release().await?;
     Ok(is_unchanged)

@@ -20,6 +20,7 @@
 //! | `embedded`, `sled`, `fjall` | stores in a directory, for one process |
 //! | `postgres` | a store in PostgreSQL, for any number of processes |
 //! | `threads` | threads as sets of records: references, reachability |
+//! | `spending` | tokens and cost of threads and tasks, and the words that tasks have for people |
 //! | `retention`, `expiry`, `transport`, `repair` | removal, copies and files, recovery from damage |
 //! | `kit` | conformance checks for stores |
 
@@ -60,6 +61,7 @@ mod retention;
 mod row;
 #[cfg(feature = "sled")]
 mod sled;
+pub mod spending;
 #[cfg_attr(not(feature = "_embedded"), allow(dead_code, unreachable_pub, reason = "only errors name stores"))]
 mod store_kind;
 mod task_record;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use superstep::checkpoint::spending::delete_thread;
 use superstep::checkpoint::{CheckpointError, CheckpointId, Claim, Lease, ThreadId, rewind_claimed};
 use superstep::graph::CheckpointInfo;
 
@@ -51,7 +52,7 @@ async fn remove_checkpoints(server: &Server, run: &RunRecord, lease: Lease) -> A
             rewind_claimed(&**store, &lease, base).await?;
             lease.release().await?;
         }
-        None => match store.delete_thread(&lease).await {
+        None => match delete_thread(&**store, &lease).await {
             Ok(()) | Err(CheckpointError::UnknownThread { .. }) => {}
             Err(error) => return Err(error.into()),
         },

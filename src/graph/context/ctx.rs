@@ -143,7 +143,8 @@ impl<C> Ctx<C> {
     }
 
     /// Emits a piece of a message to the stream ([`Mode::Messages`](crate::graph::Mode)); waits while the reader is behind. It is
-    /// stored only with [`record_events`](crate::graph::Thread::record_events).
+    /// stored only with [`record_events`](crate::graph::Thread::record_events). A piece with `usage_metadata` is an
+    /// [expense](Self::spend).
     pub async fn emit_message(&self, piece: impl Serialize) {
         self.send(EventRecordKind::Message, piece, false).await;
     }
@@ -163,10 +164,14 @@ impl<C> Ctx<C> {
         self.heartbeat();
         let shared = &self.0.shared;
         let records = shared.recorder.as_ref().filter(|_| is_kept || shared.events.recorded);
-        if shared.events.sink.is_none() && records.is_none() {
+        let is_reported = kind == EventRecordKind::Message && self.0.is_reported();
+        if shared.events.sink.is_none() && records.is_none() && !is_reported {
             return;
         }
         let value = serde_json::to_value(value).unwrap_or_default();
+        if is_reported {
+            self.0.report_usage(&value).await;
+        }
         if let Some(recorder) = records {
             self.0.record_event(recorder, kind, &value, is_kept).await;
         }

@@ -10,6 +10,7 @@
 //! | `ask` | questions with terms: a time, a default, several people who answer |
 //! | `effect` | side effects that happen once |
 //! | `record`, `receive` | recorded values, time and chance; signals |
+//! | `report` | what a task reports of itself: expenses, words for people |
 //! | `store`, `memory` | the long-term store, through the journal; which one it is |
 //! | `journal` | entries of a task's journal, and the path to them |
 //! | `task`, `graph_scope` | a task and its attempt; the place of its graph in the run |
@@ -32,6 +33,7 @@ pub(crate) mod permits;
 mod places;
 pub(crate) mod receive;
 mod record;
+mod report;
 mod shared;
 mod store;
 mod stragglers;

@@ -101,6 +101,10 @@ impl Journal {
         self.checkpoint
     }
 
+    pub(crate) fn task(&self) -> u32 {
+        self.task
+    }
+
     pub(crate) fn is_replay(&self) -> bool {
         self.replays
     }

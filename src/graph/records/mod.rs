@@ -5,6 +5,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `recorder`, `riders`, `pending_events` | the way of records into the store; those that are stored later than they are given |
+//! | `reports` | what tasks report of themselves |
 //! | `reader`, `checkpoint_reader` | one thread's records; its checkpoints, and the line that led to one |
 //! | `mapping` | stored indexes to present ones |
 //! | `fork` | copies for a fork of a checkpoint |
@@ -25,6 +26,7 @@ pub(crate) mod mapping;
 mod pending_events;
 pub(crate) mod reader;
 pub(crate) mod recorder;
+mod reports;
 mod riders;
 
 pub(crate) use cache::{KnownState, KnownValues, LastEnds};

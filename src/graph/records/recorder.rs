@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use tokio::sync::Mutex as AsyncMutex;
+
 use super::pending_events::PendingEvents;
+use crate::checkpoint::spending::RunItems;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Commit, ItemWrite, Key, Lease, Receipt, Row, StopRecord, ThreadHead,
     ThreadId, ThreadPlace,
@@ -62,6 +65,8 @@ pub(crate) struct Recorder {
     stops: OnceLock<Vec<StopRecord>>,
     /// The place that the first record of a new thread names.
     place: Option<ThreadPlace>,
+    /// Held while a report of a task is taken in.
+    pub(super) reports: AsyncMutex<()>,
     inner: Mutex<Inner>,
 }
 
@@ -81,6 +86,8 @@ pub(crate) struct Inner {
     pub(super) riders: Puts,
     /// Items that the next commit takes along.
     items: Vec<ItemWrite>,
+    /// Reports of tasks, of which the next commit takes along what is new.
+    pub(super) reported: RunItems,
     pub(super) mail: Mail,
     /// Set before the last commit of the run.
     ends: bool,
@@ -133,7 +140,8 @@ impl Inner {
 
     /// Returns true if something waits for the next commit.
     fn has_uncommitted(&self) -> bool {
-        !self.held.is_empty() || !self.noted.is_empty() || !self.riders.is_empty() || !self.items.is_empty()
+        let has_records = !self.held.is_empty() || !self.noted.is_empty() || !self.riders.is_empty();
+        has_records || !self.items.is_empty() || self.reported.has_changed()
     }
 
     /// Takes records into the commit that is being gathered; gives them back if there is none.
@@ -166,6 +174,7 @@ impl Recorder {
             noted: PendingEvents::default(),
             riders: vec![],
             items: vec![],
+            reported: RunItems::default(),
             mail: Mail::default(),
             ends: false,
         };
@@ -177,6 +186,7 @@ impl Recorder {
             first: CheckpointId(head.next),
             stops: OnceLock::new(),
             place: None,
+            reports: AsyncMutex::new(()),
             inner: Mutex::new(inner),
         }
     }
@@ -229,6 +239,11 @@ impl Recorder {
 
     pub(crate) fn durability(&self) -> Durability {
         self.durability
+    }
+
+    /// Returns the graph's name.
+    pub(super) fn graph(&self) -> &str {
+        &self.graph
     }
 
     pub(crate) fn birth(&self) -> u64 {
@@ -321,7 +336,8 @@ impl Recorder {
             false => puts.extend(later),
         }
         puts.append(&mut inner.noted.take());
-        let items = std::mem::take(&mut inner.items);
+        let mut items = std::mem::take(&mut inner.items);
+        items.append(&mut inner.reported.take_writes(self.lease.thread()));
         let moved = Commit::new(self.lease.thread().clone(), self.lease.epoch(), inner.expected, inner.head);
         let commit = Commit { puts, deletes, items, is_last: inner.ends, ..moved };
         inner.expected = inner.head.checkpoint;
@@ -434,7 +450,7 @@ impl Recorder {
             }
             if inner.ends && self.durability != Durability::Exit {
                 // The thread is released: what a body that nobody waits for has noted since is of no run.
-                (inner.noted, inner.riders) = Default::default();
+                (inner.noted, inner.riders, inner.reported) = Default::default();
             }
             if inner.has_uncommitted() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();

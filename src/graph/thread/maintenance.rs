@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::handle::{Thread, ThreadCore};
+use crate::checkpoint::spending::delete_thread;
 use crate::checkpoint::{
     self, AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, GcCounts, Key, Lease, Order,
     Record, Retention, ThreadHead, ThreadId, decode_record, encode_again, encode_record,
@@ -155,7 +156,7 @@ impl ThreadCore {
                 return Err(RunError::NoCheckpointer { what: "deleting a thread" });
             };
             let lease = store.claim(id, Claim::IfFree).await?;
-            store.delete_thread(&lease).await?;
+            delete_thread(&**store, &lease).await?;
             self.graph.last_ends.forget(id);
             Ok(())
         })

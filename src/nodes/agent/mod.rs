@@ -8,6 +8,7 @@
 //! | `turn`, `request` | a turn, and each request of it |
 //! | `outcome`, `budget` | the end of a request: recorded, with its waits; the ledger of the run |
 //! | `journal` | a turn on record: texts, transcript, read back |
+//! | `reports` | what the task of a turn reports: tokens and cost, words for people |
 //! | `tool_spans` | the spans of the tools that an agent calls |
 //! | `developer`, `reviewer` | the nodes that have a task worked on, and the work judged |
 //!
@@ -18,6 +19,7 @@ pub(super) mod budget;
 mod developer;
 mod journal;
 mod outcome;
+mod reports;
 mod request;
 mod reviewer;
 mod submit;

@@ -56,7 +56,8 @@ impl Turn {
         refusals: &mut u32,
     ) -> Result<(RequestEnd, RequestState), NodeError> {
         let (mut progress, mut raised) = (self.progress(), NewLimits::default());
-        let mut ended_before = Usage::default();
+        let (mut ended_before, mut ended_turns) = (Usage::default(), 0);
+        self.report_label(ctx).await;
         loop {
             // Set by the body of the effect only: it stays empty if the request is read from the journal.
             let failure = Mutex::new(None);
@@ -67,6 +68,7 @@ impl Turn {
             };
             let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
             let recorded = recorded.without_usage(self.counted_usage());
+            self.report_request(ctx, ended_turns, &recorded).await;
             let used = recorded.unreported_usage();
             (around.raised, around.used) = (raised, ended_before);
             around.used += used;
@@ -104,6 +106,7 @@ impl Turn {
                     raised = raised.latest(by);
                     if turn.is_none() {
                         ended_before += used; // it is done in a new turn
+                        ended_turns += 1;
                     }
                     self.session = session.map_or_else(|| self.session.clone(), Session::Resume);
                     progress.after_raise(turn);
