@@ -55,6 +55,7 @@ pub(crate) const TABLE: &[Row] = &[
     ("/threads/{thread}/check", &[("POST", ANSWER)]),
     ("/threads/{thread}/status", &[("GET", READ)]),
     ("/health", &[("GET", READ)]),
+    ("/spend", &[("GET", READ)]),
     ("/graphs", &[("GET", READ)]),
     // Assistants: their changes decide what the runs of others do.
     ("/assistants", &[("POST", ADMIN)]),

@@ -3,6 +3,8 @@
 //! Small because it only lists the tests.
 #![allow(clippy::unwrap_used, reason = "it is a test")]
 
+#[path = "../../examples/page_server/article.rs"]
+mod article;
 #[path = "../../examples/agent_server/chat.rs"]
 mod chat;
 #[path = "../../examples/agent_server/graphs.rs"]
@@ -49,6 +51,7 @@ mod runs;
 mod schemas;
 mod secrets;
 mod security;
+mod spend;
 mod states;
 mod store;
 mod streams;

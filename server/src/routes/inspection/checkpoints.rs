@@ -1,17 +1,20 @@
 //! Checkpoints: lists of them, one of them, the values of its state, one of its tasks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde_json::{Value, json};
-use superstep::checkpoint::CheckpointId;
+use superstep::checkpoint::spending::TaskNote;
+use superstep::checkpoint::{CheckpointId, ThreadId};
 use superstep::graph::view::CheckpointOutline;
 
 use super::place::{Place, not_found};
 use super::words::Words;
 use crate::error::{ApiError, ApiResult};
 use crate::inspection::level::{ENTRIES, LevelPage, MOST_ENTRIES, level};
+use crate::inspection::notes::{add_note, add_notes};
 use crate::inspection::pointer::Pointer;
 use crate::inspection::shapes;
 use crate::runs::request::parse_checkpoint;
@@ -37,9 +40,12 @@ pub(super) async fn list(
     let next = found.get(limit - 1).filter(|_| found.len() > limit).map(CheckpointOutline::id);
     found.truncate(limit);
     let (path, all_tags, mut checkpoints) = (place.path(), place.tags().await?, vec![]);
+    let notes = notes(&server, &thread, &found).await?;
     for outline in &found {
         let tags = all_tags.iter().filter(|(_, at)| *at == outline.id()).map(|(tag, _)| tag.clone());
-        checkpoints.push(shapes::listed(outline, &path, &tags.collect::<Vec<_>>()));
+        let mut listed = shapes::listed(outline, &path, &tags.collect::<Vec<_>>());
+        add_notes(&mut listed["tasks"], "id", &notes);
+        checkpoints.push(listed);
     }
     // Errors, metadata and tags may have copies of secrets.
     let secrets = place.secrets().await?;
@@ -56,10 +62,17 @@ pub(super) async fn one(
     let (at, place) = (parse_checkpoint(&checkpoint)?, Place::of_checkpoint(&server, &thread, &words).await?);
     let (outline, shown) = (place.outline(at).await?, place.shown(at).await?);
     let mut json = shown.json(&outline, &place.path());
+    add_notes(&mut json["tasks"], "id", &notes(&server, &thread, &[outline]).await?);
     let tags = place.tags().await?.into_iter().filter(|(_, of)| *of == at).map(|(tag, _)| tag);
     json["tags"] = tags.collect();
     place.secrets().await?.hide(&mut json);
     Ok(Json(json))
+}
+
+/// Returns what the tasks of checkpoints have reported.
+async fn notes(server: &Server, thread: &str, outlines: &[CheckpointOutline]) -> ApiResult<BTreeMap<String, TaskNote>> {
+    let ids: Vec<_> = outlines.iter().flat_map(|outline| &outline.tasks).map(|task| task.id.clone()).collect();
+    Ok(TaskNote::read_all(&*server.records.0, &ThreadId::from(thread), ids).await?)
 }
 
 /// Returns one level of the state at a checkpoint.
@@ -99,6 +112,7 @@ pub(super) async fn task(
     let (mut input, secrets) = (found.input.json(), place.secrets().await?);
     secrets.hide(&mut input);
     json["journal"] = json!(found.journal().await?);
+    add_note(&mut json, notes(&server, &thread, &[outline]).await?.get(&task));
     secrets.hide(&mut json);
     json["input"] = json!(level(&input, LevelPage::default()));
     Ok(Json(json))

@@ -2,7 +2,7 @@
 //!
 //! Small because they are few.
 
-use super::super::people::{GraphJson, HealthJson, InboxQuery};
+use super::super::people::{GraphJson, HealthJson, InboxQuery, SpendJson, SpendQuery};
 use super::route::{Route, get, object, post};
 use crate::inbox::{CheckBody, ChecksJson, InboxJson};
 
@@ -27,6 +27,10 @@ pub(super) fn inbox() -> Vec<Route> {
             .answer_of(object(), "The status.")
             .errors([404]),
         get("/health", "get_health", "Returns how much work waits").answer::<HealthJson>("Runs, processes and questions."),
+        get("/spend", "get_spend", "Returns what runs have spent")
+            .note("Tokens and cost as the nodes of all graphs of the store have reported them, in millionths of a dollar.")
+            .query::<SpendQuery>()
+            .answer::<SpendJson>("Amounts by graph, task, role and day."),
         get("/graphs", "list_graphs", "Lists the graphs of the server").list::<GraphJson>("The graphs."),
     ]
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 
-use super::{inbox, overview, status};
+use super::{inbox, overview, spend, status};
 use crate::server::Server;
 
 /// Returns the routes.
@@ -18,5 +18,6 @@ pub(in super::super) fn of_people() -> Router<Arc<Server>> {
         .route("/threads/{thread}/check", post(inbox::check))
         .route("/threads/{thread}/status", get(status::status))
         .route("/health", get(overview::health))
+        .route("/spend", get(spend::spend))
         .route("/graphs", get(overview::graphs))
 }

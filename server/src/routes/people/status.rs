@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Map, Value, json};
+use superstep::checkpoint::spending::{TaskNote, ThreadSpending};
 use superstep::checkpoint::{CheckpointError, ThreadId};
 use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{Question, RunError, Status, StatusKind, ThreadInfo};
 use superstep_base::time::rfc3339;
 
 use crate::error::ApiResult;
+use crate::inspection::notes::{add_notes, set_amount};
 use crate::records::thread::ThreadRecord;
 use crate::server::Server;
 
@@ -29,11 +31,15 @@ pub(super) async fn status(State(server): State<Arc<Server>>, Path(thread): Path
         shown.extend(fields);
     }
     let mut shown = Value::Object(shown);
+    let spent = ThreadSpending::read(&*server.records.0, &info.id).await?;
+    set_amount(&mut shown, spent.map(|spent| spent.total()));
     if let Some(snapshot) = handle.state().await? {
         shown["next"] = json!(snapshot.next);
         if let Status::Running { .. } = status {
             let open: Vec<&Question> = snapshot.questions().filter(|question| !question.is_answered()).collect();
             (shown["questions"], shown["running"]) = (json!(open), running(&snapshot.tasks));
+            let ids = snapshot.tasks.iter().map(|task| task.id.clone());
+            add_notes(&mut shown["running"], "task", &TaskNote::read_all(&*server.records.0, &info.id, ids).await?);
         }
         server.secrets_of(graph, &thread, &snapshot).await?.hide(&mut shown);
     }
@@ -55,7 +61,7 @@ fn damaged(thread: &str, error: &RunError) -> Value {
 fn unstarted(record: &ThreadRecord) -> Value {
     json!({
         "thread": record.thread, "graph": record.graph, "status": StatusKind::New.as_str(), "next": [], "questions": [], "running": [],
-        "step": null, "checkpoint": null, "created_at": rfc3339(record.created_at), "updated_at": rfc3339(record.updated_at),
+        "step": null, "checkpoint": null, "cost": null, "tokens": null, "created_at": rfc3339(record.created_at), "updated_at": rfc3339(record.updated_at),
         "metadata": record.metadata,
     })
 }

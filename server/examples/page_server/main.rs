@@ -1,0 +1,19 @@
+//! A program that the page is tried with: `page_server serve`. Its graphs spend, and ask about plans, changes and findings.
+//!
+//! Small because the graphs are in files of their own.
+
+mod article;
+mod release;
+
+use std::process::ExitCode;
+
+use superstep_app::{App, Register};
+
+fn main() -> ExitCode {
+    App::new()
+        .about("Graphs that the page of the server is tried with")
+        .version(env!("CARGO_PKG_VERSION"))
+        .graph("article", article::article().about("Spends on an outline, chapters and a review"))
+        .graph("release", release::release().about("Asks about a plan and about changes"))
+        .main()
+}
