@@ -11,12 +11,13 @@ export interface RunningTask {
   node: string;
   /** The id of the task. */
   task?: string;
-  label?: string;
+  label?: string | null;
+  summary?: string | null;
   started_at?: string;
   action?: string;
-  tokens?: Tokens;
+  tokens?: Tokens | null;
   /** In millionths of a dollar, as every cost. */
-  cost?: number;
+  cost?: number | null;
 }
 
 /** A thread that is damaged has only its name, its status and a reason. */

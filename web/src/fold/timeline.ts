@@ -2,6 +2,7 @@
 
 import type { Brief, CheckpointEntry } from "../api/run_types";
 import { stateOf } from "./graph";
+import { dollarsText } from "./journal";
 import { durationText, spanText } from "./time";
 
 export interface TimelineRow {
@@ -189,14 +190,19 @@ function placeOf(pieces: Piece[], time: number, gapWidth: number): number {
   return piece.at + Math.min(Math.max(part, 0), 1) * piece.width;
 }
 
-/** `Review, superstep 3, waits, 12 ms, attempt 2`: a row in words. */
+/** `Review, chapter 1, superstep 3, ran, 12 ms, attempt 2, $0.004, It is fine.`: a row in words. */
 export function rowText({ task, step }: TimelineRow, now: number | null): string {
   const span = spanOf(task, now);
   const state = stateOf(task, now !== null) ?? "not started";
   const words = [task.label == null ? task.node : `${task.node}, ${task.label}`, `superstep ${step}`, state];
   if (span !== null && task.status !== "interrupted") words.push(durationText(span.to - span.from));
   if (task.attempts > 1) words.push(`attempt ${task.attempts}`);
-  return words.join(", ");
+  return [...words, costOf(task), task.summary].filter((word) => word != null).join(", ");
+}
+
+/** What a task has cost, as its bar shows it; null where nothing is known. */
+export function costOf({ cost }: Brief): string | null {
+  return cost != null && cost > 0 ? dollarsText(cost) : null;
 }
 
 export function gapText({ millis }: Gap): string {

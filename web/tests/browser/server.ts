@@ -3,11 +3,14 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 export const PROGRAM = process.env["SUPERSTEP_PAGE_SERVER"] ?? join(ROOT, "target/debug/examples/agent_server");
+
+/** A program whose graphs spend, and ask about plans, changes and findings. */
+export const PAGE_PROGRAM = join(dirname(PROGRAM), "page_server");
 
 export interface ServerChoice {
   program?: string;

@@ -1,21 +1,19 @@
 // What was spent, and how busy the server is.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chromiumPath, closeBrowser, lookAt, openPage } from "./browser";
-import { TestServer } from "./server";
+import { chromiumPath, closeBrowser, expectSound, lookAt, openPage } from "./browser";
+import { PAGE_PROGRAM, TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("the spend", () => {
-  const server = new TestServer();
+  const server = new TestServer({ program: PAGE_PROGRAM });
   beforeAll(() => server.start());
-  // A program built before its server had the route says nothing about the view.
-  beforeEach(async ({ skip }) => {
-    if ((await fetch(`${server.address}/spend`)).status === 404) skip("the server has no route /spend");
-  });
   afterAll(async () => {
     await closeBrowser();
     await server.close();
   });
+
+  const article = (thread: string): Promise<unknown> => server.run(thread, "article", { topic: "tides", chapters: 3 });
 
   test("teaches how cost is recorded where there is none, and looks right everywhere", async () => {
     await lookAt(`${server.address}/ui/spend`, "spend-empty", (page) => page.getByRole("heading", { name: "No cost is recorded yet" }).waitFor());
@@ -25,7 +23,7 @@ describe.skipIf(chromiumPath() === undefined)("the spend", () => {
     const page = await openPage(`${server.address}/ui/spend`);
     const questions = page.locator(".spend-figure", { hasText: "Open questions" });
     await questions.getByText("0", { exact: true }).waitFor();
-    await server.run("asked", "approval", { request: "tea" });
+    await server.run("asked", "release", { version: "1.2" });
     await questions.getByRole("link", { name: "1", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor();
     await page.goBack();
@@ -38,6 +36,44 @@ describe.skipIf(chromiumPath() === undefined)("the spend", () => {
     const page = await openPage(`${server.address}/ui/spend`);
     await page.getByRole("combobox", { name: "Period" }).selectOption({ label: "Last 7 days" });
     await page.getByRole("heading", { name: "Nothing was spent in this time" }).waitFor();
+    await page.context().close();
+  });
+
+  test("shows what was spent as soon as a run has ended, by graph, role, day and task, and looks right everywhere", async () => {
+    const page = await openPage(`${server.address}/ui/spend`);
+    await page.getByRole("heading", { name: "No cost is recorded yet" }).waitFor();
+    await article("one");
+    const rows = (title: string) => page.getByRole("table", { name: title }).getByRole("row");
+    await rows("By graph").filter({ hasText: "article" }).filter({ hasText: "$0.04" }).waitFor();
+    await rows("By role").filter({ hasText: "writer" }).filter({ hasText: "$0.02" }).waitFor();
+    await rows("By task").filter({ hasText: "chapter 3" }).filter({ hasText: "$0.01" }).waitFor();
+    await page.locator(".spend-figure", { hasText: "Tokens without a price" }).getByText("2,030", { exact: true }).waitFor();
+    expect(await rows("By day").count()).toBe(2);
+    await page.getByRole("combobox", { name: "Period" }).selectOption({ label: "Last 24 hours" });
+    await rows("By graph").filter({ hasText: "$0.04" }).waitFor();
+    await rows("By task").filter({ hasText: "chapter 3" }).getByRole("link", { name: "one" }).click();
+    await page.getByRole("heading", { level: 1, name: "one" }).waitFor();
+    expect(page.errors).toEqual([]);
+    await page.context().close();
+    await article("two");
+    await lookAt(`${server.address}/ui/spend`, "spend", (shown) => shown.getByRole("table", { name: "By graph" }).waitFor());
+  });
+
+  test("a thread, a run and its tasks show what they cost, and what their nodes say of them", async () => {
+    await article("told");
+    const page = await openPage(`${server.address}/ui/threads?q=told`);
+    await page.getByRole("row", { name: /told/ }).getByText("$0.04").waitFor();
+    await page.goto(`${server.address}/ui/threads/told`);
+    await page.getByText("$0.0365").first().waitFor();
+    const timeline = page.getByRole("list", { name: "Timeline" });
+    await timeline.getByText(/^The chapter has one sentence\. · \$0\.0120/).waitFor();
+    await timeline.getByText(/^an outline about tides · \$0\.0125/).waitFor();
+    await expectSound(page);
+    await timeline.getByRole("link", { name: /^chapter, chapter 2,/ }).click();
+    await page.locator(".task-header").getByText("chapter 2", { exact: true }).waitFor();
+    await page.getByText("The chapter has one sentence.").first().waitFor();
+    await page.locator(".task-facts").getByText("$0.0080").waitFor();
+    await expectSound(page);
     await page.context().close();
   });
 });

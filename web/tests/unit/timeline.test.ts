@@ -38,6 +38,8 @@ describe("rows", () => {
     const running = timelineRows([checkpoint(2, 1, 0, [task("2-0", "Check", null, { status: "pending", started_at: at(0), label: "tea" })])], QUIET);
     expect(rowText(running[0]!, Date.parse(at(3000)))).toBe("Check, tea, superstep 1, running, 3.00 s");
     expect(rowText(running[0]!, null)).toBe("Check, tea, superstep 1, not started, 0.0 ms");
+    const dear = timelineRows([checkpoint(2, 1, 0, [task("2-0", "Check", [0, 1000], { cost: 12_500, summary: "It is tea." })])], QUIET);
+    expect(rowText(dear[0]!, null)).toBe("Check, superstep 1, ran, 1.00 s, $0.0125, It is tea.");
   });
 });
 

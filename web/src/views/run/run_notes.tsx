@@ -16,7 +16,7 @@ import "../inbox/inbox.css";
 export function RunNotes({ status }: { status: RunStatus }) {
   const { reason, help, advice = [], signals = [] } = status;
   // The graph shows which nodes run; here is what is known beyond that.
-  const running = (status.running ?? []).filter(({ label, action, tokens }) => label !== undefined || action !== undefined || tokens !== undefined);
+  const running = (status.running ?? []).filter(({ label, action, tokens }) => label != null || action !== undefined || tokens != null);
   return (
     <>
       {reason != null && (
@@ -57,10 +57,10 @@ function Running({ task: { node, label, action, started_at, tokens, cost } }: { 
         running
       </span>
       <strong><Visible text={node} /></strong>
-      {label !== undefined && <span><Visible text={label} /></span>}
+      {label != null && <span><Visible text={label} /></span>}
       {action !== undefined && <span class="soft run-action"><Visible text={action} /></span>}
       {used !== null && used > 0 && <span class="soft">{tokensText(used)} tokens</span>}
-      {cost !== undefined && cost > 0 && <span class="soft">{dollarsText(cost)}</span>}
+      {cost != null && cost > 0 && <span class="soft">{dollarsText(cost)}</span>}
       {started_at !== undefined && (
         <span class="soft">
           <Ago at={started_at} />

@@ -77,7 +77,7 @@ interface HeaderProps {
 
 function TaskHeader({ thread, at, task, name, isRunning, status }: HeaderProps) {
   const words = task === undefined ? null : taskWords(task, isRunning);
-  const running = isRunning ? status?.running?.find(({ node }) => node === (task?.path ?? [task?.node]).join("/")) : undefined;
+  const running = isRunning ? status?.running?.find((one) => (one.task === undefined ? one.node === (task?.path ?? [task?.node]).join("/") : one.task === name)) : undefined;
   return (
     <header class="stack task-header">
       <p class="row task-way">
@@ -96,6 +96,7 @@ function TaskHeader({ thread, at, task, name, isRunning, status }: HeaderProps) 
         )}
       </div>
       {(task?.label ?? running?.label) != null && <p><Visible text={task?.label ?? running?.label ?? ""} /></p>}
+      {task?.summary != null && <p class="soft"><Visible text={task.summary} /></p>}
       {running?.action !== undefined && <p class="soft"><Visible text={running.action} /></p>}
       {task !== undefined && (
         <p class="row task-facts">
