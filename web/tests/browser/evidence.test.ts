@@ -63,9 +63,11 @@ describe.skipIf(chromiumPath() === undefined)("questions with evidence", () => {
   test("changes, findings and prose are shown as what they are, and comments go with the answer", async () => {
     const { page, card } = await ask("merged");
     await card.getByRole("button", { name: "Approve", exact: true }).click();
+    await card.getByText("May this be merged?").waitFor();
     const changes = card.getByRole("region", { name: "Changes" });
+    await changes.waitFor();
     await expect.poll(() => changes.getByRole("list", { name: "Files" }).getByRole("listitem").allTextContents()).toEqual(["src/tides.rs+1 −1", "notes.mdnew+1 −0"]);
-    const findings = card.getByRole("list", { name: "Findings" });
+    const findings = card.getByRole("list", { name: "Remarks" });
     await findings.getByText("A missing file is not <b>reported</b>.").waitFor();
     await findings.getByText("src/tides.rs:3").waitFor();
     await card.locator("strong", { hasText: "paths" }).waitFor();
