@@ -15,7 +15,7 @@ export function NothingSpent({ isAll }: { isAll: boolean }) {
     <Empty title="No cost is recorded yet">
       <p>Agents of plans and tasks record their tokens and their cost by themselves, at the prices of the profile.</p>
       <p>
-        A node of your own that calls a model emits the model's message with <code>ctx.emit_message</code>, with its <code>usage_metadata</code>.
+        A node of your own reports what it spends with <code>ctx.spend</code>, or emits the model's message with its <code>usage_metadata</code> with <code>ctx.emit_message</code>.
       </p>
       <p>
         <a href={href({ view: "start" })}>Start a run</a>

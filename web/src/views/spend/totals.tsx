@@ -8,7 +8,7 @@ export function Totals({ total }: { total: Spent }) {
     <dl class="spend-figures">
       <Figure name="Cost" value={costText(total.cost)} />
       <Figure name="Tokens" value={<Tokens count={total.tokens} />} />
-      {total.unpriced > 0 && <Figure name="Tokens without a price" value={<Tokens count={total.unpriced} />} about="Their model has no price in the profile, so the cost is higher than shown." />}
+      {total.unpriced > 0 && <Figure name="Tokens without a price" value={<Tokens count={total.unpriced} />} about="Their price is not known, so the cost is higher than shown." />}
     </dl>
   );
 }
