@@ -4,7 +4,6 @@
 
 mod chat;
 mod graphs;
-mod writer;
 
 use std::process::ExitCode;
 
@@ -21,6 +20,5 @@ fn main() -> ExitCode {
         .graph("slow", graphs::slow().about("Ticks, with a pause before each"))
         .graph("fails", graphs::fails().about("Fails in its second node"))
         .graph("nested", graphs::nested().about("Has a subgraph"))
-        .graph("writer", writer::writer().about("Writes a report piece by piece, and asks about its outline"))
         .main()
 }

@@ -1,9 +1,11 @@
-//! A program that the page is tried with: `page_server serve`. Its graphs spend, and ask about plans, changes and findings.
+//! A program that the page is tried with: `page_server serve`. Its graphs spend, show themselves at work, and ask about plans, changes and
+//! findings.
 //!
 //! Small because the graphs are in files of their own.
 
 mod article;
 mod release;
+mod writer;
 
 use std::process::ExitCode;
 
@@ -15,5 +17,6 @@ fn main() -> ExitCode {
         .version(env!("CARGO_PKG_VERSION"))
         .graph("article", article::article().about("Spends on an outline, chapters and a review"))
         .graph("release", release::release().about("Asks about a plan and about changes"))
+        .graph("writer", writer::writer().about("Writes a report piece by piece, and asks about its outline"))
         .main()
 }

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { chromiumPath, closeBrowser, expectSound, lookAt, openPage, picture } from "./browser";
-import { TestServer } from "./server";
+import { PAGE_PROGRAM, TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("a task", () => {
   const server = new TestServer();
@@ -86,7 +86,8 @@ describe.skipIf(chromiumPath() === undefined)("a task", () => {
   });
 
   test("that was started in the page shows what it emits, and the message that it writes after an answer", async () => {
-    const page = await openPage(`${server.address}/ui/start/writer`);
+    const writing = await new TestServer({ program: PAGE_PROGRAM }).start();
+    const page = await openPage(`${writing.address}/ui/start/writer`);
     await page.getByRole("textbox", { name: "topic" }).fill("<b>tides</b>");
     await page.getByRole("textbox", { name: "ms" }).fill("400");
     await page.getByRole("textbox", { name: /name/i }).last().fill("report");
@@ -104,6 +105,7 @@ describe.skipIf(chromiumPath() === undefined)("a task", () => {
     await now.getByText(/Section 1 is about <b>tides<\/b>\. Section 2/).waitFor();
     expect(page.errors).toEqual([]);
     await page.context().close();
+    await writing.close();
   });
 
   test("that is not there says so", async () => {

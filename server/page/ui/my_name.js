@@ -1,0 +1,1 @@
+import{y as r}from"./page.js";const e="superstep-name",a=r(o());function m(t){a.value=t;try{localStorage.setItem(e,t)}catch{}}function o(){try{return localStorage.getItem(e)??""}catch{return""}}export{a as m,m as r};
