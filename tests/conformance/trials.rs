@@ -12,7 +12,7 @@ use crate::runner::Verdict;
 use crate::subject::Way;
 
 /// Time after which a trial hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct Trial {
     pub(crate) name: String,

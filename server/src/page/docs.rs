@@ -3,11 +3,13 @@
 //!
 //! Small because the page is three files.
 
+use std::future::{Ready, ready};
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::HeaderMap;
-use axum::routing::{MethodRouter, get};
+use axum::response::Response;
+use axum::routing::get;
 
 use super::embedded::answer;
 use crate::server::Server;
@@ -19,11 +21,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Returns the routes of the page.
 pub(crate) fn routes() -> Router<Arc<Server>> {
     Router::new()
-        .route("/docs", file("text/html; charset=utf-8", include_str!("../../page/docs/index.html")))
-        .route("/docs/docs.css", file("text/css; charset=utf-8", include_str!("../../page/docs/docs.css")))
-        .route("/docs/docs.js", file("text/javascript; charset=utf-8", include_str!("../../page/docs/docs.js")))
+        .route("/docs", get(file("text/html; charset=utf-8", include_str!("../../page/docs/index.html"))))
+        .route("/docs/docs.css", get(file("text/css; charset=utf-8", include_str!("../../page/docs/docs.css"))))
+        .route("/docs/docs.js", get(file("text/javascript; charset=utf-8", include_str!("../../page/docs/docs.js"))))
 }
 
-fn file(content: &'static str, text: &'static str) -> MethodRouter<Arc<Server>> {
-    get(move |request: HeaderMap| async move { answer(&request, POLICY, content, text, "identity") })
+fn file(content: &'static str, text: &'static str) -> impl Fn(HeaderMap) -> Ready<Response> + Clone {
+    move |request| ready(answer(&request, POLICY, content, text, "identity"))
 }

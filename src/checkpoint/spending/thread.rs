@@ -111,10 +111,10 @@ mod tests {
     }
 
     #[rstest::rstest]
-    #[case::hours(|nth| row(nth * HOUR, "a", "1"))]
-    #[case::days_of_years(|nth| row(nth * DAY, "a", "1"))]
-    #[case::tasks_of_an_hour(|nth| row(0, "a", &nth.to_string()))]
-    #[case::roles_of_an_hour(|nth| row(0, &nth.to_string(), ""))]
+    #[case::hours(|nth: u64| row(nth * HOUR, "a", "1"))]
+    #[case::days_of_years(|nth: u64| row(nth * DAY, "a", "1"))]
+    #[case::tasks_of_an_hour(|nth: u64| row(0, "a", &nth.to_string()))]
+    #[case::roles_of_an_hour(|nth: u64| row(0, &nth.to_string(), ""))]
     fn many_rows_become_few_and_lose_nothing(#[case] make: fn(u64) -> SpendingRow) {
         let mut spending = ThreadSpending::default();
         (0..5_000).for_each(|nth| spending.add(make(nth)));

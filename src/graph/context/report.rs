@@ -35,13 +35,13 @@ impl<C> Ctx<C> {
         self.0.report(TaskReport::Spent(self.0.without_secrets(expense))).await;
     }
 
-    /// Sets what the task does, in a few words for people who look on; at most 200 bytes. Programs show it beside the node. Stored as
+    /// Sets what the task does, in a few words for people who look on; cut after 200 bytes. Programs show it beside the node. Stored as
     /// [`spend`](Self::spend) does it.
     pub async fn set_label(&self, label: impl Into<String>) {
         self.0.report(TaskReport::Label(self.0.visible(label.into()))).await;
     }
 
-    /// Sets what the task has done, in a sentence for people who look on; at most 600 bytes. Stored as [`spend`](Self::spend) does it.
+    /// Sets what the task has done, in a sentence for people who look on; cut after 600 bytes. Stored as [`spend`](Self::spend) does it.
     pub async fn set_summary(&self, summary: impl Into<String>) {
         self.0.report(TaskReport::Summary(self.0.visible(summary.into()))).await;
     }

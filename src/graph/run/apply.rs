@@ -19,7 +19,7 @@ use crate::graph::superstep::{
 
 impl Run {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
-    pub(crate) fn apply_results(&mut self) -> Result<Puts, Unapplied> {
+    pub(crate) fn apply_results(&mut self) -> Result<Puts, ApplyFailure> {
         let mut puts = std::mem::take(&mut self.outbox.input);
         if !self.outbox.finished.is_empty() {
             puts.append(&mut self.outbox.finished);
@@ -30,7 +30,7 @@ impl Run {
         let applied = catch_panic(|| self.apply_and_encode(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
-            return Err(Unapplied(Box::new((tasks, puts, error))));
+            return Err(ApplyFailure(Box::new((tasks, puts, error))));
         }
         self.pos.start = None;
         if self.has_listeners() {
@@ -256,7 +256,7 @@ impl Run {
 }
 
 /// Results that cannot be applied: the tasks, the records before them, and the reason.
-pub(crate) struct Unapplied(pub(super) Box<(Vec<Task>, Puts, RunError)>);
+pub(crate) struct ApplyFailure(pub(super) Box<(Vec<Task>, Puts, RunError)>);
 
 /// Returns a state with the results of finished tasks applied; as it is if they cannot be. `pulls`: the nodes that edges
 /// started in the superstep.

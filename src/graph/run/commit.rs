@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::Unapplied;
+use super::apply::ApplyFailure;
 use super::state::{ChildState, Outbox, Run};
 use crate::checkpoint::{CheckpointId, Key, Row, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
@@ -166,8 +166,8 @@ impl Run {
     }
 
     /// Stores the results of a superstep that cannot be applied, so that the thread stays readable. Returns the error.
-    pub(super) async fn not_applied(&self, unapplied: Unapplied) -> RunError {
-        let (tasks, puts, error) = *unapplied.0;
+    pub(super) async fn not_applied(&self, failure: ApplyFailure) -> RunError {
+        let (tasks, puts, error) = *failure.0;
         match self.store_unapplied(&tasks, puts, &error).await {
             Ok(()) => error,
             Err(failure) => failure,

@@ -2,17 +2,17 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use superstep_base::panics::catch_panic;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet};
 use tracing::Instrument;
 
 use super::finish::Ending;
 use super::job::{AttemptRecords, Job, cached_result};
 use super::perform::{PerformedTask, Running, start};
+use super::pool::{FirstPolls, Panics, Pool, PooledTask};
 use super::state::Run;
 use crate::checkpoint::{Key, Row, Slot};
 use crate::graph::context::{Attempt, AttemptProgress, Permits, StateCell, StateLocations, TaskCtx, TaskPosition};
@@ -21,13 +21,8 @@ use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::writes::with_returned;
 use crate::graph::superstep::{FinishedResult, Resolve, Task, TaskState};
 
-/// Time of a first poll above which a task counts as computing rather than waiting.
-const QUICK: Duration = Duration::from_micros(50);
-/// A slow poll after so many quick ones is put down to the machine, not to the tasks.
-const FORGIVEN: u64 = 64;
-
-/// The tasks of a superstep after what could be done without waiting.
-pub(super) enum Begun {
+/// The tasks of a superstep after a poll of the only one.
+pub(super) enum LonePoll {
     /// None has started.
     Nothing,
     /// The only task was polled once.
@@ -42,24 +37,24 @@ pub(super) enum Begun {
 
 impl Run {
     /// Starts a task that is alone in its superstep, and polls it once.
-    pub(super) fn run_at_once(&mut self, cx: &mut Context<'_>) -> Result<Begun, RunError> {
+    pub(super) fn run_at_once(&mut self, cx: &mut Context<'_>) -> Result<LonePoll, RunError> {
         let is_lone = matches!(&self.step.tasks[..], [Task { state: TaskState::Ready, .. }]);
         if !is_lone || self.step.left.is_some() || self.shared.environment.cache.is_some() {
-            return Ok(Begun::Nothing);
+            return Ok(LonePoll::Nothing);
         }
         self.begin_execution();
         if self.pos.start.is_some() {
-            return self.start_step().map(|()| Begun::Done);
+            return self.start_step().map(|()| LonePoll::Done);
         }
         let mut running = self.begin(0);
-        let Poll::Ready(performed) = Pin::new(&mut running).poll(cx) else { return Ok(Begun::Running(running)) };
+        let Poll::Ready(performed) = Pin::new(&mut running).poll(cx) else { return Ok(LonePoll::Running(running)) };
         drop(running); // with what it holds of the context
         self.take_state_back();
         if self.has_listeners() || self.is_held(&performed) {
-            return Ok(Begun::Ended(performed));
+            return Ok(LonePoll::Ended(performed));
         }
         let ending = self.take_guarded(0, performed)?;
-        Ok(if matches!(ending, Ending::Done { .. }) { Begun::Done } else { Begun::Settled })
+        Ok(if matches!(ending, Ending::Done { .. }) { LonePoll::Done } else { LonePoll::Settled })
     }
 
     fn begin_execution(&mut self) {
@@ -71,20 +66,20 @@ impl Run {
 
     /// Runs every task that has no result yet. Returns false if the run was cancelled.
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
-        self.go_on(Begun::Nothing).await
+        self.go_on(LonePoll::Nothing).await
     }
 
     /// Does the same after what could be done without waiting.
-    pub(super) async fn go_on(&mut self, begun: Begun) -> Result<bool, RunError> {
+    pub(super) async fn go_on(&mut self, polled: LonePoll) -> Result<bool, RunError> {
         let mut unanswered = self.shared.limits.rerun_unanswered;
-        let mut goes_on = match begun {
-            Begun::Nothing => {
+        let mut goes_on = match polled {
+            LonePoll::Nothing => {
                 self.begin_execution();
                 self.execute_ready(unanswered).await?
             }
-            Begun::Running(running) => self.run_single(running).await?,
-            Begun::Ended(performed) => self.settle(0, performed).await.map(|()| true)?,
-            Begun::Settled | Begun::Done => true,
+            LonePoll::Running(running) => self.run_single(running).await?,
+            LonePoll::Ended(performed) => self.settle(0, performed).await.map(|()| true)?,
+            LonePoll::Settled | LonePoll::Done => true,
         };
         while goes_on && std::mem::take(&mut self.step.runs_again) {
             unanswered = false; // they have run
@@ -436,73 +431,8 @@ impl Run {
     }
 }
 
-/// The time that the first polls of a superstep's tasks took. While they are quick, tasks are polled in place before they
-/// move to the pool.
-struct FirstPolls {
-    are_quick: bool,
-    /// The number of quick ones since the last slow one.
-    quick: u64,
-    last: Instant,
-}
-
-impl FirstPolls {
-    fn new() -> Self {
-        Self { are_quick: true, quick: 0, last: Instant::now() }
-    }
-
-    /// Notes that a task was polled, after the one before had been settled.
-    fn note(&mut self) {
-        let before = std::mem::replace(&mut self.last, Instant::now());
-        if self.last - before < QUICK {
-            self.quick += 1;
-        } else {
-            self.are_quick = self.quick >= FORGIVEN;
-            self.quick = 0;
-        }
-    }
-}
-
 fn once_lock<T>(value: Option<T>) -> OnceLock<T> {
     value.map_or_else(OnceLock::new, OnceLock::from)
-}
-
-struct Pool {
-    set: JoinSet<(usize, PerformedTask)>,
-    places: Vec<(Id, usize)>,
-    panics: Panics,
-}
-
-/// Panics of tasks that were dropped before their end, by task index.
-type Panics = Arc<Mutex<Vec<(usize, String)>>>;
-
-struct PooledTask {
-    at: usize,
-    running: Running,
-    panics: Panics,
-}
-
-impl Future for PooledTask {
-    type Output = (usize, PerformedTask);
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let at = self.at;
-        Pin::new(&mut self.running).poll(cx).map(|performed| (at, performed))
-    }
-}
-
-impl Drop for PooledTask {
-    fn drop(&mut self) {
-        if let Err(panic) = self.running.abandon() {
-            self.panics.lock().unwrap_or_else(PoisonError::into_inner).push((self.at, panic));
-        }
-    }
-}
-
-impl Pool {
-    /// Returns the index of the aborted task; a panic of a body is caught earlier.
-    fn place(&self, id: Id) -> Option<usize> {
-        self.places.iter().find(|(known, _)| *known == id).map(|(_, at)| *at)
-    }
 }
 
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {

@@ -7,7 +7,8 @@
 //! | `state` | a run, and what it notes of a superstep |
 //! | `begin` | how a run starts: input, a fork, a command, a checkpoint of another version |
 //! | `tick` | the loop |
-//! | `execute`, `perform`, `job` | the tasks of a superstep; the body of one; what it needs and leaves in the store |
+//! | `execute`, `pool` | the tasks of a superstep: one in place, several in a pool |
+//! | `perform`, `job` | the body of a task; what it needs and leaves in the store |
 //! | `finish`, `waiting` | the end of a body: results and failures; questions and waits |
 //! | `apply`, `commit` | the end of a superstep: its results applied, and stored |
 //! | `enter`, `children`, `delta` | subgraphs: starting one, what it leaves, what it changed of the state around |
@@ -26,6 +27,7 @@ mod execute;
 mod finish;
 mod job;
 pub(crate) mod perform;
+mod pool;
 mod secrets;
 mod state;
 mod tick;

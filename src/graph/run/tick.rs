@@ -8,7 +8,7 @@ use std::task::Poll;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::execute::Begun;
+use super::execute::LonePoll;
 use super::state::Run;
 use super::trace;
 use crate::checkpoint::Source;
@@ -63,9 +63,9 @@ impl Run {
             self.let_listener_read().await; // what it shows is stored: results are not shown before their commit is under way
         }
         // Most supersteps have one task, which never waits: without this, each would pay for a future per function below.
-        let begun = poll_fn(|cx| Poll::Ready(self.run_at_once(cx))).await?;
-        if !matches!(begun, Begun::Done)
-            && let Some(exit) = Box::pin(self.execute_and_settle(begun)).await?
+        let polled = poll_fn(|cx| Poll::Ready(self.run_at_once(cx))).await?;
+        if !matches!(polled, LonePoll::Done)
+            && let Some(exit) = Box::pin(self.execute_and_settle(polled)).await?
         {
             return Ok(Some(exit));
         }
@@ -73,7 +73,7 @@ impl Run {
         self.note_written_secrets();
         let puts = match self.apply_results() {
             Ok(puts) => puts,
-            Err(unapplied) => return Err(Box::pin(self.not_applied(unapplied)).await),
+            Err(failure) => return Err(Box::pin(self.not_applied(failure)).await),
         };
         match self.recorder().is_some() || self.has_listeners() {
             true => self.commit(puts, starts).await?,
@@ -141,8 +141,8 @@ impl Run {
     }
 
     /// Runs the tasks until each has ended or waits. Returns the reason to stop if their results cannot be applied yet.
-    async fn execute_and_settle(&mut self, begun: Begun) -> Result<Option<Exit>, RunError> {
-        let mut goes_on = self.go_on(begun).await?;
+    async fn execute_and_settle(&mut self, polled: LonePoll) -> Result<Option<Exit>, RunError> {
+        let mut goes_on = self.go_on(polled).await?;
         loop {
             if !goes_on {
                 Box::pin(self.keep_attempts()).await?;

@@ -37,7 +37,9 @@ fn without_tasks(name: &str) -> String {
 
 fn remove_ids(value: &mut Value) {
     if let Some(fields) = value.as_object_mut() {
-        fields.retain(|field, _| !matches!(field.as_str(), "id" | "config" | "configurable" | "parents" | "thread_id"));
+        fields.retain(|field, _| {
+            !matches!(field.as_str(), "id" | "run_id" | "config" | "configurable" | "parents" | "thread_id")
+        });
         fields.values_mut().for_each(remove_ids);
     }
     value.as_array_mut().into_iter().flatten().for_each(remove_ids);
