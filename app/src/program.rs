@@ -277,8 +277,6 @@ fn has_password(word: &OsStr) -> bool {
     StoreLocation::from(OsString::from(address)).has_password()
 }
 
-/// The stack of a thread that runs nodes, in bytes.
-const STACK: usize = 8 << 20;
 const VISIBLE_PASSWORD: &str = "warning: while this command runs, `ps` shows the password in the address; give the address without \
                                 it, and the password in PGPASSWORD or ~/.pgpass, or the whole address in SUPERSTEP_STORE\n";
 
@@ -307,8 +305,7 @@ fn panic_failure(panic: &(dyn Any + Send)) -> Failure {
 }
 
 fn perform(session: &Session, invocation: Invocation<'_>, globals: &Globals) -> Result<u8, Failure> {
-    // Nodes of agents inside subgraphs need more than the two MiB of a thread in a build without optimization.
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
     let output = run_on(&runtime, session.perform(invocation), globals)?;
     match output.json {

@@ -1,4 +1,4 @@
-//! Texts that are cut to a number of bytes or characters, never inside a character.
+//! Texts that are cut to a number of bytes or characters, never inside a character; texts as parts of keys.
 
 /// Returns the first bytes of a text, at most this many.
 pub fn start(text: &str, bytes: usize) -> &str {
@@ -23,6 +23,19 @@ pub fn shorten(text: &str, bytes: usize) -> String {
         whole if whole.len() == text.len() => whole.to_owned(),
         start => format!("{start}…"),
     }
+}
+
+/// Returns a text in which the bytes of some characters are percent-encoded, as in `a%2Fb`.
+pub fn percent_encode(text: &str, is_special: impl Fn(char) -> bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_special(letter) {
+            letter.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| encoded.push_str(&format!("%{byte:02X}")));
+        } else {
+            encoded.push(letter);
+        }
+    }
+    encoded
 }
 
 /// Returns bytes as hexadecimal digits.

@@ -2,6 +2,7 @@
 
 use super::numbers::{GraphNumbers, RunMetrics};
 use super::page::{Metric, Page};
+use super::usage::tokens_by_kind;
 
 /// The names of the labels of a graph.
 type Labels<'a> = &'a [(&'a str, &'a str)];
@@ -79,7 +80,7 @@ const METRICS: [RunMetric; 11] = [
         kind: "counter",
         write: |metric, labels, numbers| {
             for (name, usage) in &numbers.usage.0 {
-                for (kind, tokens) in usage.tokens() {
+                for (kind, tokens) in tokens_by_kind(usage) {
                     let own = [("role", &*name.role), ("model", &*name.model), ("kind", kind)];
                     metric.number(&[labels, &own].concat(), tokens);
                 }

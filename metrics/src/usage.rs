@@ -5,58 +5,28 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
+use superstep::checkpoint::spending::Amount;
 
 /// The most pairs of role and model that are counted apart; a model names itself.
 const SENDERS: usize = 100;
 
-/// Tokens by kind, and cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
-    pub(super) input: u64,
-    pub(super) output: u64,
-    pub(super) cache_read: u64,
-    pub(super) cache_write: u64,
-    /// Millionths of a dollar.
-    pub(super) cost: u64,
+/// Returns the usage that an agent reports.
+fn of_agent(value: &Value) -> Amount {
+    let number = |key: &str| value[key].as_u64().unwrap_or_default();
+    Amount {
+        input: number("input"),
+        output: number("output"),
+        cache_read: number("cache_read"),
+        cache_write: number("cache_write"),
+        cost: number("cost"),
+        ..Amount::default()
+    }
 }
 
-impl Usage {
-    /// Returns the usage that an agent reports.
-    fn of_agent(value: &Value) -> Self {
-        let number = |key: &str| value[key].as_u64().unwrap_or_default();
-        Self {
-            input: number("input"),
-            output: number("output"),
-            cache_read: number("cache_read"),
-            cache_write: number("cache_write"),
-            cost: number("cost"),
-        }
-    }
-
-    /// Returns the usage of a message in LangChain's form, which counts cached tokens as input.
-    fn of_message(value: &Value) -> Self {
-        let number = |key: &str| value.pointer(key).and_then(Value::as_u64).unwrap_or_default();
-        let cache_read = number("/input_token_details/cache_read");
-        let cache_write = number("/input_token_details/cache_creation");
-        let input = number("/input_tokens").saturating_sub(cache_read).saturating_sub(cache_write);
-        Self { input, output: number("/output_tokens"), cache_read, cache_write, cost: 0 }
-    }
-
-    fn with(self, other: Self, join: fn(u64, u64) -> u64) -> Self {
-        Self {
-            input: join(self.input, other.input),
-            output: join(self.output, other.output),
-            cache_read: join(self.cache_read, other.cache_read),
-            cache_write: join(self.cache_write, other.cache_write),
-            cost: join(self.cost, other.cost),
-        }
-    }
-
-    /// Returns the tokens of each kind, with its name.
-    pub(super) fn tokens(&self) -> [(&'static str, u64); 4] {
-        let Self { input, output, cache_read, cache_write, .. } = *self;
-        [("input", input), ("output", output), ("cache_read", cache_read), ("cache_write", cache_write)]
-    }
+/// Returns the tokens of each kind, with its name.
+pub(super) fn tokens_by_kind(amount: &Amount) -> [(&'static str, u64); 4] {
+    let Amount { input, output, cache_read, cache_write, .. } = *amount;
+    [("input", input), ("output", output), ("cache_read", cache_read), ("cache_write", cache_write)]
 }
 
 /// The tokens of one call of a model, or of a part of an agent's turn.
@@ -71,7 +41,7 @@ pub struct ModelUse {
 }
 
 impl ModelUse {
-    pub(super) fn new(name: &ModelName, usage: Usage) -> Self {
+    pub(super) fn new(name: &ModelName, usage: Amount) -> Self {
         let input_tokens = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         Self { model: name.model.clone(), input_tokens, output_tokens: usage.output }
     }
@@ -86,14 +56,14 @@ pub(super) struct ModelName {
 
 /// The usage of the models of a graph.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UsageTotals(pub(super) BTreeMap<ModelName, Usage>);
+pub(super) struct UsageTotals(pub(super) BTreeMap<ModelName, Amount>);
 
 impl UsageTotals {
-    pub(super) fn add(&mut self, name: ModelName, usage: Usage) {
+    pub(super) fn add(&mut self, name: ModelName, usage: Amount) {
         let is_known = self.0.contains_key(&name) || self.0.len() < SENDERS;
         let name = if is_known { name } else { ModelName { role: "other".into(), model: "other".into() } };
         let total = self.0.entry(name).or_default();
-        *total = total.with(usage, u64::saturating_add);
+        *total = total.plus(usage);
     }
 }
 
@@ -105,39 +75,38 @@ pub(super) struct Turns(HashMap<Arc<[String]>, Turn>);
 struct Turn {
     name: ModelName,
     /// The usage that is counted already.
-    counted: Usage,
+    counted: Amount,
 }
 
 impl Turns {
     /// Returns what a message of a task adds; `None` for one without a usage.
-    pub(super) fn usage(&mut self, task: &Arc<[String]>, message: &Value) -> Option<(ModelName, Usage)> {
-        let message = message.as_object()?;
+    pub(super) fn usage(&mut self, task: &Arc<[String]>, message: &Value) -> Option<(ModelName, Amount)> {
         if let Some(turn) = message.get("turn") {
             let text = |key: &str| turn[key].as_str().unwrap_or_default().to_owned();
             let name = ModelName { role: text("role"), model: text("model") };
-            self.0.insert(Arc::clone(task), Turn { name, counted: Usage::default() });
+            self.0.insert(Arc::clone(task), Turn { name, counted: Amount::default() });
             return None;
         }
         if let Some(usage) = message.get("usage").filter(|usage| usage.is_object()) {
-            return self.difference(task, Usage::of_agent(usage));
+            return self.difference(task, of_agent(usage));
         }
         if let Some(usage) = message.get("finished").map(|finished| &finished["usage"]) {
-            let difference = self.difference(task, Usage::of_agent(usage));
+            let difference = self.difference(task, of_agent(usage));
             self.0.remove(task);
             return difference;
         }
-        let usage = message.get("usage_metadata").filter(|usage| usage.is_object())?;
+        let usage = Amount::of_message(message)?;
         let model = message.get("response_metadata").and_then(|about| about["model_name"].as_str());
         let name = ModelName { role: String::new(), model: model.unwrap_or_default().to_owned() };
-        Some((name, Usage::of_message(usage)))
+        Some((name, usage))
     }
 
     /// Returns what a turn's usage so far adds to what is counted.
-    fn difference(&mut self, task: &Arc<[String]>, usage: Usage) -> Option<(ModelName, Usage)> {
+    fn difference(&mut self, task: &Arc<[String]>, usage: Amount) -> Option<(ModelName, Amount)> {
         let turn = self.0.entry(Arc::clone(task)).or_default();
-        let added = usage.with(turn.counted, u64::saturating_sub);
-        turn.counted = turn.counted.with(usage, u64::max);
-        (added != Usage::default()).then(|| (turn.name.clone(), added))
+        let added = usage.minus(turn.counted);
+        turn.counted = turn.counted.max(usage);
+        (added != Amount::default()).then(|| (turn.name.clone(), added))
     }
 }
 
@@ -171,11 +140,11 @@ mod tests {
             turns.usage(&tasks[task], &message).into_iter().for_each(|(name, usage)| totals.add(name, usage));
         }
         let found: Vec<_> = totals.0.iter().map(|(name, usage)| (&*name.role, &*name.model, *usage)).collect();
-        let usage = Usage::default();
+        let usage = Amount::default();
         let expected = [
-            ("", "", Usage { input: 1, ..usage }),
-            ("", "m2", Usage { input: 16, output: 3, cache_read: 4, ..usage }),
-            ("developer", "m1", Usage { input: 150, output: 10, cache_read: 7, cost: 40, ..usage }),
+            ("", "", Amount { input: 1, ..usage }),
+            ("", "m2", Amount { input: 16, output: 3, cache_read: 4, ..usage }),
+            ("developer", "m1", Amount { input: 150, output: 10, cache_read: 7, cost: 40, ..usage }),
         ];
         assert_eq!(found, expected);
     }
@@ -185,7 +154,7 @@ mod tests {
         let mut totals = UsageTotals::default();
         for nth in 0..1000 {
             let name = ModelName { role: String::new(), model: nth.to_string() };
-            totals.add(name, Usage { input: 1, ..Usage::default() });
+            totals.add(name, Amount { input: 1, ..Amount::default() });
         }
         assert_eq!((totals.0.len(), totals.0.values().map(|usage| usage.input).sum::<u64>()), (SENDERS + 1, 1000));
     }

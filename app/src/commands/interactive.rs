@@ -8,7 +8,7 @@ use superstep::graph::{Answer, Reply};
 use super::answers::{EditedText, edit_text};
 use super::session::{CommandOutput, Session};
 use crate::args::RunModeArgs;
-use crate::failure::Failure;
+use crate::failure::{Call, Failure};
 use crate::service::{AnswerInput, AnswerRequest};
 use crate::shapes::OpenQuestion;
 use crate::terminal::{self, note, print_failure};
@@ -18,21 +18,37 @@ use crate::{local, text};
 
 impl Session {
     /// Runs a thread. With `--interactive`, asks its questions and resumes it until there are no more, or no answer.
-    pub(super) async fn run_interactive(
+    ///
+    /// Boxed, as each command that runs something has it: without optimization, they would all keep room for it on the stack.
+    pub(super) fn run_interactive<'a>(
+        &'a self,
+        thread: &'a AppThread,
+        name: &'a str,
+        go: RunRequest,
+        mode: RunModeArgs,
+    ) -> Call<'a, CommandOutput> {
+        Box::pin(async move {
+            if mode.queue || self.place_elsewhere(thread).await?.is_some() {
+                return self.queue(thread, name, go, mode.wait).await;
+            }
+            let output = self.run_request(thread, name, go).await?;
+            match mode.interactive {
+                true => self.ask_until_done(thread, name, output).await,
+                false => {
+                    self.note_unread(&output);
+                    Ok(output)
+                }
+            }
+        })
+    }
+
+    /// Asks the questions of a thread and resumes it until there are no more, or no answer.
+    async fn ask_until_done(
         &self,
         thread: &AppThread,
         name: &str,
-        go: RunRequest,
-        mode: RunModeArgs,
+        mut output: CommandOutput,
     ) -> Result<CommandOutput, Failure> {
-        if mode.queue || self.place_elsewhere(thread).await?.is_some() {
-            return self.queue(thread, name, go, mode.wait).await;
-        }
-        let mut output = self.run_request(thread, name, go).await?;
-        if !mode.interactive {
-            self.note_unread(&output);
-            return Ok(output);
-        }
         let mut shown = None;
         loop {
             let Some(asked) = thread.report().await?.position.questions.into_iter().next() else { return Ok(output) };

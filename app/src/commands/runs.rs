@@ -12,7 +12,7 @@ use crate::args::{RunArgs, RunModeArgs};
 use crate::custom::{CustomCommand, Performer};
 use crate::custom_output::{CustomOutput, Next};
 use crate::events::{EventBuffer, timed_event_json};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Call, Exit, Failure};
 use crate::graphs::{AppGraph, ParsedInput};
 use crate::local::{Local, answer};
 use crate::relocation::locate_to_run;
@@ -124,15 +124,15 @@ impl Session {
     }
 
     /// Runs a thread in this process, or has the engine that was named run it.
-    pub(super) async fn run_request(
-        &self,
-        thread: &AppThread,
-        name: &str,
+    pub(super) fn run_request<'a>(
+        &'a self,
+        thread: &'a AppThread,
+        name: &'a str,
         go: RunRequest,
-    ) -> Result<CommandOutput, Failure> {
+    ) -> Call<'a, CommandOutput> {
         match self.dispatch {
-            Some(_) => self.queue(thread, name, go, true).await,
-            None => self.follow(thread, name, go).await,
+            Some(_) => Box::pin(self.queue(thread, name, go, true)),
+            None => Box::pin(self.follow(thread, name, go)),
         }
     }
 

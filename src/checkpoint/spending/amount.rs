@@ -1,6 +1,7 @@
 //! Tokens and cost, and what a task reports of them. Pure.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Tokens by kind, and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,17 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Amount {
+    /// Returns the tokens of a message in LangChain's form, in which cached tokens are part of the input; `None` for one without
+    /// `usage_metadata`.
+    pub fn of_message(message: &Value) -> Option<Self> {
+        let usage = message.get("usage_metadata").filter(|usage| usage.is_object())?;
+        let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+        let cache_read = number("/input_token_details/cache_read");
+        let cache_write = number("/input_token_details/cache_creation");
+        let input = number("/input_tokens").saturating_sub(cache_read).saturating_sub(cache_write);
+        Some(Self { input, output: number("/output_tokens"), cache_read, cache_write, ..Self::default() })
+    }
+
     /// Returns all tokens.
     pub fn tokens(&self) -> u64 {
         [self.input, self.output, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)
@@ -44,12 +56,14 @@ impl Amount {
     }
 
     /// Returns the excess over another amount.
-    pub(super) fn minus(self, other: Self) -> Self {
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
         self.join(other, u64::saturating_sub)
     }
 
     /// Returns the larger of each part.
-    pub(super) fn max(self, other: Self) -> Self {
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
         self.join(other, u64::max)
     }
 

@@ -2,12 +2,11 @@
 //! sum of its graph.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use superstep_base::Fnv;
-use superstep_base::text::shorten;
+use superstep_base::text::{percent_encode, shorten};
 
 use super::amount::{Amount, Expense};
 use super::note::TaskNote;
@@ -35,8 +34,7 @@ impl ThreadSpending {
     /// # Errors
     /// If the store cannot be read.
     pub async fn read(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Option<Self>, CheckpointError> {
-        let found = store.get_items(vec![thread_key(thread.as_str())]).await?;
-        Ok(found.into_iter().flatten().next().and_then(|bytes| decode(&bytes)))
+        Ok(first(store, thread_key(thread.as_str())).await?.and_then(|bytes| decode(&bytes)))
     }
 
     /// Returns what all threads have spent, and for each graph the sum of its deleted ones.
@@ -284,13 +282,7 @@ fn tasks_of(thread: &str) -> String {
 
 /// Returns a name as a part of a key: it contains no `/`, and a very long one is its hash.
 fn key_part(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => escaped.push(char::from(byte)),
-            _ => _ = write!(escaped, "%{byte:02X}"),
-        }
-    }
+    let escaped = percent_encode(name, |letter| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_' | '.'));
     if escaped.len() <= NAME {
         return escaped;
     }

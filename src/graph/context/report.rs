@@ -94,16 +94,10 @@ impl TaskCtx {
     }
 }
 
-/// Returns what a message in LangChain's form has used. Cached tokens are part of its input tokens; LangSmith's `total_cost` is in
-/// dollars.
+/// Returns what a message in LangChain's form has used. LangSmith's `total_cost` is in dollars.
 fn expense_of(message: &Value) -> Option<Expense> {
-    let usage = message.get("usage_metadata").filter(|usage| usage.is_object())?;
-    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
-    let (cache_read, cache_write) =
-        (number("/input_token_details/cache_read"), number("/input_token_details/cache_creation"));
-    let input = number("/input_tokens").saturating_sub(cache_read).saturating_sub(cache_write);
-    let amount = Amount { input, output: number("/output_tokens"), cache_read, cache_write, ..Amount::default() };
-    let cost = usage["total_cost"].as_f64().filter(|cost| *cost >= 0.0);
+    let amount = Amount::of_message(message)?;
+    let cost = message["usage_metadata"]["total_cost"].as_f64().filter(|cost| *cost >= 0.0);
     let expense = Expense::new(Amount { unpriced: amount.tokens(), ..amount });
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cost is small, and casts saturate")]
     Some(cost.map_or(expense.clone(), |dollars| expense.cost((dollars * 1e6).round() as u64)))

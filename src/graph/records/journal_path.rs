@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use superstep_base::text::percent_encode;
+
 use super::ids::HANDLER;
 use crate::checkpoint::EffectKind;
 
@@ -104,21 +106,12 @@ pub(crate) fn handler_of(node: &str) -> String {
 
 /// A node's name in which nothing can be taken for a separator.
 fn escaped_name(name: &str) -> String {
-    name.replace('%', "%25").replace('/', "%2F").replace('.', "%2E")
+    percent_encode(name, |letter| matches!(letter, '%' | '/' | '.'))
 }
 
 /// A key in which nothing can be taken for a separator of paths and askers.
 pub(crate) fn escaped_key(key: &str) -> String {
-    let mut text = String::with_capacity(key.len());
-    for letter in key.chars() {
-        match letter {
-            '%' | '/' | '.' | '@' | ':' | '!' | '=' | '?' => {
-                let _ = write!(text, "%{:02X}", u32::from(letter));
-            }
-            _ => text.push(letter),
-        }
-    }
-    text
+    percent_encode(key, |letter| matches!(letter, '%' | '/' | '.' | '@' | ':' | '!' | '=' | '?'))
 }
 
 /// The place at which an entry was made, and its own key.

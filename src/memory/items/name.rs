@@ -3,6 +3,8 @@
 //! `["users", "ada"]`, `prefs` is `users/ada/=prefs`: each label ends with `/`, `=` begins the key. Within a label, `%`, `/`, `=` and
 //! U+0000 are percent-encoded; within a key, `%` and U+0000 are.
 
+use superstep_base::text::{first_chars, percent_encode};
+
 use super::super::error::StoreError;
 use super::super::namespace::{ItemName, Namespace};
 use crate::checkpoint::ItemKey;
@@ -22,7 +24,7 @@ pub(super) fn encode_name(name: &ItemName) -> Result<String, StoreError> {
     name.check()?;
     let mut key = encode_prefix(&name.namespace);
     key.push(KEY);
-    encode_into(&name.key, &['%', '\0'], &mut key);
+    key.push_str(&percent_encode(&name.key, |letter| matches!(letter, '%' | '\0')));
     match key.len() > MAX_NAME {
         true => Err(StoreError::NameTooLong { item: shorten(&key), bytes: key.len(), limit: MAX_NAME }),
         false => Ok(key),
@@ -30,14 +32,14 @@ pub(super) fn encode_name(name: &ItemName) -> Result<String, StoreError> {
 }
 
 fn shorten(key: &str) -> String {
-    format!("{}…", superstep_base::text::first_chars(key, 40))
+    format!("{}…", first_chars(key, 40))
 }
 
 /// Returns the beginning of the keys of all items in a namespace and those inside of it.
 pub(super) fn encode_prefix(namespace: &Namespace) -> String {
     let mut key = String::new();
     for label in namespace.labels() {
-        encode_into(label, &['%', '/', KEY, '\0'], &mut key);
+        key.push_str(&percent_encode(label, |letter| matches!(letter, '%' | '/' | KEY | '\0')));
         key.push('/');
     }
     key
@@ -55,15 +57,6 @@ pub(super) fn decode_name(key: &str) -> Option<ItemName> {
     let (labels, key) = key.split_once(KEY)?;
     let labels = labels.strip_suffix('/')?.split('/').map(decode).collect::<Option<Vec<String>>>()?;
     Some(ItemName::new(labels, decode(key)?))
-}
-
-fn encode_into(text: &str, special: &[char], key: &mut String) {
-    for letter in text.chars() {
-        match special.contains(&letter) {
-            true => key.push_str(&format!("%{:02X}", u32::from(letter))),
-            false => key.push(letter),
-        }
-    }
 }
 
 fn decode(text: &str) -> Option<String> {
