@@ -1,4 +1,5 @@
 // Comments on lines of a diff, as they travel with an answer: lines `FILE:LINE: text` of its note, and of the feedback that an agent reads.
+// While they are written, by place, as what is typed into the fields of a form. Knows no DOM.
 
 export interface Comment {
   file: string;
@@ -8,7 +9,7 @@ export interface Comment {
   text: string;
 }
 
-/** Comments that are being written, by place; they outlive the lines on the screen. */
+/** Texts that are being written, by place: comments, and what is typed into a form and is no value yet; they outlive the lines on the screen. */
 export interface Writing {
   all: ReadonlyMap<string, string>;
   /** Keeps a text; an empty one is forgotten. */
@@ -22,6 +23,9 @@ export const NO_WRITING: Writing = { all: new Map(), write: () => undefined };
 export function writingPlace(file: string, line: string): string {
   return `${file}\n${line}`;
 }
+
+/** The places of all fields of a form begin with it; no file is named so. */
+export const FORM = "\nform ";
 
 /** Returns the first line of a file on which a comment is being written. */
 export function writtenLine({ all }: Writing, file: string): string | null {

@@ -3,7 +3,7 @@
 import type { Json, Schema } from "../api/types";
 import { chosenVariant, type Action } from "./actions";
 import type { Comment } from "./comments";
-import { fields, isObject, kindOf, resolve, text } from "./schema";
+import { fields, isObject, isSecret, kindOf, resolve, text } from "./schema";
 
 export interface AnswerDraft {
   /** The action whose form is shown. */
@@ -81,13 +81,6 @@ export function keepable(action: Action | null, value: Json | undefined): Json |
   if (form == null || !isObject(value)) return value;
   const inner = withoutSecrets(value["value"], resolve(form, form), form);
   return { ...value, value: inner ?? null };
-}
-
-const SECRET = /(^|[_-])(pass(word|phrase)?|secret|token|api[_-]?key|credentials?|pin|otp)$/i;
-
-/** Returns whether the values of a field are secret: by its schema, or its name. */
-export function isSecret(schema: Schema, name = ""): boolean {
-  return schema["writeOnly"] === true || schema["format"] === "password" || SECRET.test(name);
 }
 
 function withoutSecrets(value: Json | undefined, schema: Schema, root: Schema, depth = 0): Json | undefined {

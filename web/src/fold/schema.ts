@@ -1,5 +1,5 @@
-// JSON Schemas as forms need them: references followed, kinds named, start values made, answers checked before they are sent. The server
-// checks them again. Knows no DOM.
+// JSON Schemas as forms need them: references followed, kinds named, secrets told from the rest, start values made, answers checked before
+// they are sent. The server checks them again. Knows no DOM.
 
 import type { Json, JsonObject, Schema } from "../api/types";
 
@@ -87,6 +87,13 @@ export function isScalar(schema: Schema): boolean {
   const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]];
   const isOne = types.every((type) => type !== undefined && type !== "object" && type !== "array");
   return parts.length > 0 ? parts.every((part) => isScalar(part)) : isOne;
+}
+
+const SECRET = /(^|[_-])(pass(word|phrase)?|secret|token|api[_-]?key|credentials?|pin|otp)$/i;
+
+/** Returns whether the values of a field are secret: by its schema, or its name. */
+export function isSecret(schema: Schema, name = ""): boolean {
+  return schema["writeOnly"] === true || schema["format"] === "password" || SECRET.test(name);
 }
 
 /** Returns the fields of an object: name, schema, and whether it must be there. */

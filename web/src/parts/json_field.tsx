@@ -9,9 +9,6 @@ import type { Writing } from "../fold/comments";
 /** Texts that are no JSON yet, by the place of their field; kept where an answer is kept. */
 export const HalfTyped = createContext<Writing | null>(null);
 
-/** The places of all fields of a form begin with it. */
-export const FORM = "\nform ";
-
 interface JsonFieldProps {
   /** The path of the field, for texts that are no JSON yet; left out for a secret. */
   place?: string | undefined;

@@ -3,10 +3,10 @@
 import { useId } from "preact/hooks";
 
 import type { Json, JsonObject, Schema } from "../api/types";
-import { isSecret } from "../fold/drafts";
-import { choices, fields, isObject, isScalar, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
+import { FORM } from "../fold/comments";
+import { choices, fields, isObject, isScalar, isSecret, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
 import { ChecksField } from "./checks_field";
-import { FORM, JsonField } from "./json_field";
+import { JsonField } from "./json_field";
 
 interface FieldProps {
   name: string;

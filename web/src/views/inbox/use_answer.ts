@@ -5,12 +5,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { sendAnswer } from "../../api/answers";
 import type { Ask, InboxItem, Json } from "../../api/types";
 import { actionsOf, draftAnswer, type Action } from "../../fold/actions";
-import type { Comment, Writing } from "../../fold/comments";
+import { FORM, type Comment, type Writing } from "../../fold/comments";
 import { keepable } from "../../fold/drafts";
 import { giveAnswer, isAnsweredByNote } from "../../fold/given";
 import { resolve, same, startValue, type FormProblem } from "../../fold/schema";
 import { myName } from "../../live/my_name";
-import { FORM } from "../../parts/json_field";
 import { useDraft } from "./use_draft";
 
 export interface AnswerState {
