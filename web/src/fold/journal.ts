@@ -123,20 +123,22 @@ export function startTurn(request: { [name: string]: Json }): Turn {
   };
 }
 
-/** Adds an event of an agent to its turn. Pieces of a text become one. */
+/** Adds an event of an agent to its turn. Pieces of a text become one. A step that grows is replaced: one that is shown stays as it is. */
 export function addToTurn(turn: Turn, at: string, event: { [name: string]: Json }): void {
   const { tool_call: call, tool_result: result, finished, text: said, thinking, notice } = event;
-  const last = turn.steps.at(-1);
+  const end = turn.steps.length - 1;
+  const last = turn.steps[end];
   for (const [piece, isThinking] of [[said, false], [thinking, true]] as const) {
     if (typeof piece !== "string") continue;
-    if (last?.kind === "text" && last.isThinking === isThinking) last.text += piece;
+    if (last?.kind === "text" && last.isThinking === isThinking) turn.steps[end] = { ...last, text: last.text + piece };
     else turn.steps.push({ kind: "text", at, text: piece, isThinking });
   }
   if (typeof notice === "string") turn.steps.push({ kind: "notice", at, text: notice });
   if (isObject(call)) turn.steps.push({ kind: "call", at, id: text(call["id"]) ?? "", name: text(call["name"]) ?? "tool", arguments: call["arguments"] ?? null, result: null });
   if (isObject(result)) {
-    const open = turn.steps.findLast((step) => step.kind === "call" && step.id === result["id"]);
-    if (open?.kind === "call") open.result = { isOk: result["ok"] !== false, text: text(result["text"]) ?? "" };
+    const nth = turn.steps.findLastIndex((step) => step.kind === "call" && step.id === result["id"]);
+    const open = turn.steps[nth];
+    if (open?.kind === "call") turn.steps[nth] = { ...open, result: { isOk: result["ok"] !== false, text: text(result["text"]) ?? "" } };
   }
   if (isObject(finished)) finish(turn, finished);
 }

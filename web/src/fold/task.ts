@@ -2,7 +2,7 @@
 
 import type { Failure, RunStatus, TaskDetail, ValueLevel } from "../api/run_types";
 import type { Json } from "../api/types";
-import { addToTurn, dollarsText, startTurn, tokensOf, tokensText, type Turn, type TurnStep } from "./journal";
+import { addToTurn, dollarsText, startTurn, tokensOf, tokensText, type Turn } from "./journal";
 import { isObject } from "./schema";
 import { durationText } from "./time";
 
@@ -151,13 +151,6 @@ function addTurn(turns: Turn[], at: string, event: { [name: string]: Json }): Tu
   const last = turns.at(-1);
   if (last === undefined) return turns;
   const grown = { ...last, steps: last.steps.slice(-STEPS) };
-  for (const nth of changedSteps(grown.steps, event)) grown.steps[nth] = { ...(grown.steps[nth] as TurnStep) };
   addToTurn(grown, at, event);
   return [...turns.slice(0, -1), grown];
-}
-
-/** Returns the places of the steps that an event adds to. */
-function changedSteps(steps: TurnStep[], { tool_result: result }: { [name: string]: Json }): number[] {
-  const open = isObject(result) ? steps.findLastIndex((step) => step.kind === "call" && step.id === result["id"]) : -1;
-  return [open, steps.length - 1].filter((at) => at >= 0);
 }
