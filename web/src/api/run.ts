@@ -1,8 +1,9 @@
 // Requests about one run. Knows no view.
 
+import { PAGE } from "../fold/checkpoints";
 import { joinPages } from "../fold/inbox";
 import { isRecording } from "./recording";
-import type { CheckpointEntry, CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
+import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
 import { open, request } from "./source";
 import { STREAMED } from "./streamed";
 import type { Assistant, Drawing, InboxItem, InboxPage, JsonObject } from "./types";
@@ -10,10 +11,8 @@ import type { Assistant, Drawing, InboxItem, InboxPage, JsonObject } from "./typ
 /** Pages of what waits in one thread that are read: each has 500 items, or 8 MiB. */
 const INBOX_PAGES = 20;
 
-/** The checkpoints of a page, and the parts of a level of a value. */
-const [CHECKPOINTS, PARTS] = [50, 200];
-/** The checkpoints that are read first, and the tasks of a page, about: an answer with more takes the page too long to read. */
-const [FIRST, TASKS] = [10, 3000];
+/** The parts of a level of a value. */
+const PARTS = 200;
 
 function threadPath(thread: string): string {
   return `/threads/${encodeURIComponent(thread)}`;
@@ -36,23 +35,17 @@ export async function loadThreadInbox(thread: string, signal?: AbortSignal): Pro
   return joinPages(pages);
 }
 
-/** Where checkpoints are read. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first; `known` are checkpoints like them. */
+/** Where checkpoints are read, and how many. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first. */
 export interface CheckpointsPlace {
   before?: number | undefined;
   within?: string[];
-  known?: CheckpointEntry[];
+  limit?: number;
 }
 
-/** Loads checkpoints, newest first: fewer of those with many tasks. */
-export function loadCheckpoints(thread: string, { before, within = [], known }: CheckpointsPlace, signal?: AbortSignal): Promise<CheckpointPage> {
-  const query = [`limit=${isRecording() ? CHECKPOINTS : pageSize(known)}`, ...(before === undefined ? [] : [`before=${before}`]), ...within.map((key) => `within=${encodeURIComponent(key)}`)];
+/** Loads checkpoints, newest first. A file has them in whole pages. */
+export function loadCheckpoints(thread: string, { before, within = [], limit = PAGE }: CheckpointsPlace, signal?: AbortSignal): Promise<CheckpointPage> {
+  const query = [`limit=${isRecording() ? PAGE : limit}`, ...(before === undefined ? [] : [`before=${before}`]), ...within.map((key) => `within=${encodeURIComponent(key)}`)];
   return request(`${threadPath(thread)}/checkpoints?${query.join("&")}`, { signal });
-}
-
-function pageSize(known: CheckpointEntry[] | undefined): number {
-  if (known === undefined || known.length === 0) return known === undefined ? CHECKPOINTS : FIRST;
-  const tasks = known.reduce((sum, one) => sum + one.tasks.length, 0);
-  return Math.min(Math.max(Math.floor((TASKS * known.length) / Math.max(tasks, 1)), 1), CHECKPOINTS);
 }
 
 /** Loads one level of a state. */

@@ -1,4 +1,5 @@
-// The checkpoints of a run as pages of them come in: put together, and the line that leads to one of them. Knows no request.
+// The checkpoints of a run as pages of them come in: how large a page is, how pages are put together, and the line that leads to one of the
+// checkpoints. Knows no request.
 
 import type { CheckpointEntry, CheckpointPage } from "../api/run_types";
 
@@ -7,6 +8,26 @@ export interface Known {
   list: CheckpointEntry[];
   /** Where the earlier ones begin; null if all are known. */
   next: number | null;
+}
+
+/** The checkpoints of a page at most. */
+export const PAGE = 50;
+/** The checkpoints that are read first, and the tasks of a page, about: an answer with more takes the page too long to read. */
+const [FIRST, TASKS] = [10, 3000];
+
+/** Returns how many checkpoints to ask for after some that are like them: fewer of those with many tasks. */
+export function pageSize(list: CheckpointEntry[]): number {
+  if (list.length === 0) return FIRST;
+  return Math.min(Math.max(Math.floor((TASKS * list.length) / Math.max(tasksOf(list), 1)), 1), PAGE);
+}
+
+/** Returns whether a page is enough to be shown, before earlier ones are asked for. */
+export function isEnough({ checkpoints, next }: CheckpointPage): boolean {
+  return next === null || checkpoints.length >= PAGE || tasksOf(checkpoints) >= TASKS;
+}
+
+function tasksOf(list: CheckpointEntry[]): number {
+  return list.reduce((sum, { tasks }) => sum + tasks.length, 0);
 }
 
 /** Puts a page of the newest checkpoints before what is known. Null if checkpoints between them are missing. */

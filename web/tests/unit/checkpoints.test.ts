@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { checkpointText, joinEarlier, joinNewest, lineOf, originText } from "../../src/fold/checkpoints";
+import { checkpointText, isEnough, joinEarlier, joinNewest, lineOf, originText, pageSize } from "../../src/fold/checkpoints";
 import { checkpoint, order, task } from "./run_fixtures";
 
 const chain = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, nth) => checkpoint(from - nth, from - nth - 1 || null, from - nth - 2, []));
@@ -28,6 +28,25 @@ describe("pages", () => {
     const joined = joinEarlier({ list: chain(6, 4), next: 4 }, { checkpoints: chain(4, 2), next: 2 });
     expect([ids(joined.list), joined.next]).toEqual([[6, 5, 4, 3, 2], 2]);
   });
+});
+
+describe("a page", () => {
+  const wide = (count: number, tasks: number) => chain(count, 1).map((one) => ({ ...one, tasks: Array.from({ length: tasks }, (_, nth) => task(`1-${nth}`, "Node", null)) }));
+
+  test.each([
+    ["the first one is small", [], 10],
+    ["of checkpoints without tasks is whole", wide(10, 0), 50],
+    ["of those with few tasks is whole", wide(10, 60), 50],
+    ["of those with many tasks is smaller", wide(10, 100), 30],
+    ["has one at least", wide(1, 9000), 1],
+  ])("%s", (_, list, size) => expect(pageSize(list)).toBe(size));
+
+  test.each([
+    ["all there are", { checkpoints: wide(2, 1), next: null }, true],
+    ["a few of many", { checkpoints: wide(10, 1), next: 7 }, false],
+    ["a whole page", { checkpoints: wide(50, 1), next: 7 }, true],
+    ["few with many tasks", { checkpoints: wide(3, 1000), next: 7 }, true],
+  ])("is enough to be shown: %s", (_, page, expected) => expect(isEnough(page)).toBe(expected));
 });
 
 describe("the line", () => {

@@ -4,10 +4,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { useResource, type Resource } from "../../api/resource";
 import { loadCheckpoints, loadDrawing, loadStatus, loadThreadInbox } from "../../api/run";
-import type { CheckpointEntry, CheckpointPage, RunStatus } from "../../api/run_types";
+import type { CheckpointEntry, RunStatus } from "../../api/run_types";
 import { useThreadChanges } from "../../api/thread_changes";
 import type { InboxItem } from "../../api/types";
-import { joinEarlier, joinNewest, type Known } from "../../fold/checkpoints";
+import { isEnough, joinEarlier, joinNewest, pageSize, type Known } from "../../fold/checkpoints";
 import { readDrawing, type Topology } from "../../fold/graph";
 
 export interface Run {
@@ -56,8 +56,6 @@ function useLook(tasks: number, reload: () => void): void {
 
 /** Pages that are loaded to meet what is known; a run that is faster is shown from its newest ones only. */
 const PAGES = 5;
-/** Checkpoints and tasks that are there before earlier ones are asked for. */
-const [ENOUGH, TASKS] = [50, 3000];
 
 export function useCheckpoints(thread: string): Checkpoints {
   const store = useRef<{ thread: string; known: Known | null }>({ thread, known: null });
@@ -75,7 +73,7 @@ export function useCheckpoints(thread: string): Checkpoints {
     if (isBusy.current || here.known === null || here.known.next === null) return;
     isBusy.current = true;
     setLoadingEarlier(true);
-    loadCheckpoints(thread, { before: here.known.next, known: here.known.list.slice(-10) })
+    loadCheckpoints(thread, { before: here.known.next, limit: pageSize(here.known.list.slice(-10)) })
       .then((page) => void (here.known = here.known === null ? null : joinEarlier(here.known, page)), () => undefined)
       .finally(() => {
         isBusy.current = false;
@@ -88,19 +86,15 @@ export function useCheckpoints(thread: string): Checkpoints {
 }
 
 async function loadNewest(thread: string, known: Known | null, signal: AbortSignal): Promise<Known> {
-  let page = await loadCheckpoints(thread, { known: [] }, signal);
+  let page = await loadCheckpoints(thread, { limit: pageSize([]) }, signal);
   for (let pages = 1; pages < PAGES; pages += 1) {
     const joined = known === null && !isEnough(page) ? null : joinNewest(known, page);
     if (joined !== null) return joined;
     if (page.next === null) break;
-    const more = await loadCheckpoints(thread, { before: page.next, known: page.checkpoints }, signal);
+    const more = await loadCheckpoints(thread, { before: page.next, limit: pageSize(page.checkpoints) }, signal);
     page = { checkpoints: [...page.checkpoints, ...more.checkpoints], next: more.next };
   }
   return { list: page.checkpoints, next: page.next };
-}
-
-function isEnough({ checkpoints, next }: CheckpointPage): boolean {
-  return next === null || checkpoints.length >= ENOUGH || checkpoints.reduce((sum, { tasks }) => sum + tasks.length, 0) >= TASKS;
 }
 
 /** The checkpoints inside tasks whose subgraphs were opened, by the keys of the tasks. */
