@@ -1,12 +1,12 @@
 // Requests about one run. Knows no view.
 
 import { PAGE } from "../fold/checkpoints";
-import { joinPages } from "../fold/inbox";
+import { loadInbox } from "./inbox";
 import { isRecording } from "./recording";
 import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
 import { open, request } from "./source";
 import { STREAMED } from "./streamed";
-import type { Assistant, Drawing, InboxItem, InboxPage, JsonObject } from "./types";
+import type { Assistant, Drawing, InboxItem, JsonObject } from "./types";
 
 /** Pages of what waits in one thread that are read: each has 500 items, or 8 MiB. */
 const INBOX_PAGES = 20;
@@ -22,17 +22,9 @@ export function loadStatus(thread: string, signal?: AbortSignal): Promise<RunSta
   return request(`${threadPath(thread)}/status`, { signal });
 }
 
-/** Loads all that waits in a thread: a page ends early where its questions are long. */
+/** Loads all that waits in a thread. */
 export async function loadThreadInbox(thread: string, signal?: AbortSignal): Promise<InboxItem[]> {
-  const pages: InboxItem[][] = [];
-  let next: string | null = "";
-  while (next !== null && pages.length < INBOX_PAGES) {
-    const after: string = next === "" ? "" : `?after=${encodeURIComponent(next)}`;
-    const page: InboxPage = await request(`${threadPath(thread)}/inbox${after}`, { signal });
-    pages.push(page.items);
-    next = page.next ?? null;
-  }
-  return joinPages(pages);
+  return (await loadInbox(`${threadPath(thread)}/inbox`, INBOX_PAGES, signal)).items;
 }
 
 /** Where checkpoints are read, and how many. `within` leads into the subgraph of a task: `3:3-0`, of the outermost first. */

@@ -2,10 +2,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { loadInbox } from "../../api/inbox";
 import { useResource } from "../../api/resource";
-import { request } from "../../api/source";
-import type { InboxItem, InboxPage } from "../../api/types";
-import { groupItems, joinPages } from "../../fold/inbox";
+import type { InboxPage } from "../../api/types";
+import { groupItems } from "../../fold/inbox";
 import { Button } from "../../parts/button";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { href } from "../../routing/navigation";
@@ -13,13 +13,13 @@ import { GroupCard, prepareCards } from "./group_card";
 import { useCardWork } from "./use_card_work";
 import "./inbox.css";
 
-/** Items of a page, and pages that are shown at first. */
+/** Items of a page. */
 const PAGE = 50;
 const NOTHING: InboxPage = { items: [], next: null, waiting: 0 };
 
 export function Inbox() {
   const [pages, setPages] = useState(1);
-  const inbox = useResource(`inbox ${pages}`, (signal) => load(pages, signal), { changes: ({ kind }) => kind !== "position" });
+  const inbox = useResource(`inbox ${pages}`, (signal) => loadInbox(`/inbox?limit=${PAGE}`, pages, signal), { changes: ({ kind }) => kind !== "position" });
   const { error, reload } = inbox;
   useEffect(prepareCards, []);
   // While more pages are read, those that are there stay, with what was typed into them.
@@ -42,17 +42,6 @@ export function Inbox() {
       {value?.next != null && <Button onClick={() => setPages(pages + 1)}>Show more</Button>}
     </div>
   );
-}
-
-async function load(pages: number, signal: AbortSignal): Promise<InboxPage> {
-  const read: InboxItem[][] = [];
-  let page: InboxPage = { items: [], next: "", waiting: 0 };
-  while (read.length < pages && page.next !== null) {
-    const after = page.next === "" ? "" : `&after=${encodeURIComponent(page.next)}`;
-    page = await request<InboxPage>(`/inbox?limit=${PAGE}${after}`, { signal });
-    read.push(page.items);
-  }
-  return { ...page, items: joinPages(read) };
 }
 
 function waitingText(waiting: number): string {

@@ -34,7 +34,8 @@ export function TaskView({ thread, checkpoint, task, within = [] }: TaskProps) {
   const at = checkpoint ?? task.split("-")[0] ?? "";
   const found = useResource(`task ${thread} ${at} ${task} ${within.join(" ")}`, (signal) => loadTask(thread, { checkpoint: at, task, within }, signal));
   const status = useResource(`status ${thread}`, (signal) => loadStatus(thread, signal));
-  const inbox = useResource(`questions ${thread}`, (signal) => loadThreadInbox(thread, signal));
+  const asks = (found.value?.questions ?? []).length > 0;
+  const inbox = useResource(asks ? `questions ${thread}` : "no questions", (signal) => (asks ? loadThreadInbox(thread, signal) : Promise.resolve([])));
   const reload = (): void => (found.reload(), status.reload(), inbox.reload());
   useThreadChanges(thread, reload);
   const isRunning = !isRecording() && found.value?.status === "pending" && status.value?.status === "running";
