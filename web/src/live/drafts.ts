@@ -3,7 +3,7 @@
 
 import { key } from "../api/key";
 import { SERVER } from "../api/source";
-import { keptAt, outdated, readDraft, writeDraft, type AnswerDraft } from "../fold/drafts";
+import { keptAt, outdated, readDraft, writeDraft, type AnswerDraft, type KeptDraft } from "../fold/drafts";
 
 /** A question: its thread and id, and a mark of its content, by which one of another store is told from it. */
 export interface DraftPlace {
@@ -12,7 +12,8 @@ export interface DraftPlace {
   mark: string;
 }
 
-const NAME = `superstep-answer ${SERVER}\n`;
+/** The names of all drafts begin with it, also those of other servers at this origin. */
+const PREFIX = "superstep-answer ";
 
 /** Returns what was typed into the answer to a question; null if nothing was. */
 export function loadDraft(place: DraftPlace): AnswerDraft | null {
@@ -32,8 +33,8 @@ export function keepDraft(place: DraftPlace, draft: AnswerDraft | null): void {
   });
 }
 
-function keptIn(storage: Storage): { name: string; at: number; size: number }[] {
-  const names = Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? "").filter((name) => name.startsWith("superstep-answer "));
+function keptIn(storage: Storage): KeptDraft[] {
+  const names = Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? "").filter((name) => name.startsWith(PREFIX));
   return names.map((name) => {
     const words = storage.getItem(name) ?? "";
     return { name, at: keptAt(words), size: words.length };
@@ -41,7 +42,7 @@ function keptIn(storage: Storage): { name: string; at: number; size: number }[] 
 }
 
 function nameOf({ thread, id }: DraftPlace): string {
-  return `${NAME}${thread}\n${id}`;
+  return `${PREFIX}${SERVER}\n${thread}\n${id}`;
 }
 
 /** A browser without storage, or with a full one, forgets it. */

@@ -48,7 +48,7 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
   const actions = useMemo(() => actionsOf(ask), [ask]);
   const first = mainForm(actions);
   const keeper = useDraft(item.thread, ask);
-  const kept = useMemo(() => keeper.first, []);
+  const kept = keeper.first;
   const again = actions.find((action) => action.name === kept?.name) ?? first;
   // By name, since the question is made anew whenever the inbox is read.
   const [name, setName] = useState(again?.name ?? null);

@@ -30,10 +30,10 @@ export function useDraft(thread: string, { id, value, draft }: Ask): DraftKeeper
       keeper.write();
     };
   }, [keeper]);
-  return { first: keeper.first, note: keeper.note, forget: keeper.forget };
+  return keeper;
 }
 
-class Keeper {
+class Keeper implements DraftKeeper {
   readonly first: AnswerDraft | null;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private next: AnswerDraft | null = null;
@@ -62,7 +62,5 @@ class Keeper {
   readonly forget = (): void => {
     this.note(null);
     this.write();
-    if (this.isKept) keepDraft(this.place, null);
-    this.isKept = false;
   };
 }
