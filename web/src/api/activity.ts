@@ -7,7 +7,6 @@ import { readActivity, type Activity, type News } from "./activity_stream";
 import type { TabMessage } from "./activity_worker";
 import { isKeyWanted, key } from "./key";
 import { isRecording } from "./recording";
-import { SERVER } from "./source";
 
 export type { Activity } from "./activity_stream";
 
@@ -89,7 +88,7 @@ function ownStream(): Join {
     stop.abort();
     stop = new AbortController();
     const { signal } = stop;
-    void readActivity(SERVER, key, (news) => signal.aborted || hear(news), signal);
+    void readActivity(key, (news) => signal.aborted || hear(news), signal);
   };
 }
 

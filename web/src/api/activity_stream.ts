@@ -1,6 +1,7 @@
 // The stream of what happens to all threads, read until it is ended: it comes back after the server's restart with the number of its last
 // event. Runs in the page or beside it; knows neither.
 
+import { SERVER } from "./address";
 import { readEvents } from "./sse";
 
 export interface Activity {
@@ -21,14 +22,14 @@ const WAITS = [250, 500, 1000, 2000, 3000];
 /** Events of this many milliseconds are one change. */
 const MOMENT = 40;
 
-/** Reads the stream until `stop` is aborted, or the server refuses the key. `address` is that of the server. */
-export async function readActivity(address: string, key: string | null, report: (news: News) => void, stop: AbortSignal): Promise<void> {
+/** Reads the stream until `stop` is aborted, or the server refuses the key. */
+export async function readActivity(key: string | null, report: (news: News) => void, stop: AbortSignal): Promise<void> {
   const gathered = new Gathered(report);
   let since: string | undefined;
   let [failures, isAgain] = [0, false];
   while (!stop.aborted) {
     try {
-      const response = await fetch(`${address}/events`, { headers: headers(key, since), cache: "no-store", credentials: "omit", signal: stop });
+      const response = await fetch(`${SERVER}/events`, { headers: headers(key, since), cache: "no-store", credentials: "omit", signal: stop });
       if (response.status === 401) return report({ state: "refused" });
       if (response.ok && response.body !== null) {
         failures = 0;

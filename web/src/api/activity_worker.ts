@@ -11,7 +11,6 @@ interface Stream {
   stop: AbortController;
 }
 
-const address = self.location.pathname.slice(0, Math.max(self.location.pathname.indexOf("/ui/"), 0));
 /** By key; what may be read with one is not for those with another. */
 const streams = new Map<string | null, Stream>();
 
@@ -37,7 +36,7 @@ function open(key: string | null): Stream {
     if ("state" in news) stream.state = news.state;
     for (const tab of stream.tabs) tab.postMessage(news);
   };
-  void readActivity(address, key, report, stream.stop.signal).finally(() => streams.get(key) === stream && streams.delete(key));
+  void readActivity(key, report, stream.stop.signal).finally(() => streams.get(key) === stream && streams.delete(key));
   return stream;
 }
 

@@ -1,10 +1,8 @@
 // Requests to the server that the page came from, or to the answers in an exported file. Knows no route.
 
+import { SERVER } from "./address";
 import { isKeyWanted, key } from "./key";
 import { readRecording, recordedAnswer, type Recording } from "./recording";
-
-/** The address of the server, without a slash at its end. */
-export const SERVER = location.pathname.slice(0, Math.max(location.pathname.indexOf("/ui/"), 0));
 
 /** An answer that is an error: the server's own text, with its status; 0 if there was no answer. */
 export class RequestError extends Error {

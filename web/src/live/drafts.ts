@@ -1,8 +1,8 @@
 // What was typed into answers, kept over a reload and a restart of the browser until it is sent: in the browser, or with a key in the tab
 // alone, as the key itself. Knows no answer from inside.
 
+import { SERVER } from "../api/address";
 import { key } from "../api/key";
-import { SERVER } from "../api/source";
 import { keptAt, outdated, readDraft, writeDraft, type AnswerDraft, type KeptDraft } from "../fold/drafts";
 
 /** A question: its thread and id, and a mark of its content, by which one of another store is told from it. */

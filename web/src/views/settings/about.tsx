@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 
-import { SERVER } from "../../api/source";
+import { SERVER } from "../../api/address";
 import { readServerInfo, serverInfo } from "../../live/server";
 
 const PAGES = [
