@@ -170,6 +170,17 @@ export function tokensText(tokens: number): string {
   return tokens < 1_000_000 ? `${(tokens / 1000).toFixed(1)} k` : `${(tokens / 1_000_000).toFixed(1)} M`;
 }
 
+/** Returns a cost in millionths of a dollar as text; null where none is known, or nothing was spent. */
+export function costOf(cost: number | null | undefined): string | null {
+  return cost != null && cost > 0 ? dollarsText(cost) : null;
+}
+
+/** `2.4 k tokens, $0.0070`; without the cost where there is none. */
+export function usedText({ tokens, cost }: { tokens: number; cost: number }): string {
+  const dollars = costOf(cost);
+  return dollars === null ? `${tokensText(tokens)} tokens` : `${tokensText(tokens)} tokens, ${dollars}`;
+}
+
 /** `$0.0160` of millionths of a dollar, as the command line prints it. */
 export function dollarsText(millionths: number): string {
   return `$${(Math.floor(millionths / 100) / 10_000).toFixed(4)}`;

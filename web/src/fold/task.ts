@@ -2,7 +2,7 @@
 
 import type { Failure, RunStatus, TaskDetail, ValueLevel } from "../api/run_types";
 import type { Json } from "../api/types";
-import { addToTurn, dollarsText, startTurn, tokensOf, tokensText, type Turn } from "./journal";
+import { addToTurn, costOf, startTurn, tokensOf, tokensText, type Turn } from "./journal";
 import { isObject } from "./schema";
 import { durationText } from "./time";
 
@@ -62,7 +62,8 @@ export function taskFacts(task: TaskDetail): Fact[] {
   if (task.attempts > 1) facts.push({ name: "Attempts", value: String(task.attempts) });
   const tokens = tokensOf(task.tokens);
   if (tokens !== null && tokens > 0) facts.push({ name: "Tokens", value: tokensText(tokens) });
-  if (task.cost != null && task.cost > 0) facts.push({ name: "Cost", value: dollarsText(task.cost) });
+  const cost = costOf(task.cost);
+  if (cost !== null) facts.push({ name: "Cost", value: cost });
   if (task.path !== undefined && task.path.length > 1) facts.push({ name: "In", value: task.path.slice(0, -1).join(" / ") });
   return facts;
 }

@@ -2,7 +2,7 @@
 
 import type { Brief, CheckpointEntry } from "../api/run_types";
 import { stateOf } from "./graph";
-import { dollarsText } from "./journal";
+import { costOf } from "./journal";
 import { durationText, spanText } from "./time";
 
 export interface TimelineRow {
@@ -197,12 +197,7 @@ export function rowText({ task, step }: TimelineRow, now: number | null): string
   const words = [task.label == null ? task.node : `${task.node}, ${task.label}`, `superstep ${step}`, state];
   if (span !== null && task.status !== "interrupted") words.push(durationText(span.to - span.from));
   if (task.attempts > 1) words.push(`attempt ${task.attempts}`);
-  return [...words, costOf(task), task.summary].filter((word) => word != null).join(", ");
-}
-
-/** What a task has cost, as its bar shows it; null where nothing is known. */
-export function costOf({ cost }: Brief): string | null {
-  return cost != null && cost > 0 ? dollarsText(cost) : null;
+  return [...words, costOf(task.cost), task.summary].filter((word) => word != null).join(", ");
 }
 
 export function gapText({ millis }: Gap): string {

@@ -2,7 +2,8 @@
 
 import { stateOf } from "../fold/graph";
 import { withoutTurns } from "../fold/hidden";
-import { costOf, rowText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
+import { costOf } from "../fold/journal";
+import { rowText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
 import { durationText } from "../fold/time";
 import { StateIcon } from "./graph_parts";
 import { Visible } from "./visible";
@@ -23,7 +24,7 @@ export function TaskBar({ row: { task }, scale, now }: BarProps) {
   if (span === null) return <svg class="timeline-track" aria-hidden="true">{gaps}</svg>;
   const [from, to] = [scale.place(span.from), scale.place(span.to)];
   const short = state === "waits" ? "waits" : durationText(span.to - span.from);
-  const words = [task.summary ?? task.label, costOf(task), short].filter((word) => word != null && word !== "").join(" · ");
+  const words = [task.summary ?? task.label, costOf(task.cost), short].filter((word) => word != null && word !== "").join(" · ");
   return (
     <svg class="timeline-track" aria-hidden="true">
       {gaps}

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import type { Journal, TaskDetail } from "../../src/api/run_types";
 import type { Json } from "../../src/api/types";
-import { dollarsText, readJournal, readTurns, tokensOf, tokensText } from "../../src/fold/journal";
+import { costOf, dollarsText, readJournal, readTurns, tokensOf, tokensText, usedText } from "../../src/fold/journal";
 import { addLive, attemptsOf, inputLevel, NOTHING, runActions, runWords, taskFacts, taskWords, type ProtocolEvent } from "../../src/fold/task";
 import { at } from "./run_fixtures";
 
@@ -143,4 +143,6 @@ test("numbers as people read them", () => {
   expect([tokensOf(5), tokensOf({ input: 1, output: 2, cache_read: 3 }), tokensOf(null)]).toEqual([5, 6, null]);
   expect([tokensText(812), tokensText(12_400), tokensText(1_200_000)]).toEqual(["812", "12.4 k", "1.2 M"]);
   expect([dollarsText(16_000), dollarsText(2_500_099)]).toEqual(["$0.0160", "$2.5000"]);
+  expect([costOf(16_000), costOf(0), costOf(null), costOf(undefined)]).toEqual(["$0.0160", null, null, null]);
+  expect([usedText({ tokens: 2380, cost: 7000 }), usedText({ tokens: 812, cost: 0 })]).toEqual(["2.4 k tokens, $0.0070", "812 tokens"]);
 });

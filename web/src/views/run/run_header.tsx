@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { cancelRuns, loadExport, proceed } from "../../api/run";
 import type { RunStatus } from "../../api/run_types";
-import { dollarsText, tokensOf, tokensText } from "../../fold/journal";
+import { costOf, tokensOf, tokensText } from "../../fold/journal";
 import { runActions, runWords } from "../../fold/task";
 import { Button, Confirm } from "../../parts/button";
 import { ErrorNote } from "../../parts/notes";
@@ -37,7 +37,7 @@ export function RunHeader({ thread, status, onChange }: HeaderProps) {
 }
 
 function Facts({ status }: { status: RunStatus }) {
-  const tokens = tokensOf(status.tokens);
+  const [tokens, cost] = [tokensOf(status.tokens), costOf(status.cost)];
   return (
     <p class="row run-facts">
       {status.graph !== undefined && (
@@ -70,9 +70,9 @@ function Facts({ status }: { status: RunStatus }) {
           <span class="soft">Until</span> <Until at={status.until} />
         </span>
       )}
-      {status.cost != null && status.cost > 0 && (
+      {cost !== null && (
         <span>
-          <span class="soft">Cost</span> {dollarsText(status.cost)}
+          <span class="soft">Cost</span> {cost}
         </span>
       )}
       {tokens !== null && tokens > 0 && (

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import type { RunStatus, RunningTask } from "../../api/run_types";
 import type { InboxItem } from "../../api/types";
 import { groupItems } from "../../fold/inbox";
-import { dollarsText, tokensOf, tokensText } from "../../fold/journal";
+import { costOf, tokensOf, tokensText } from "../../fold/journal";
 import { Button } from "../../parts/button";
 import { Ago } from "../../parts/time";
 import { Visible } from "../../parts/visible";
@@ -49,8 +49,8 @@ export function RunNotes({ status }: { status: RunStatus }) {
   );
 }
 
-function Running({ task: { node, label, action, started_at, tokens, cost } }: { task: RunningTask }) {
-  const used = tokensOf(tokens);
+function Running({ task: { node, label, action, started_at, ...task } }: { task: RunningTask }) {
+  const [tokens, cost] = [tokensOf(task.tokens), costOf(task.cost)];
   return (
     <li class="row">
       <span class="mark" data-kind="accent">
@@ -59,8 +59,8 @@ function Running({ task: { node, label, action, started_at, tokens, cost } }: { 
       <strong><Visible text={node} /></strong>
       {label != null && <span><Visible text={label} /></span>}
       {action !== undefined && <span class="soft run-action"><Visible text={action} /></span>}
-      {used !== null && used > 0 && <span class="soft">{tokensText(used)} tokens</span>}
-      {cost != null && cost > 0 && <span class="soft">{dollarsText(cost)}</span>}
+      {tokens !== null && tokens > 0 && <span class="soft">{tokensText(tokens)} tokens</span>}
+      {cost !== null && <span class="soft">{cost}</span>}
       {started_at !== undefined && (
         <span class="soft">
           <Ago at={started_at} />

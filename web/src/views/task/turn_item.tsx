@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { dollarsText, tokensText, type EffectItem, type Turn, type TurnStep, type Usage } from "../../fold/journal";
+import { usedText, type EffectItem, type Turn, type TurnStep, type Usage } from "../../fold/journal";
 import { durationText } from "../../fold/time";
 import { Button } from "../../parts/button";
 import { JsonBlock, TextBlock } from "../../parts/json_block";
@@ -106,7 +106,7 @@ function UsageText({ usage }: { usage: Usage }) {
   const title = `${usage.input} read, ${usage.cached} from or to a cache, ${usage.output} written, ${usage.requests} requests`;
   return (
     <span title={title}>
-      {tokensText(usage.tokens)} tokens{usage.cost > 0 ? `, ${dollarsText(usage.cost)}` : ""}
+      {usedText(usage)}
       {usage.isEstimated ? " (estimated)" : ""}
     </span>
   );

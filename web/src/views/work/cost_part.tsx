@@ -1,6 +1,6 @@
 // What a run has used: by role, and of its limits.
 
-import { dollarsText, tokensText } from "../../fold/journal";
+import { costOf, dollarsText, tokensText } from "../../fold/journal";
 import type { Limit, Work } from "../../fold/work";
 
 export function CostPart({ work: { used, roles, limits } }: { work: Work }) {
@@ -21,7 +21,7 @@ export function CostPart({ work: { used, roles, limits } }: { work: Work }) {
             <tr key={role}>
               <th scope="row">{role}</th>
               <td title={tokens.toLocaleString("en")}>{tokensText(tokens)}</td>
-              <td>{costText(cost)}</td>
+              <td>{costOf(cost) ?? "–"}</td>
             </tr>
           ))}
         </tbody>
@@ -29,7 +29,7 @@ export function CostPart({ work: { used, roles, limits } }: { work: Work }) {
           <tr>
             <th scope="row">all</th>
             <td title={used.tokens.toLocaleString("en")}>{tokensText(used.tokens)}</td>
-            <td>{costText(used.cost)}</td>
+            <td>{costOf(used.cost) ?? "–"}</td>
           </tr>
         </tfoot>
       </table>
@@ -46,10 +46,6 @@ export function CostPart({ work: { used, roles, limits } }: { work: Work }) {
       ))}
     </div>
   );
-}
-
-function costText(cost: number): string {
-  return cost === 0 ? "–" : dollarsText(cost);
 }
 
 function limitText({ name, used, limit }: Limit): string {

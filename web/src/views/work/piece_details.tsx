@@ -1,7 +1,7 @@
 // What there is to say of one task, phase or attempt: reviews, failed checks, findings, its verifiers, its files, its work in git, its cost.
 
 import { gitCommand, shellWord } from "../../fold/git_words";
-import { dollarsText, tokensText } from "../../fold/journal";
+import { usedText } from "../../fold/journal";
 import { durationText } from "../../fold/time";
 import { type Piece, type Verifier } from "../../fold/work";
 import { Copy } from "../../parts/copy";
@@ -49,9 +49,9 @@ export function PieceDetails({ piece, repository }: { piece: Piece; repository: 
       {commands.length > 0 && <GitCommands title="Work that was not accepted" commands={commands} />}
       {roles.length > 0 && (
         <p class="work-roles">
-          {roles.map(({ role, tokens, cost }) => (
-            <span key={role}>
-              <span class="soft">{role}</span> {tokensText(tokens)} tokens{cost > 0 && `, ${dollarsText(cost)}`}
+          {roles.map((used) => (
+            <span key={used.role}>
+              <span class="soft">{used.role}</span> {usedText(used)}
             </span>
           ))}
         </p>

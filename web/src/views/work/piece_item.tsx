@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { shortId } from "../../fold/git_words";
-import { dollarsText, tokensText } from "../../fold/journal";
+import { costOf, tokensText } from "../../fold/journal";
 import { durationText } from "../../fold/time";
 import { hasMore, type Piece } from "../../fold/work";
 import { Copy } from "../../parts/copy";
@@ -68,6 +68,7 @@ export function PieceItem({ piece, place, isOpenAtFirst }: PieceItemProps) {
 }
 
 function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name, isCurrent }, place }: { piece: Piece; place: PiecePlace }) {
+  const cost = costOf(used.cost);
   return (
     <p class="work-facts">
       {facts.map((fact) => (
@@ -76,7 +77,7 @@ function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name, i
         </span>
       ))}
       {startedAt !== null && <span>{endedAt !== null ? durationText(Math.max(Date.parse(endedAt) - Date.parse(startedAt), 0)) : <Ago at={startedAt} />}</span>}
-      {used.cost > 0 ? <span>{dollarsText(used.cost)}</span> : used.tokens > 0 ? <span>{tokensText(used.tokens)} tokens</span> : null}
+      {cost !== null ? <span>{cost}</span> : used.tokens > 0 ? <span>{tokensText(used.tokens)} tokens</span> : null}
       {task !== null && (
         <a href={href({ view: "task", thread: place.thread, checkpoint: String(place.checkpoint), task })} aria-label={`${isCurrent ? "Watch" : "Open"} ${name.toLowerCase()}`}>
           {isCurrent ? "Watch" : "Open"}
