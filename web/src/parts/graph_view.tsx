@@ -23,8 +23,8 @@ interface GraphProps {
 /** The width below which a graph is drawn from top to bottom. */
 const NARROW = 560;
 const [LOWEST, HIGHEST] = [120, 420];
-/** Nodes that are added to the drawing at once. */
-const NODES = 60;
+/** Nodes that are added to the drawing at once, and edges for each of them. */
+const [NODES, EDGES] = [60, 2];
 
 export function GraphView({ topology, states, next, onSelect, onOpenBox }: GraphProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
@@ -42,7 +42,7 @@ export function GraphView({ topology, states, next, onSelect, onOpenBox }: Graph
   const places = useMemo(() => new Map(drawn === null ? [] : [...drawn.layout.nodes, ...drawn.layout.boxes].map((place) => [place.id, place])), [drawn?.layout]);
   const nodes = useMemo(() => new Map([...topology.nodes, ...topology.boxes].map((node) => [node.id, node])), [topology]);
   const view = usePanZoom(svg, stage, drawn?.layout ?? null, () => startPlace(drawn?.layout ?? null, states));
-  const [shownNodes, shownEdges] = [useGrowth(drawn?.layout ?? null, drawn?.shown.nodes.length ?? 0, NODES), useGrowth(drawn?.layout ?? null, drawn?.layout.edges.length ?? 0, 2 * NODES)];
+  const grown = useGrowth(drawn?.layout ?? null, drawn === null ? 0 : Math.max(drawn.shown.nodes.length, drawn.layout.edges.length / EDGES), NODES);
   const first = drawn?.shown.nodes.find(({ kind }) => kind === "node" || kind === "box")?.id ?? null;
   const tab = active !== null && places.has(active) ? active : first;
 
@@ -89,10 +89,10 @@ export function GraphView({ topology, states, next, onSelect, onOpenBox }: Graph
             <Arrow />
             <g ref={stage}>
               {drawn.shown.boxes.map((node) => shape(BoxShape, node, places.get(node.id), states, next, tab))}
-              {drawn.layout.edges.slice(0, shownEdges).map((edge) => (
+              {drawn.layout.edges.slice(0, EDGES * grown).map((edge) => (
                 <EdgeShape key={`${edge.source}\n${edge.target}`} edge={edge} />
               ))}
-              {drawn.shown.nodes.slice(0, shownNodes).map((node) => shape(NodeShape, node, places.get(node.id), states, next, tab))}
+              {drawn.shown.nodes.slice(0, grown).map((node) => shape(NodeShape, node, places.get(node.id), states, next, tab))}
             </g>
           </svg>
           <div class="graph-tools" role="toolbar" aria-label="View of the graph">
