@@ -3,8 +3,11 @@
 import type { BrowserContext as Context, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, test } from "vitest";
 
+import type { Activity } from "../src/api/activity_stream";
+import { readEvents } from "../src/api/sse";
+import { closeBrowser } from "../tests/browser/browser";
 import { TestServer } from "../tests/browser/server";
-import { closeBrowser, longestTask, newContext, openNoted, sizes, THROTTLE } from "./page";
+import { longestTask, newContext, openNoted, sizes, THROTTLE } from "./page";
 import { burst, startProxy, type Proxy } from "./proxy";
 import { Figures } from "./table";
 
@@ -224,15 +227,16 @@ function shownAt(page: Page): Promise<number> {
 
 /** Reads the activity, and returns when the event of a thread's question comes. */
 async function questionOf(address: string, thread: string): Promise<{ at: Promise<number> }> {
-  const stop = new AbortController();
-  const { body } = await fetch(`${address}/events`, { signal: stop.signal });
-  const read = async (): Promise<number> => {
-    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-    const isIt = (line: string): boolean => line.includes(`"${thread}"`) && line.includes('"question"');
-    for (let all = ""; !all.split("\n").some(isIt); ) all += (await reader?.read())?.value ?? "";
-    const now = Date.now();
-    stop.abort();
-    return now;
-  };
-  return { at: read() };
+  const { body } = await fetch(`${address}/events`);
+  if (body === null) throw new Error("the activity has no body");
+  return { at: questionTime(body, thread) };
+}
+
+async function questionTime(body: ReadableStream<Uint8Array>, thread: string): Promise<number> {
+  for await (const { event, data } of readEvents(body)) {
+    if (event !== "activity") continue;
+    const activity = JSON.parse(data) as Activity;
+    if (activity.thread === thread && activity.kind === "question") return Date.now();
+  }
+  throw new Error(`the activity ended before a question of ${thread}`);
 }

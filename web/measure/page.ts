@@ -3,11 +3,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 
-import { chromiumPath } from "../tests/browser/browser";
-
-let browser: Browser | undefined;
+import { launchBrowser } from "../tests/browser/browser";
 
 /** How much slower than it is the processor is made; 1 leaves it. */
 export const THROTTLE = Number(process.env["SUPERSTEP_MEASURE_THROTTLE"] ?? 1);
@@ -16,13 +14,7 @@ const TRACES = process.env["SUPERSTEP_MEASURE_TRACES"];
 const CATEGORIES = ["toplevel", "blink.user_timing", ...(TRACES === undefined ? [] : ["__metadata", "devtools.timeline", "disabled-by-default-v8.cpu_profiler"])];
 
 export async function newContext(): Promise<BrowserContext> {
-  browser ??= await chromium.launch({ executablePath: chromiumPath() ?? "chromium", args: ["--no-sandbox", "--disable-gpu"] });
-  return browser.newContext({ viewport: { width: 1440, height: 900 } });
-}
-
-export async function closeBrowser(): Promise<void> {
-  await browser?.close();
-  browser = undefined;
+  return (await launchBrowser()).newContext({ viewport: { width: 1440, height: 900 } });
 }
 
 /** Opens a page and returns, in milliseconds, when an element that fits `selector` was there and the page answered. */

@@ -41,11 +41,15 @@ export async function openPage(address: string, { width = 1440, theme = "light" 
   return page;
 }
 
-async function newContext(width: number, theme: Look["theme"]): Promise<BrowserContext> {
+/** Returns the browser of all pages, which is started for the first of them. */
+export async function launchBrowser(): Promise<Browser> {
   const executablePath = chromiumPath();
   if (executablePath === undefined) throw new Error("Chromium is not installed");
-  browser ??= await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 740 : 900 }, colorScheme: theme ?? "light", hasTouch: width < 500 });
+  return (browser ??= await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] }));
+}
+
+async function newContext(width: number, theme: Look["theme"]): Promise<BrowserContext> {
+  const context = await (await launchBrowser()).newContext({ viewport: { width, height: width < 500 ? 740 : 900 }, colorScheme: theme ?? "light", hasTouch: width < 500 });
   if (FILES !== undefined) await context.route(/\/ui\/[^/]+\.(js|css)$/, (route) => route.fulfill({ path: join(FILES, new URL(route.request().url()).pathname.replace("/ui/", "")) }));
   return context;
 }
