@@ -48,7 +48,7 @@ export function App() {
 /** A run in a file: nothing but its views. */
 function Recorded({ at, route }: { at: string; route: Route }) {
   return (
-    <div class="frame-file">
+    <div>
       <header class="frame-recorded row">
         <span class="frame-brand">
           <Logo /> superstep

@@ -1,4 +1,4 @@
-// The difference of two checkpoints as rows that people read, and as the places that have changed. Knows no DOM.
+// The difference of two checkpoints as rows that people read. Knows no DOM.
 
 import type { ChannelChange, DiffQuestion, PatchEdit, StateDiff } from "../api/debug_types";
 import type { Json } from "../api/types";
@@ -46,11 +46,6 @@ export function isSame(diff: StateDiff): boolean {
   return changeGroups(diff).length === 0 && diff.asked.length === 0 && diff.gone.length === 0 && subgraphNotes(diff).length === 0 && diff.from.next.join() === diff.to.next.join();
 }
 
-/** Returns the JSON pointers of all changed places, to be marked in a tree of the newer state. */
-export function changedPaths(diff: StateDiff): Set<string> {
-  return new Set(diff.channels.flatMap(({ channel, patch }) => (patch.length === 0 ? [pointer(channel)] : patch.map(({ path }) => path))));
-}
-
 function rowsOf({ channel, change, patch }: ChannelChange): ChangeRow[] {
   if (change === "secret") return [{ place: channel, kind: "secret", before: undefined, after: undefined }];
   return patch.map((edit) => row(edit));
@@ -71,8 +66,4 @@ function row(edit: PatchEdit): ChangeRow {
 /** Returns a JSON pointer as words. */
 export function placeText(path: string): string {
   return pointerParts(path).map((part) => (part === "-" ? "end" : part)).join(" › ");
-}
-
-function pointer(channel: string): string {
-  return `/${channel.replace(/~/g, "~0").replace(/\//g, "~1")}`;
 }

@@ -16,7 +16,7 @@ export interface Writing {
   write: (place: string, text: string) => void;
 }
 
-/** For those who only read. */
+/** Keeps nothing: for those who only read, and for forms that are no answers. */
 export const NO_WRITING: Writing = { all: new Map(), write: () => undefined };
 
 /** Names the place of a comment that is being written. */

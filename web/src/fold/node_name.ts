@@ -3,7 +3,7 @@
 import { withoutTurns } from "./hidden";
 
 /** A name is cut after this many characters. */
-export const NAME_LIMIT = 26;
+const NAME_LIMIT = 26;
 
 /** Returns about how wide a name is, in any of the usual faces. */
 export function textWidth(text: string): number {

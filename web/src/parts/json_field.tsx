@@ -4,10 +4,10 @@ import { createContext } from "preact";
 import { useContext, useId, useState } from "preact/hooks";
 
 import type { Json } from "../api/types";
-import type { Writing } from "../fold/comments";
+import { NO_WRITING } from "../fold/comments";
 
-/** Texts that are no JSON yet, by the place of their field; kept where an answer is kept. */
-export const HalfTyped = createContext<Writing | null>(null);
+/** Texts that are no JSON yet, by the place of their field; kept where an answer is kept, and nowhere else. */
+export const HalfTyped = createContext(NO_WRITING);
 
 interface JsonFieldProps {
   /** The path of the field, for texts that are no JSON yet; left out for a secret. */
@@ -25,14 +25,14 @@ interface JsonFieldProps {
 export function JsonField({ place, label, about, value, error, isRequired, isShort = false, onChange }: JsonFieldProps) {
   const id = useId();
   const kept = useContext(HalfTyped);
-  const half = place === undefined ? undefined : kept?.all.get(place);
+  const half = place === undefined ? undefined : kept.all.get(place);
   const [words, setWords] = useState(half ?? (value === undefined ? "" : JSON.stringify(value, null, 2)));
   const [misfit, setMisfit] = useState<string | null>(half === undefined ? null : parse(half).problem);
   const typed = (input: string): void => {
     setWords(input);
     const { value: read, problem } = parse(input);
     setMisfit(problem);
-    if (place !== undefined) kept?.write(place, problem === null ? "" : input);
+    if (place !== undefined) kept.write(place, problem === null ? "" : input);
     onChange(read);
   };
   const problem = misfit ?? error;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { StateDiff } from "../../src/api/debug_types";
-import { changeGroups, changedPaths, isSame, placeText, questionNotes, subgraphNotes } from "../../src/fold/changes";
+import { changeGroups, isSame, placeText, questionNotes, subgraphNotes } from "../../src/fold/changes";
 
 const side = (checkpoint: number, next: string[] = []) => ({ thread: "t", checkpoint, step: checkpoint, source: "loop", next });
 
@@ -48,10 +48,6 @@ test("a subgraph that only one checkpoint has is named", () => {
 
 test("new questions are named by what asks them", () => {
   expect(questionNotes(DIFF)).toEqual([{ text: "may pay by Approve", kind: "added" }]);
-});
-
-test("changed places are JSON pointers, a secret's that of its channel", () => {
-  expect([...changedPaths(DIFF)]).toEqual(["/log/-", "/log/0", "/a~1b"]);
 });
 
 test.each([

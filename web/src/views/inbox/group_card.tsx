@@ -28,11 +28,10 @@ interface GroupProps {
 }
 
 export function GroupCard({ group, left, work }: GroupProps) {
-  const id = `thread-${encodeURIComponent(group.thread)}`;
   return (
     <article class="card inbox-group stack" aria-label={group.thread}>
       <header class="row">
-        <h2 class="inbox-thread" id={id}>
+        <h2 class="inbox-thread">
           <a href={href({ view: "thread", thread: group.thread })}><Visible text={group.thread} /></a>
         </h2>
         <span class="mark"><Visible text={group.graph} /></span>
