@@ -32,6 +32,11 @@ impl ApiError {
         self.status == StatusCode::NOT_FOUND
     }
 
+    /// Returns true if it is a failure of the server or of what it stores.
+    pub(crate) fn is_internal(&self) -> bool {
+        self.status == StatusCode::INTERNAL_SERVER_ERROR
+    }
+
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }

@@ -50,20 +50,11 @@ impl<'a> GraphPlace<'a> {
         self.namespace.split('|').filter(|part| !part.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Returns the graphs around this one, the outermost first: their namespaces, and the checkpoints whose tasks lead here. The id of
-    /// a task begins with its checkpoint.
-    pub(crate) fn enclosing(&self) -> Vec<(Vec<String>, CheckpointId)> {
-        let parts = self.parts();
-        let above = |depth: usize| {
-            let id = checkpoint_of(&parts[depth])?;
-            Some((parts[..depth].to_vec(), id))
-        };
-        (0..parts.len()).filter_map(above).collect()
-    }
-
-    /// Returns the checkpoints of the graphs around this one, by namespace.
+    /// Returns the checkpoints of the graphs around this one, by namespace. The id of a task begins with its checkpoint.
     pub(crate) fn parents(&self) -> BTreeMap<String, String> {
-        self.enclosing().into_iter().map(|(parts, id)| (parts.join("|"), id.to_string())).collect()
+        let parts = self.parts();
+        let above = |depth: usize| Some((parts[..depth].join("|"), checkpoint_of(&parts[depth])?.to_string()));
+        (0..parts.len()).filter_map(above).collect()
     }
 
     /// Returns a checkpoint of this graph. That of a subgraph has those of the graphs around it too.

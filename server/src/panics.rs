@@ -39,7 +39,7 @@ pub(crate) async fn catch_panic_of<T, E: From<ApiError>>(work: impl Future<Outpu
 }
 
 /// Returns the result of a task; an error if it has panicked or was stopped.
-pub(crate) fn of_task<T>(joined: Result<T, JoinError>) -> ApiResult<T> {
+pub(crate) fn task_result<T>(joined: Result<T, JoinError>) -> ApiResult<T> {
     joined.map_err(|_| panic_error())
 }
 

@@ -269,7 +269,7 @@ impl Server {
     /// Removes the checkpoints of a thread, if it has any.
     pub(crate) async fn delete_checkpoints(&self, graph: &AnyGraph, thread: &str) -> ApiResult<()> {
         let handle = graph.thread(thread);
-        match Box::pin(once_free(PATIENCE, || handle.delete())).await {
+        match Box::pin(retry_while_busy(PATIENCE, || handle.delete())).await {
             Ok(()) | Err(RunError::UnknownThread { .. } | RunError::EmptyInput { .. }) => Ok(()),
             Err(RunError::Checkpoint(CheckpointError::UnknownThread { .. })) => Ok(()),
             Err(error) => Err(error.into()),
@@ -306,8 +306,8 @@ impl Server {
     }
 }
 
-/// Does something with a thread once nobody holds it, for which it waits so long.
-pub(crate) async fn once_free<T, F>(patience: Duration, mut attempt: impl FnMut() -> F) -> Result<T, RunError>
+/// Tries something again while its thread is busy, for as long as `patience`.
+pub(crate) async fn retry_while_busy<T, F>(patience: Duration, mut attempt: impl FnMut() -> F) -> Result<T, RunError>
 where
     F: Future<Output = Result<T, RunError>>,
 {

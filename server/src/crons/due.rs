@@ -10,18 +10,15 @@ use superstep_base::time::now;
 use super::schedule::next_date;
 use crate::error::ApiResult;
 use crate::records::cron::CronRecord;
-use crate::records::items::{Lookup, StoredRecord, put};
+use crate::records::items::{StoredRecord, put};
 use crate::records::timer::Timer;
 use crate::runs::creation::Reader;
 use crate::server::Server;
 
 /// Creates the run of a cron whose date has come. Dates that were missed meanwhile are left out.
 pub(crate) async fn create_due_run(server: &Arc<Server>, timer: &StoredRecord<Timer>) -> ApiResult<()> {
-    let cron = match server.records.look_up::<CronRecord>(&timer.record.of).await? {
-        Lookup::Found(cron) if cron.record.next == Some(timer.record.at) => cron,
-        Lookup::Found(_) | Lookup::Gone => return Ok(server.records.write(vec![timer.remove()]).await?),
-        Lookup::Damaged | Lookup::Later => return Ok(()),
-    };
+    let is_due = |cron: &CronRecord| cron.next == Some(timer.record.at);
+    let Some(cron) = server.records.due_record(timer, is_due).await? else { return Ok(()) };
     let moved = CronRecord { next: next_date(&cron.record, now()), ..cron.record.clone() };
     let mut writes = vec![cron.replace(&moved), timer.remove()];
     writes.extend(moved.timer().as_ref().map(put));

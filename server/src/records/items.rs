@@ -2,10 +2,11 @@
 //! be read is left out of lists, so that it costs only itself. Knows no kind of record. `order` has the writes of records, since those of
 //! threads change the order of their list too.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{CheckpointError, Checkpointer, ExpectedItem, Item, ItemKey, ItemScan, ItemWrite, Order};
@@ -92,7 +93,7 @@ impl Records {
     /// If it cannot be read; if the store cannot.
     pub(crate) async fn get<R: Record>(&self, key: &str) -> Result<Option<StoredRecord<R>>, CheckpointError> {
         let found = self.0.get_items(vec![ItemKey::new(R::NAMESPACE, key)]).await?;
-        found.into_iter().flatten().next().map(|bytes| decode(key, bytes)).transpose()
+        Ok(found.into_iter().flatten().next().map(|bytes| decode(key, bytes)).transpose()?)
     }
 
     /// Looks for a record. One that cannot be read is logged the first time.
@@ -104,11 +105,12 @@ impl Records {
         let Some(bytes) = self.0.get_items(vec![item.clone()]).await?.into_iter().flatten().next() else {
             return Ok(Lookup::Gone);
         };
-        let is_later = version_of(&bytes).is_some_and(|version| version > VERSION);
-        Ok(match self.readable((item, bytes)) {
-            Some(found) => Lookup::Found(found),
-            None if is_later => Lookup::Later,
-            None => Lookup::Damaged,
+        Ok(match decode(&item.key, bytes) {
+            Ok(found) => Lookup::Found(found),
+            Err(unreadable) => {
+                self.1.log(&item, &unreadable.error);
+                if unreadable.is_later { Lookup::Later } else { Lookup::Damaged }
+            }
         })
     }
 
@@ -117,7 +119,7 @@ impl Records {
         Ok(self.all_with_damage(prefix).await?.0)
     }
 
-    /// Returns the records whose keys begin with `prefix`, and the keys of those that cannot be read.
+    /// Returns the readable records whose keys begin with `prefix`, and the keys of the unreadable ones.
     pub(crate) async fn all_with_damage<R: Record>(
         &self,
         prefix: &str,
@@ -191,7 +193,7 @@ impl Records {
 
     /// Returns the record of an item; `None` if it cannot be read, which is logged the first time.
     fn readable<R: Record>(&self, (key, bytes): Item) -> Option<StoredRecord<R>> {
-        decode(&key.key, bytes).map_err(|error| self.1.log(&key, &error)).ok()
+        decode(&key.key, bytes).map_err(|unreadable| self.1.log(&key, &unreadable.error)).ok()
     }
 
     /// Changes a record, and writes others with it: `change` is called again if somebody else has written one of them meanwhile.
@@ -258,18 +260,33 @@ pub(crate) fn read<R: Record>(bytes: &[u8]) -> Option<R> {
     decode("", bytes.to_vec()).ok().map(|stored| stored.record)
 }
 
-fn decode<R: Record>(key: &str, bytes: Vec<u8>) -> Result<StoredRecord<R>, CheckpointError> {
-    let unreadable =
-        |reason: String| CheckpointError::Codec { what: format!("the record `{key}` of `{}`", R::NAMESPACE), reason };
+/// A record that cannot be read.
+struct UnreadableRecord {
+    error: CheckpointError,
+    /// True if a later release wrote it.
+    is_later: bool,
+}
+
+impl From<UnreadableRecord> for CheckpointError {
+    fn from(unreadable: UnreadableRecord) -> Self {
+        unreadable.error
+    }
+}
+
+fn decode<R: Record>(key: &str, bytes: Vec<u8>) -> Result<StoredRecord<R>, UnreadableRecord> {
+    let unreadable = |is_later: bool, reason: String| UnreadableRecord {
+        error: CheckpointError::Codec { what: format!("the record `{key}` of `{}`", R::NAMESPACE), reason },
+        is_later,
+    };
     match serde_json::from_slice::<VersionedRecord<R>>(&bytes) {
         Ok(VersionedRecord { version, record }) if version <= VERSION => {
             Ok(StoredRecord { record, bytes: Some(bytes) })
         }
-        Ok(VersionedRecord { version, .. }) => Err(unreadable(later_release(version))),
-        Err(error) => Err(unreadable(match version_of(&bytes) {
-            Some(version) if version > VERSION => later_release(version),
-            _ => error.to_string(),
-        })),
+        Ok(VersionedRecord { version, .. }) => Err(unreadable(true, later_release(version))),
+        Err(error) => Err(match version_of(&bytes) {
+            Some(version) if version > VERSION => unreadable(true, later_release(version)),
+            _ => unreadable(false, error.to_string()),
+        }),
     }
 }
 
@@ -285,6 +302,11 @@ fn later_release(version: u32) -> String {
 /// Returns a name as a part of a key: it contains no `/`.
 pub(crate) fn key_part(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}
+
+/// Returns the name that is a part of a key.
+pub(crate) fn decode_key_part(part: &str) -> Cow<'_, str> {
+    percent_decode_str(part).decode_utf8_lossy()
 }
 
 /// Returns a name as a part of a path on the wire.

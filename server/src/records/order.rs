@@ -3,11 +3,10 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{CheckpointError, ExpectedItem, ItemWrite};
 
-use super::items::{Record, Records, create, delete, put, read};
+use super::items::{Record, Records, create, decode_key_part, delete, put, read};
 use super::thread::ThreadRecord;
 
 /// Number of threads whose places are written at once.
@@ -57,7 +56,7 @@ pub(crate) struct ThreadPlace {
 impl ThreadPlace {
     /// Returns the name of the thread.
     pub(crate) fn name(&self) -> Cow<'_, str> {
-        percent_decode_str(&self.thread).decode_utf8_lossy()
+        decode_key_part(&self.thread)
     }
 }
 

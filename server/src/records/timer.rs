@@ -1,9 +1,9 @@
 //! Times at which the server does something by itself, in their order. Knows which record each is of; must not know what is done.
 
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::ItemWrite;
+use superstep::checkpoint::{CheckpointError, ItemWrite};
 
-use super::items::{Record, delete, put};
+use super::items::{Lookup, Record, Records, StoredRecord, delete, put};
 
 /// Kind of a record that has a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,21 @@ impl Record for Timer {
 
     fn key(&self) -> String {
         format!("{:015}/{}/{}", self.at, self.kind.as_str(), self.of)
+    }
+}
+
+impl Records {
+    /// Returns the record of a timer if it is due. Removes a timer that its record has no more; keeps that of an unreadable one.
+    pub(crate) async fn due_record<R: Record>(
+        &self,
+        timer: &StoredRecord<Timer>,
+        is_due: impl Fn(&R) -> bool + Send,
+    ) -> Result<Option<StoredRecord<R>>, CheckpointError> {
+        match self.look_up::<R>(&timer.record.of).await? {
+            Lookup::Found(found) if is_due(&found.record) => Ok(Some(found)),
+            Lookup::Found(_) | Lookup::Gone => self.write(vec![timer.remove()]).await.map(|()| None),
+            Lookup::Damaged | Lookup::Later => Ok(None),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use superstep::checkpoint::Order;
@@ -238,7 +238,7 @@ impl<'a> Threads<'a> {
         match &body.values {
             Some(wanted) if is_listed => {
                 match self.server.values(&thread.thread).await {
-                    Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => Ok(false), // they cannot be read
+                    Err(error) if error.is_internal() => Ok(false), // they cannot be read
                     values => Ok(values?.as_object().is_some_and(|values| contains(values, wanted))),
                 }
             }

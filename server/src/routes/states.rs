@@ -258,7 +258,8 @@ async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<
     if let Some(before) = page.before.into_iter().chain(first).min() {
         history = history.before(before);
     }
-    let mut states = vec![];
+    // Read after the history began: no checkpoint in it is newer.
+    let (mut states, secrets) = (vec![], server.past_secrets.of(graph, thread).await?);
     while states.len() < page.limit
         && let Some(snapshot) = history.next().await
     {
@@ -266,7 +267,7 @@ async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<
         if !page.may_have(snapshot.id) {
             break; // it is older than the only checkpoint
         }
-        let secrets = server.secrets_of(graph, thread, &snapshot).await?;
+        secrets.add_deep(graph, &snapshot);
         let shown = state(graph, thread, &snapshot, &secrets);
         states.extend(page.has(&shown).then_some(shown));
     }

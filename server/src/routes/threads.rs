@@ -63,7 +63,7 @@ pub(super) async fn thread_json(server: &Server, record: &ThreadRecord) -> ApiRe
 /// Returns a thread of a list. One whose state cannot be read is there without it, and hides no other.
 pub(super) async fn listed_json(server: &Server, record: &ThreadRecord) -> ApiResult<Value> {
     match thread_json(server, record).await {
-        Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => {
+        Err(error) if error.is_internal() => {
             tracing::warn!(thread = record.thread, %error, "the state of a thread in a list cannot be read");
             let failure = RunFailure { error: "Unreadable".into(), message: error.detail };
             let damaged = ThreadRecord { error: Some(failure), ..record.clone() };

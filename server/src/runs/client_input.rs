@@ -9,7 +9,7 @@ use superstep::graph::{AnyGraph, ThreadInfo};
 use tokio::task::spawn_blocking;
 
 use crate::error::{ApiError, ApiResult};
-use crate::panics::of_task;
+use crate::panics::task_result;
 use crate::server::Server;
 
 impl Server {
@@ -32,7 +32,7 @@ impl Server {
             self.check_first_input(graph, thread).await?;
         }
         let thread = thread.map(str::to_owned);
-        let read = of_task(spawn_blocking(move || reader.read(thread.as_deref(), &input)).await)?;
+        let read = task_result(spawn_blocking(move || reader.read(thread.as_deref(), &input)).await)?;
         request["input"] = read.map_err(|reason| ApiError::invalid(format!("input: {reason}")))?;
         Ok(request)
     }

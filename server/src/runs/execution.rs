@@ -74,7 +74,10 @@ pub(crate) async fn execute_next(server: &Arc<Server>, thread: &str) -> ApiResul
         let found = match server.records.look_up::<RunRecord>(&RunRecord::key_of(thread, run)).await? {
             Lookup::Found(found) => found,
             Lookup::Gone | Lookup::Later => return Ok(false), // it was removed meanwhile, or is for another server
-            Lookup::Damaged => return Ok(server.records.leave_out(thread, run).await?),
+            Lookup::Damaged => {
+                server.records.remove_damaged_run(thread, run).await?;
+                return Ok(true);
+            }
         };
         let run = match start_feed(server, found).await {
             Ok(started) if !started.record.status.has_ended() => started,

@@ -6,7 +6,7 @@
 //! | `events`, `messages` | events of the engine as events on the wire; pieces of messages among them |
 //! | `checkpoint_events` | checkpoints as events |
 //! | `check`, `client_input` | requests that cannot be executed; inputs in a form of the program's own |
-//! | `queue`, `open` | runs that are created, and those that end; the marks of those that have not |
+//! | `queue`, `open` | the queue of each thread; marks of the runs that have not ended |
 //! | `log_writer`, `reader`, `thread_reader` | events in the store; their reader, wherever a run is executed; those of all runs of a thread |
 //! | `answers` | answers of a request, checked before its run is created |
 //! | `end`, `webhook` | the state of a thread at the end of a run; the webhook of one |

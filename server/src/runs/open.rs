@@ -1,11 +1,10 @@
 //! Marks of the runs that have not ended, by which servers find their work. A damaged mark is made again from its run; a damaged run
 //! leaves the queue of its thread, so that the runs after it are executed. Must not know how a run is executed.
 
-use percent_encoding::percent_decode_str;
 use superstep::checkpoint::{CheckpointError, ItemKey, ItemWrite};
 use uuid::Uuid;
 
-use crate::records::items::{Lookup, Record, Records, put};
+use crate::records::items::{Lookup, Record, Records, decode_key_part, put};
 use crate::records::run::{OpenRun, RunPlace, RunRecord};
 use crate::records::thread::{RunFailure, ThreadRecord};
 
@@ -48,7 +47,7 @@ impl Records {
                 self.write(vec![put(&mark)]).await?;
                 return Ok(Some(mark));
             }
-            (Lookup::Damaged, Some(thread)) => _ = self.leave_out(&thread, run).await?,
+            (Lookup::Damaged, Some(thread)) => self.remove_damaged_run(&thread, run).await?,
             (Lookup::Later, _) => {}
             _ => self.write(vec![ItemWrite::delete(mark_of(run))]).await?,
         }
@@ -66,11 +65,11 @@ impl Records {
         }
         let id = run.to_string();
         let mut threads = damaged.iter().filter_map(|key| key.key.split_once('/').filter(|(_, run)| *run == id));
-        Ok(threads.next().map(|(thread, _)| percent_decode_str(thread).decode_utf8_lossy().into_owned()))
+        Ok(threads.next().map(|(thread, _)| decode_key_part(thread).into_owned()))
     }
 
-    /// Takes a run that cannot be read off the queue of its thread, which fails with it; returns true. Its bytes stay.
-    pub(super) async fn leave_out(&self, thread: &str, run: Uuid) -> Result<bool, CheckpointError> {
+    /// Removes an unreadable run from the queue of its thread, and sets the error of the thread. The stored bytes stay.
+    pub(super) async fn remove_damaged_run(&self, thread: &str, run: Uuid) -> Result<(), CheckpointError> {
         let key = ThreadRecord::key_of(thread);
         let changed = self.change::<ThreadRecord, ()>(&key, |found| {
             let found = found?;
@@ -79,7 +78,7 @@ impl Records {
             record.error = Some(damage_of(run));
             Some((vec![found.replace(&record), ItemWrite::delete(mark_of(run))], ()))
         });
-        changed.await.map(|_| true)
+        changed.await.map(drop)
     }
 }
 

@@ -11,7 +11,7 @@ use super::webhook::delivery;
 use crate::error::{ApiError, ApiResult};
 use crate::records::assistant::AssistantRecord;
 use crate::records::delivery::DeliveryRecord;
-use crate::records::items::{Lookup, Records, StoredRecord, create, delete, put};
+use crate::records::items::{Records, StoredRecord, create, delete, put};
 use crate::records::run::{EVENTS_AHEAD, OpenRun, RunPlace, RunRecord, RunStatus};
 use crate::records::thread::{PendingAnswer, RunFailure, StateMark, ThreadRecord};
 use crate::records::timer::Timer;
@@ -137,11 +137,8 @@ impl Records {
         &self,
         timer: &StoredRecord<Timer>,
     ) -> Result<Option<RunRecord>, CheckpointError> {
-        let run = match self.look_up::<RunRecord>(&timer.record.of).await? {
-            Lookup::Found(run) if run.record.status == RunStatus::Pending => run,
-            Lookup::Found(_) | Lookup::Gone => return self.write(vec![timer.remove()]).await.map(|()| None),
-            Lookup::Damaged | Lookup::Later => return Ok(None),
-        };
+        let is_due = |run: &RunRecord| run.status == RunStatus::Pending;
+        let Some(run) = self.due_record(timer, is_due).await? else { return Ok(None) };
         let key = ThreadRecord::key_of(&run.record.thread);
         self.change::<ThreadRecord, _>(&key, |found| {
             let mut thread = found.as_ref()?.record.clone();

@@ -11,7 +11,7 @@ use super::lost_events::RUN_ID;
 use crate::error::ApiResult;
 use crate::records::items::Record;
 use crate::records::run::RunRecord;
-use crate::server::{Server, once_free};
+use crate::server::{Server, retry_while_busy};
 
 /// The time for which another holder of the thread is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(super) async fn roll_back(server: &Server, run: &RunRecord) -> ApiResult<()>
 /// Claims the thread of a run; none if the run is gone.
 async fn claim(server: &Server, run: &RunRecord) -> ApiResult<Option<Lease>> {
     let thread = &ThreadId::from(run.thread.as_str());
-    let claimed = once_free(PATIENCE, move || async move {
+    let claimed = retry_while_busy(PATIENCE, move || async move {
         let claimed = server.records.0.claim(thread, Claim::IfFree).await;
         let is_there = server.records.get::<RunRecord>(&run.key()).await?.is_some();
         match claimed {

@@ -7,7 +7,7 @@
 //! | `keys`, `key_file`, `key_error` | keys that are accepted; the file with their hashes; what is wrong with it |
 //! | `origins`, `cors` | Host and Origin; what browsers let pages of other origins read |
 //! | `limits`, `body` | limits and what is counted for them; bodies of requests |
-//! | `secrets`, `past_secrets` | values of secret channels, wherever they were copied to; those that a thread has had |
+//! | `secrets`, `past_secrets` | copies of the values of secret channels; values that the secret channels of a thread have had |
 //! | `guard` | the check that all requests pass |
 //! | `connections` | connections, with limits that only their listener can set |
 //! | `settings` | settings of the checks |

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep::checkpoint::{BoxFuture, CheckpointId};
 use superstep::graph::thread::SubgraphRun;
-use superstep::graph::view::TaskSnapshot;
 use superstep::graph::{AnyGraph, AnyState, AnyThread, RunError, StateSnapshot};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -62,9 +61,9 @@ type Place = (CheckpointId, u64);
 #[derive(Default)]
 struct Past {
     secrets: Secrets,
-    /// The newest of the checkpoints that were read and get nothing more: all older ones were read too.
+    /// The newest checkpoint that need not be read again; all older ones were read.
     through: Option<Place>,
-    /// Those of subgraphs.
+    /// The checkpoints of subgraphs that were read.
     nested: HashSet<CheckpointId>,
 }
 
@@ -72,7 +71,7 @@ impl Past {
     /// Reads the checkpoints that were made since the last time.
     async fn read_on(&mut self, graph: &AnyGraph, thread: &AnyThread) -> Result<(), RunError> {
         let (mut read, mut limit): (Vec<Place>, _) = (vec![], FEW);
-        while limit > 0 {
+        loop {
             let history = thread.history().await?.limit(limit);
             let mut history = read.last().into_iter().fold(history, |history, (oldest, _)| history.before(*oldest));
             let wanted = read.len() + limit;
@@ -87,7 +86,7 @@ impl Past {
                 read.push(place);
             }
             if read.len() < wanted {
-                limit = 0; // there are no others
+                break; // there are no others
             }
         }
         // The newest may get more: its tasks call subgraphs. Those before it cannot.
@@ -107,7 +106,7 @@ impl Past {
     ) -> Result<(), RunError> {
         self.secrets.add_state(graph, &snapshot.values);
         self.secrets.add_results(&snapshot.tasks);
-        for task in &snapshot.tasks {
+        for task in snapshot.tasks.iter().filter(|task| task.subgraph) {
             self.add_calls(thread.subgraph_calls(&task.name, &task.id).await?).await?;
         }
         Ok(())
@@ -122,18 +121,11 @@ impl Past {
                 }
                 let Some(found) = run.state_at(made.id).await? else { continue };
                 self.secrets.add_past_nested(&found);
-                for task in &found.tasks {
-                    open.extend(calls_of(&run, task).await?);
+                for task in found.tasks.iter().filter(|task| task.subgraph) {
+                    open.extend(run.calls_of(task).await?);
                 }
             }
         }
         Ok(())
-    }
-}
-
-async fn calls_of(run: &SubgraphRun, task: &TaskSnapshot) -> Result<Vec<SubgraphRun>, RunError> {
-    match task.subgraph {
-        true => run.calls_of(task).await,
-        false => Ok(vec![]),
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::error::ApiResult;
 use crate::records::delivery::DeliveryRecord;
-use crate::records::items::{Lookup, Record, StoredRecord};
+use crate::records::items::{Record, StoredRecord};
 use crate::records::time::time_text;
 use crate::records::timer::Timer;
 use crate::server::Server;
@@ -24,11 +24,8 @@ const DAY: u64 = 86_400_000;
 
 /// Sends a webhook in a task of its own, if this server is the first to claim it.
 pub(super) async fn deliver(server: &Arc<Server>, timer: &StoredRecord<Timer>) -> ApiResult<()> {
-    let found = match server.records.look_up::<DeliveryRecord>(&timer.record.of).await? {
-        Lookup::Found(found) if found.record.due == timer.record.at => found,
-        Lookup::Found(_) | Lookup::Gone => return Ok(server.records.write(vec![timer.remove()]).await?),
-        Lookup::Damaged | Lookup::Later => return Ok(()),
-    };
+    let is_due = |delivery: &DeliveryRecord| delivery.due == timer.record.at;
+    let Some(found) = server.records.due_record(timer, is_due).await? else { return Ok(()) };
     let Some(permit) = server.webhooks.permit() else { return Ok(()) }; // it stays due until another attempt has ended
     let (attempts, due) = (found.record.attempts + 1, now() + CLAIM);
     let claimed = DeliveryRecord { attempts, due, ..found.record.clone() };

@@ -6,7 +6,7 @@ use superstep::checkpoint::{CheckpointError, Retention, ThreadId, gc};
 use superstep_base::time::now;
 
 use crate::error::ApiResult;
-use crate::records::items::{Lookup, StoredRecord};
+use crate::records::items::StoredRecord;
 use crate::records::thread::{ThreadRecord, ThreadTtl, TtlStrategy};
 use crate::records::timer::Timer;
 use crate::server::Server;
@@ -16,11 +16,8 @@ const LATER: u64 = 60_000;
 
 /// Ends a thread whose time is over.
 pub(super) async fn expire(server: &Arc<Server>, timer: &StoredRecord<Timer>) -> ApiResult<()> {
-    let found = match server.records.look_up::<ThreadRecord>(&timer.record.of).await? {
-        Lookup::Found(found) if found.record.timer().as_ref() == Some(&timer.record) => found,
-        Lookup::Found(_) | Lookup::Gone => return Ok(server.records.write(vec![timer.remove()]).await?),
-        Lookup::Damaged | Lookup::Later => return Ok(()),
-    };
+    let is_due = |thread: &ThreadRecord| thread.timer().as_ref() == Some(&timer.record);
+    let Some(found) = server.records.due_record(timer, is_due).await? else { return Ok(()) };
     let thread = &found.record;
     let Some(ttl) = thread.ttl else { return Ok(()) };
     let end = thread.expires_at().unwrap_or_default();

@@ -100,7 +100,10 @@ fn expense_of(message: &Value) -> Option<Expense> {
     let cost = message["usage_metadata"]["total_cost"].as_f64().filter(|cost| *cost >= 0.0);
     let expense = Expense::new(Amount { unpriced: amount.tokens(), ..amount });
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cost is small, and casts saturate")]
-    Some(cost.map_or(expense.clone(), |dollars| expense.cost((dollars * 1e6).round() as u64)))
+    Some(match cost {
+        Some(dollars) => expense.cost((dollars * 1e6).round() as u64),
+        None => expense,
+    })
 }
 
 #[cfg(test)]

@@ -82,15 +82,15 @@ async fn run(graph: &Graph, first: &str) {
     assert!(matches!(ended.status, ExecutionStatus::Completed));
 }
 
-type Kept = (FlowRunner, Arc<InMemorySessionStorage>);
+type StoredRunner = (FlowRunner, Arc<InMemorySessionStorage>);
 
-fn kept(graph: &Arc<Graph>) -> Kept {
+fn open_runner(graph: &Arc<Graph>) -> StoredRunner {
     let store = Arc::new(InMemorySessionStorage::new());
     (FlowRunner::new(Arc::clone(graph), store.clone()), store)
 }
 
 /// Runs a session from a store, which keeps it after each task.
-async fn run_kept((runner, store): &Kept, first: &str, nth: u64) {
+async fn run_stored((runner, store): &StoredRunner, first: &str, nth: u64) {
     let name = format!("t{nth}");
     store.save(Session::new_from_task(name.clone(), first)).await.expect("a session");
     while !matches!(runner.run(&name).await.expect("a run").status, ExecutionStatus::Completed) {}
@@ -112,7 +112,7 @@ impl Task for Reply {
 }
 
 /// Runs twenty tasks beside values that nobody touches.
-async fn run_beside((runner, store): &Kept, values: u64, bytes: usize, nth: u64) {
+async fn run_beside((runner, store): &StoredRunner, values: u64, bytes: usize, nth: u64) {
     let session = Session::new_from_task(format!("t{nth}"), "n0000");
     for value in 0..values {
         session.context.set(format!("k{value}"), "x".repeat(bytes)).expect("a value");
@@ -131,7 +131,7 @@ fn main() {
     bench.measure("W3 loop of 2 nodes and a router, no store", 2000, async || (), async |(), _| run(&graph, "ping").await);
     for nodes in [10, 100, 1000] {
         let graph = chain(nodes, NextAction::Continue);
-        bench.measure(&format!("W2 chain {nodes}, memory"), nodes, async || kept(&graph), async |kept, nth| run_kept(kept, "n0000", nth).await);
+        bench.measure(&format!("W2 chain {nodes}, memory"), nodes, async || open_runner(&graph), async |stored, nth| run_stored(stored, "n0000", nth).await);
     }
     for width in [10, 100, 1000] {
         let graph = fan_out(width, NextAction::ContinueAndExecute);
@@ -139,17 +139,17 @@ fn main() {
     }
     for width in [10, 100, 1000] {
         let graph = fan_out(width, NextAction::Continue);
-        bench.measure(&format!("W4 fan-out {width}, memory"), width, async || kept(&graph), async |kept, nth| run_kept(kept, "split", nth).await);
+        bench.measure(&format!("W4 fan-out {width}, memory"), width, async || open_runner(&graph), async |stored, nth| run_stored(stored, "split", nth).await);
     }
     let graph = chain(20, NextAction::Continue);
     for kib in [1, 1024] {
         let name = format!("W5 beside {kib} KiB, memory");
-        bench.measure(&name, 20, async || kept(&graph), async |kept, nth| run_beside(kept, 1, kib << 10, nth).await);
+        bench.measure(&name, 20, async || open_runner(&graph), async |stored, nth| run_beside(stored, 1, kib << 10, nth).await);
     }
     let name = "W5 one of 300 fields, memory";
-    bench.measure(name, 20, async || kept(&graph), async |kept, nth| run_beside(kept, 300, 100, nth).await);
+    bench.measure(name, 20, async || open_runner(&graph), async |stored, nth| run_beside(stored, 300, 100, nth).await);
     let graph = Arc::new(GraphBuilder::new("talk").add_task(Arc::new(Reply)).build().expect("a graph"));
-    bench.measure("W6 1,000 turns of 1 KiB, memory", 1000, async || kept(&graph), async |(runner, store), nth| {
+    bench.measure("W6 1,000 turns of 1 KiB, memory", 1000, async || open_runner(&graph), async |(runner, store), nth| {
         let name = format!("t{nth}");
         store.save(Session::new_from_task(name.clone(), "reply")).await.expect("a session");
         for _ in 0..1000 {
@@ -157,12 +157,12 @@ fn main() {
         }
     });
     let graph = chain(10, NextAction::Continue);
-    let shared = async || Arc::new(kept(&graph));
+    let shared = async || Arc::new(open_runner(&graph));
     bench.measure("W8 1,000 threads of 10, memory", 10_000, shared, async |shared, nth| {
         let mut running = JoinSet::new();
         for thread in 0..1000 {
             let shared = Arc::clone(shared);
-            running.spawn(async move { run_kept(&shared, "n0000", nth * 1000 + thread).await });
+            running.spawn(async move { run_stored(&shared, "n0000", nth * 1000 + thread).await });
         }
         while running.join_next().await.is_some() {}
     });

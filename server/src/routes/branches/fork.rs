@@ -17,7 +17,7 @@ use super::file::export;
 use super::new_thread::NewThread;
 use crate::error::{ApiError, ApiResult};
 use crate::forks::{ForkOrigin, PreparedFork};
-use crate::panics::of_task;
+use crate::panics::task_result;
 use crate::records::thread::ThreadRecord;
 use crate::routes::updates::state_update;
 use crate::server::Server;
@@ -54,7 +54,7 @@ pub(in crate::routes) async fn fork(
 ) -> ApiResult<Json<Value>> {
     // A client that leaves in between must not leave half a fork: so the fork is a task of its own.
     let made = tokio::spawn(async move { make(&server, &thread, body).await }).await;
-    of_task(made)?
+    task_result(made)?
 }
 
 async fn make(server: &Server, thread: &str, body: ForkBody) -> ApiResult<Json<Value>> {

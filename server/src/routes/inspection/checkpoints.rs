@@ -1,13 +1,11 @@
 //! Checkpoints: lists of them, one of them, the values of its state, one of its tasks.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde_json::{Value, json};
-use superstep::checkpoint::spending::TaskNote;
-use superstep::checkpoint::{CheckpointId, ThreadId};
+use superstep::checkpoint::CheckpointId;
 use superstep::graph::view::CheckpointOutline;
 
 use super::place::{Place, not_found};
@@ -40,7 +38,7 @@ pub(super) async fn list(
     let next = found.get(limit - 1).filter(|_| found.len() > limit).map(CheckpointOutline::id);
     found.truncate(limit);
     let (path, all_tags, mut checkpoints) = (place.path(), place.tags().await?, vec![]);
-    let notes = notes(&server, &thread, &found).await?;
+    let notes = place.notes(found.iter().flat_map(tasks_of).collect::<Vec<_>>()).await?;
     for outline in &found {
         let tags = all_tags.iter().filter(|(_, at)| *at == outline.id()).map(|(tag, _)| tag.clone());
         let mut listed = shapes::listed(outline, &path, &tags.collect::<Vec<_>>());
@@ -62,17 +60,16 @@ pub(super) async fn one(
     let (at, place) = (parse_checkpoint(&checkpoint)?, Place::of_checkpoint(&server, &thread, &words).await?);
     let (outline, shown) = (place.outline(at).await?, place.shown(at).await?);
     let mut json = shown.json(&outline, &place.path());
-    add_notes(&mut json["tasks"], "id", &notes(&server, &thread, &[outline]).await?);
+    add_notes(&mut json["tasks"], "id", &place.notes(tasks_of(&outline)).await?);
     let tags = place.tags().await?.into_iter().filter(|(_, of)| *of == at).map(|(tag, _)| tag);
     json["tags"] = tags.collect();
     place.secrets().await?.hide(&mut json);
     Ok(Json(json))
 }
 
-/// Returns what the tasks of checkpoints have reported.
-async fn notes(server: &Server, thread: &str, outlines: &[CheckpointOutline]) -> ApiResult<BTreeMap<String, TaskNote>> {
-    let ids: Vec<_> = outlines.iter().flat_map(|outline| &outline.tasks).map(|task| task.id.clone()).collect();
-    Ok(TaskNote::read_all(&*server.records.0, &ThreadId::from(thread), ids).await?)
+/// Returns the ids of the tasks of a checkpoint.
+fn tasks_of(outline: &CheckpointOutline) -> Vec<String> {
+    outline.tasks.iter().map(|task| task.id.clone()).collect()
 }
 
 /// Returns one level of the state at a checkpoint.
@@ -112,7 +109,7 @@ pub(super) async fn task(
     let (mut input, secrets) = (found.input.json(), place.secrets().await?);
     secrets.hide(&mut input);
     json["journal"] = json!(found.journal().await?);
-    add_note(&mut json, notes(&server, &thread, &[outline]).await?.get(&task));
+    add_note(&mut json, place.notes([task.clone()]).await?.get(&task));
     secrets.hide(&mut json);
     json["input"] = json!(level(&input, LevelPage::default()));
     Ok(Json(json))

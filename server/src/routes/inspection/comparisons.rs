@@ -43,8 +43,9 @@ pub(super) async fn diff(
     };
     let found = server.replays.run(&command, async move { one.diff_deep_to(&two).await }).await?;
     let mut shown = json!(found);
-    for place in [&old, &new] {
-        place.secrets().await?.hide(&mut shown);
+    new.secrets().await?.hide(&mut shown);
+    if other != thread {
+        old.secrets().await?.hide(&mut shown);
     }
     Ok(Json(shown))
 }

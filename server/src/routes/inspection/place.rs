@@ -1,7 +1,10 @@
 //! The graph that a request is about: that of a thread, or, with `within`, a subgraph that one of its tasks ran. Knows no answer.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
-use superstep::checkpoint::CheckpointId;
+use superstep::checkpoint::spending::TaskNote;
+use superstep::checkpoint::{CheckpointId, ThreadId};
 use superstep::graph::thread::SubgraphRun;
 use superstep::graph::view::{CheckpointOutline, NestedSnapshot, TaskSnapshot};
 use superstep::graph::{AnyGraph, AnyState, AnyThread, StateSnapshot};
@@ -43,6 +46,14 @@ impl<'a> Place<'a> {
             place.enter(parse_task(within)?).await?;
         }
         Ok(Some(place))
+    }
+
+    /// Returns what tasks have reported, by their ids.
+    pub(super) async fn notes(
+        &self,
+        tasks: impl IntoIterator<Item = String> + Send,
+    ) -> ApiResult<BTreeMap<String, TaskNote>> {
+        Ok(TaskNote::read_all(&*self.server.records.0, &ThreadId::from(self.name), tasks).await?)
     }
 
     /// Goes into the subgraph that a task ran.
