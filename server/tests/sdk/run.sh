@@ -32,7 +32,7 @@ javascript() {
     done
 }
 
-cargo build --locked -p superstep-server --example agent_server
+cargo build --locked --workspace --example agent_server
 target/debug/examples/agent_server serve --listen 127.0.0.1:0 --store memory: --jobs 32 --allow-private-webhooks >"$log" &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT

@@ -56,7 +56,6 @@ mod states;
 mod store;
 mod streams;
 mod threads;
-#[cfg(feature = "otel")]
 mod traces;
 mod watched_store;
 mod webhooks;

@@ -1,5 +1,4 @@
-//! Traces as a collector gets them: a real server exports them over HTTP. Only with the feature `otel`, of the program too:
-//! `cargo test -p superstep-server --features otel,superstep-app/otel -- traces`.
+//! Traces as a collector gets them: a real server exports them over HTTP.
 
 use std::collections::HashMap;
 
