@@ -435,7 +435,7 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
     "use crate::nodes::Prompt;",
     "`Prompt` is not a folder of the nodes; import it from the folder it lives in, not through `nodes`"
 )]
-#[case::store("src/checkpoint/memory.rs", "use sled::Db;", "names the crate `sled`; only `checkpoint::sled` may")]
+#[case::store("src/checkpoint/memory/store.rs", "use sled::Db;", "names the crate `sled`; only `checkpoint::sled` may")]
 #[case::store_in_a_type(
     "src/graph/mod.rs",
     "fn f(db: &::sled::Db) {}",

@@ -6,21 +6,21 @@ use std::future::ready;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::checkpointer::Checkpointer;
-use super::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
-use super::error::CheckpointError;
-use super::index::changes::ChangedThreads;
-use super::index::keys::{IndexReads, decode_summary, index_change, summary_key};
-use super::index::upkeep::{self, IndexEntry, IndexWrite, IndexedStore};
-use super::item::{Item, ItemScan, ItemWrite};
-use super::key::{ItemKey, Key, Order, ThreadId};
-use super::leases::lease::{Claim, Lease, Leases, OwnerRequest};
-use super::listing::due::{DueQuery, DueThreads};
-use super::listing::query::ThreadQuery;
-use super::listing::summary::ListedThread;
-use super::owner::LeaseOwner;
-use super::row::Row;
-use super::watch::StoreWatch;
+use super::records::Records;
+use crate::checkpoint::checkpointer::Checkpointer;
+use crate::checkpoint::commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
+use crate::checkpoint::error::CheckpointError;
+use crate::checkpoint::index::changes::ChangedThreads;
+use crate::checkpoint::index::keys::{IndexReads, decode_summary, index_change, summary_key};
+use crate::checkpoint::index::upkeep::{self, IndexEntry, IndexWrite, IndexedStore};
+use crate::checkpoint::item::{Item, ItemScan, ItemWrite};
+use crate::checkpoint::key::{ItemKey, Key, Order, ThreadId};
+use crate::checkpoint::leases::lease::{Claim, Lease, Leases, OwnerRequest};
+use crate::checkpoint::listing::due::{DueQuery, DueThreads};
+use crate::checkpoint::listing::query::ThreadQuery;
+use crate::checkpoint::listing::summary::ListedThread;
+use crate::checkpoint::owner::LeaseOwner;
+use crate::checkpoint::watch::StoreWatch;
 
 /// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that
 /// need not outlive their process. LangGraph: `InMemorySaver`.
@@ -57,7 +57,7 @@ struct Threads {
 #[derive(Debug)]
 struct Thread {
     head: ThreadHead,
-    records: BTreeMap<Key, Row>,
+    records: Records,
 }
 
 impl MemoryCheckpointer {
@@ -126,7 +126,7 @@ impl Threads {
         commit.check_head(None)?;
         lock(items).write(&commit.items)?;
         let name = commit.thread.clone();
-        let mut thread = Thread { head: commit.head, records: BTreeMap::new() };
+        let mut thread = Thread { head: commit.head, records: Records::default() };
         thread.write(commit);
         self.names.insert(sort_key(&name));
         self.by_name.insert(name, Mutex::new(thread));
@@ -156,18 +156,16 @@ impl Thread {
     }
 
     fn post(&mut self, thread: &ThreadId, records: Vec<Record>, is_new: bool) -> Result<(), CheckpointError> {
-        if let Some((key, _)) = records.iter().find(|(key, _)| is_new && self.records.contains_key(key)) {
+        if let Some((key, _)) = records.iter().find(|(key, _)| is_new && self.records.get(key).is_some()) {
             return Err(CheckpointError::RecordExists { thread: thread.clone(), key: key.clone() });
         }
-        self.records.extend(records.into_iter().map(|(key, bytes)| (key, bytes.into())));
+        records.into_iter().for_each(|(key, bytes)| self.records.insert(key, bytes.into()));
         Ok(())
     }
 
     fn write(&mut self, commit: Commit) {
-        for key in &commit.deletes {
-            self.records.remove(key);
-        }
-        self.records.extend(commit.puts);
+        commit.deletes.iter().for_each(|key| self.records.remove(key));
+        commit.puts.into_iter().for_each(|(key, row)| self.records.insert(key, row));
     }
 
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, CheckpointError> {
@@ -175,11 +173,7 @@ impl Thread {
     }
 
     fn scan(&self, range: RangeInclusive<Key>, order: Order, limit: usize) -> Result<Vec<Record>, CheckpointError> {
-        if range.start() > range.end() {
-            return Ok(Vec::new());
-        }
-        let record = |(key, row): (&Key, &Row)| Ok((key.clone(), row.to_bytes()?.into_owned()));
-        let found = self.records.range(range).map(record);
+        let found = self.records.range(range).map(|(key, row)| Ok((key, row.to_bytes()?.into_owned())));
         match order {
             Order::Ascending => found.take(limit).collect(),
             Order::Descending => found.rev().take(limit).collect(),
