@@ -170,24 +170,27 @@ mod tests {
     }
 
     fn key() -> impl Strategy<Value = Key> {
-        (0..KINDS, number(), number(), half(), half(), "[a-b\0]{0,2}").prop_map(
-            |(kind, high, low, task, last, name)| {
-                let checkpoint = CheckpointId(high);
-                match kind {
-                    0 => Key::Head,
-                    1 => Key::About,
-                    2 => Key::Tag(name),
-                    9 => Key::Log { channel: name, row: RowId { checkpoint, task, slot: last } },
-                    10 => Key::Effect { checkpoint, task, key: name },
-                    11 | 12 => key_of(kind, u128::from(high) << 64 | u128::from(low)).unwrap(),
-                    6 => Key::Task { checkpoint, task },
-                    3 => Key::Shape(low),
-                    4 => Key::Checkpoint(checkpoint),
-                    5 => Key::Nested(checkpoint),
-                    _ => key_of(kind, u128::from(high) << 64 | u128::from(join(task, last))).unwrap(),
-                }
-            },
-        )
+        let parts = (0..KINDS, number(), number(), half(), half(), "[a-b\0]{0,2}");
+        parts.prop_map(|(kind, high, low, task, last, name)| {
+            let checkpoint = CheckpointId(high);
+            let row = RowId { checkpoint, task, slot: last };
+            let keys: [Key; KINDS] = [
+                Key::Head,
+                Key::About,
+                Key::Tag(name.clone()),
+                Key::Shape(low),
+                Key::Checkpoint(checkpoint),
+                Key::Nested(checkpoint),
+                Key::Task { checkpoint, task },
+                Key::Child { checkpoint, task, call: last },
+                Key::Row(row),
+                Key::Log { channel: name.clone(), row },
+                Key::Effect { checkpoint, task, key: name },
+                Key::Event { checkpoint, number: low },
+                Key::Signal { order: high, id: low },
+            ];
+            keys[kind].clone()
+        })
     }
 
     fn bytes<'a>(found: impl Iterator<Item = (Key, &'a Row)>) -> Vec<(Key, Vec<u8>)> {
