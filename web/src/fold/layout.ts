@@ -35,7 +35,9 @@ export interface Layout {
 
 export type Direction = "LR" | "TB";
 
-const [NODE_HEIGHT, MARGIN] = [36, 12];
+const MARGIN = 12;
+/** The height of a node; from top to bottom, graphs are drawn on phones, where a thumb has to hit it. */
+const NODE_HEIGHT = { LR: 36, TB: 44 };
 /** The room below a node for an edge that leads back to it. */
 const LOOP = 40;
 /** The room above the nodes in a box for its heading, and below them. */
@@ -52,16 +54,16 @@ export function layOut(topology: Topology, direction: Direction): Layout {
   graph.setGraph({ rankdir: direction, nodesep: hasLoops ? LOOP + 16 : topology.boxes.length > 0 ? 36 : 20, ranksep: topology.boxes.length > 0 ? 48 : 36, edgesep: 12, marginx: MARGIN, marginy: MARGIN, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const box of topology.boxes) graph.setNode(box.id, {});
-  for (const node of topology.nodes) graph.setNode(node.id, size(node));
+  for (const node of topology.nodes) graph.setNode(node.id, size(node, NODE_HEIGHT[direction]));
   for (const { id, parent } of [...topology.boxes, ...topology.nodes]) if (parent !== null) graph.setParent(id, parent);
   topology.edges.forEach(({ source, target, label }, at) => source !== target && graph.setEdge(source, target, label === null ? {} : { width: cut(label).length * 6.4, height: 14, labelpos: "c" }, String(at)));
   layout(graph);
   return read(graph, topology, HEADING[direction]);
 }
 
-function size({ name, kind }: GraphNode): { width: number; height: number } {
+function size({ name, kind }: GraphNode, height: number): { width: number; height: number } {
   if (kind === "start" || kind === "end") return { width: 22, height: 22 };
-  return { width: Math.max(64, Math.round(textWidth(cut(name))) + (kind === "box" ? 52 : 44)), height: NODE_HEIGHT };
+  return { width: Math.max(64, Math.round(textWidth(cut(name))) + (kind === "box" ? 52 : 44)), height };
 }
 
 function read(graph: Graph, topology: Topology, heading: number): Layout {

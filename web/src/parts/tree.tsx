@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { keyTarget, sizeText, type TreeRow } from "../fold/state_tree";
+import { useMedia } from "./media";
 import { revealRow, useRowsWindow } from "./rows_window";
 import { Visible } from "./visible";
 import "./tree.css";
@@ -16,13 +17,15 @@ interface TreeProps {
   onShow: (row: TreeRow) => void;
 }
 
-const ROW = 28;
+/** The height of a row, in pixels; rows are higher where they are touched. */
+const [ROW, TOUCHED_ROW] = [28, 44];
 
 export function Tree({ name, rows, onToggle, onShow }: TreeProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState("");
   const isMoved = useRef(false);
-  const { from, to, above, below } = useRowsWindow(scroller, rows.length, ROW);
+  const height = useMedia("(max-width: 767px)") ? TOUCHED_ROW : ROW;
+  const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
   const found = rows.findIndex(({ path }) => path === active);
   const at = found < 0 ? 0 : found;
   useEffect(() => {
@@ -33,7 +36,7 @@ export function Tree({ name, rows, onToggle, onShow }: TreeProps) {
 
   const move = (to: number): void => {
     isMoved.current = true;
-    revealRow(scroller.current, to, ROW);
+    revealRow(scroller.current, to, height);
     setActive(rows[to]?.path ?? "");
   };
   const activate = (row: TreeRow): void => {

@@ -46,7 +46,7 @@ function Unknown({ route }: { route: Route }) {
           Nothing is at <code>{route.view === "unknown" ? route.path : route.view}</code>.
         </p>
         <p>
-          <a href={href({ view: "inbox" })}>Go to the inbox</a>
+          <a class="lone-link" href={href({ view: "inbox" })}>Go to the inbox</a>
         </p>
       </Empty>
     </>

@@ -27,7 +27,7 @@ export function CheckpointDiff({ thread, from, to, other }: DiffProps) {
       <header class="stack">
         <h1><Visible text={thread} /></h1>
         <p class="row">
-          <a href={href({ view: "thread", thread })}>The run</a>
+          <a class="lone-link" href={href({ view: "thread", thread })}>The run</a>
           <span>
             What changed from <CheckpointLink thread={thread} id={from} /> to <CheckpointLink thread={other ?? thread} id={to} />
             {other === undefined ? "" : ` of ${other}`}

@@ -32,7 +32,7 @@ export function GroupCard({ group, left, work }: GroupProps) {
     <article class="card inbox-group stack" aria-label={group.thread}>
       <header class="row">
         <h2 class="inbox-thread">
-          <a href={href({ view: "thread", thread: group.thread })}><Visible text={group.thread} /></a>
+          <a class="lone-link" href={href({ view: "thread", thread: group.thread })}><Visible text={group.thread} /></a>
         </h2>
         <span class="mark"><Visible text={group.graph} /></span>
         <span class="soft">

@@ -51,7 +51,7 @@ export function Scrubber({ thread, line, at, isChosen, hasEarlier, onEarlier }: 
             {tag}
           </span>
         ))}
-        {isChosen && <a href={href({ view: "thread", thread })}>Latest</a>}
+        {isChosen && <a class="lone-link" href={href({ view: "thread", thread })}>Latest</a>}
         {hasEarlier && (
           <button class="run-earlier" type="button" onClick={onEarlier}>
             Load earlier checkpoints

@@ -24,7 +24,7 @@ export function About() {
         {PAGES.map(({ path, name, about }) => [
           <dt>{name}</dt>,
           <dd>
-            <a href={SERVER + path} target="_blank" rel="noopener">
+            <a class="lone-link" href={SERVER + path} target="_blank" rel="noopener">
               {path}
             </a>{" "}
             <span class="soft">{about}</span>

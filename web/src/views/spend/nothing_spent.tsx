@@ -18,7 +18,7 @@ export function NothingSpent({ isAll }: { isAll: boolean }) {
         A node of your own reports what it spends with <code>ctx.spend</code>, or emits the model's message with its <code>usage_metadata</code> with <code>ctx.emit_message</code>.
       </p>
       <p>
-        <a href={href({ view: "start" })}>Start a run</a>
+        <a class="lone-link" href={href({ view: "start" })}>Start a run</a>
       </p>
     </Empty>
   );

@@ -16,7 +16,7 @@ export function Start({ graph }: { graph: string | undefined }) {
     <div class="start stack">
       {graph !== undefined && (
         <p class="start-back">
-          <a href={href({ view: "start" })}>All graphs</a>
+          <a class="lone-link" href={href({ view: "start" })}>All graphs</a>
         </p>
       )}
       <h1>{graph === undefined ? "Start" : `Start ${graph}`}</h1>
@@ -73,7 +73,7 @@ function NoGraph({ graph }: { graph: string }) {
   return (
     <Empty title={`There is no graph named ${graph}`}>
       <p>
-        <a href={href({ view: "start" })}>Show the graphs of this server</a>
+        <a class="lone-link" href={href({ view: "start" })}>Show the graphs of this server</a>
       </p>
     </Empty>
   );

@@ -82,9 +82,9 @@ function TaskHeader({ thread, at, task, name, isRunning, status }: HeaderProps) 
   return (
     <header class="stack task-header">
       <p class="row task-way">
-        <a href={href({ view: "thread", thread })}><Visible text={thread} /></a>
+        <a class="lone-link" href={href({ view: "thread", thread })}><Visible text={thread} /></a>
         <span aria-hidden="true">›</span>
-        <a href={href({ view: "thread", thread, checkpoint: at })}>checkpoint {at}</a>
+        <a class="lone-link" href={href({ view: "thread", thread, checkpoint: at })}>checkpoint {at}</a>
         <span aria-hidden="true">›</span>
         <span class="soft">task {name}</span>
       </p>

@@ -25,7 +25,7 @@ export function InputPart({ thread, checkpoint, task, isNested }: InputProps) {
       <header class="row">
         <h2>Read</h2>
         <span class="soft">{sizeText(level.size)}</span>
-        {!isNested && <a href={href({ view: "thread", thread, checkpoint })}>The state at checkpoint {checkpoint}</a>}
+        {!isNested && <a class="lone-link" href={href({ view: "thread", thread, checkpoint })}>The state at checkpoint {checkpoint}</a>}
       </header>
       <Level name="Read" level={level} onShow={showState} />
     </section>

@@ -110,7 +110,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
     return (
       <Empty title="No thread fits">
         <p>
-          <a href={href({ view: "threads", search: "" })}>Show all threads</a>
+          <a class="lone-link" href={href({ view: "threads", search: "" })}>Show all threads</a>
         </p>
       </Empty>
     );
@@ -119,7 +119,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="There is no thread yet">
       <p>A thread is one run of a graph with all that it has done. Each run makes one, whether it is started here, by a client or on the command line.</p>
       <p>
-        <a href={href({ view: "start" })}>Start a run</a>
+        <a class="lone-link" href={href({ view: "start" })}>Start a run</a>
       </p>
     </Empty>
   );

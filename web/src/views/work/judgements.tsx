@@ -44,7 +44,7 @@ function List({ thread, judged }: { thread: string; judged: Judged[] }) {
       {list.map(({ review, failures, from, task, to }) => (
         <li key={to}>
           <ReviewNote review={review}>
-            <a href={href({ view: "task", thread, checkpoint: String(from), task })}>What it did</a>
+            <a class="lone-link" href={href({ view: "task", thread, checkpoint: String(from), task })}>What it did</a>
           </ReviewNote>
           {failures.length > 0 && <Failures list={failures} />}
         </li>

@@ -79,7 +79,7 @@ function Facts({ piece: { facts, commit, used, startedAt, endedAt, task, name, i
       {startedAt !== null && <span>{endedAt !== null ? durationText(Math.max(Date.parse(endedAt) - Date.parse(startedAt), 0)) : <Ago at={startedAt} />}</span>}
       {cost !== null ? <span>{cost}</span> : used.tokens > 0 ? <span>{tokensText(used.tokens)} tokens</span> : null}
       {task !== null && (
-        <a href={href({ view: "task", thread: place.thread, checkpoint: String(place.checkpoint), task })} aria-label={`${isCurrent ? "Watch" : "Open"} ${name.toLowerCase()}`}>
+        <a class="lone-link" href={href({ view: "task", thread: place.thread, checkpoint: String(place.checkpoint), task })} aria-label={`${isCurrent ? "Watch" : "Open"} ${name.toLowerCase()}`}>
           {isCurrent ? "Watch" : "Open"}
         </a>
       )}
