@@ -24,8 +24,8 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the wo
   });
   const address = (thread: string): string => `${server.address}/ui/threads/${thread}`;
 
-  test("looks right everywhere", async () => {
-    for (const thread of ["done", "halted", "split"]) await lookAt(address(thread), `work-${thread}`, (page) => page.getByRole("region", { name: "Work" }).getByText("Cost by role").waitFor());
+  test.each(["done", "halted", "split"])("%s looks right everywhere", async (thread) => {
+    await lookAt(address(thread), `work-${thread}`, (page) => page.getByRole("region", { name: "Work" }).getByText("Cost by role").waitFor());
   });
 
   test("tasks have marks, attempts, reviews, commits and costs", async () => {

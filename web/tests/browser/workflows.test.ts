@@ -60,7 +60,7 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the qu
     const before = await plan.inputValue();
     const status = card.getByRole("status").first();
     await plan.fill(before.replace("### Task 2: Choose a day", "### Task 1: Choose a day"));
-    await status.getByText("It would be refused").waitFor();
+    await status.getByText("the plan cannot be executed").waitFor();
     await expectSound(page);
     await plan.fill(before.replace("### Task 2: Choose a day", "### Task 2: Choose one day"));
     await status.getByText("The plan is fine.").waitFor();
