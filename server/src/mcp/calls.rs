@@ -109,12 +109,11 @@ impl CallContext<'_> {
         let unknown = || ApiError::not_found("run of the thread", &args.thread);
         let (graph, thread) = self.server.thread(&args.thread).await?.ok_or_else(unknown)?;
         let (mut past, mut steps) = (thread.history().await?, vec![]);
-        let secrets = self.server.past_secrets.of(graph, &args.thread).await?;
         while steps.len() < limit(args.limit)
             && let Some(snapshot) = past.next().await
         {
             let snapshot = snapshot?;
-            secrets.add_deep(graph, &snapshot);
+            let secrets = self.server.secrets_of(graph, &args.thread, &snapshot).await?;
             let shown = state(graph, &args.thread, &snapshot, &secrets);
             steps.push(json!({
                 "checkpoint": shown["checkpoint_id"], "step": shown["metadata"]["step"],

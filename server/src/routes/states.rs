@@ -258,8 +258,7 @@ async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<
     if let Some(before) = page.before.into_iter().chain(first).min() {
         history = history.before(before);
     }
-    // Read after the history began: no checkpoint in it is newer.
-    let (mut states, secrets) = (vec![], server.past_secrets.of(graph, thread).await?);
+    let mut states = vec![];
     while states.len() < page.limit
         && let Some(snapshot) = history.next().await
     {
@@ -267,7 +266,8 @@ async fn states_of(server: &Server, thread: &str, page: &Page) -> ApiResult<Vec<
         if !page.may_have(snapshot.id) {
             break; // it is older than the only checkpoint
         }
-        secrets.add_deep(graph, &snapshot);
+        // Read on after each: a run may have stored a secret meanwhile.
+        let secrets = server.secrets_of(graph, thread, &snapshot).await?;
         let shown = state(graph, thread, &snapshot, &secrets);
         states.extend(page.has(&shown).then_some(shown));
     }

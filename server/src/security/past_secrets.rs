@@ -106,7 +106,7 @@ impl Past {
     ) -> Result<(), RunError> {
         self.secrets.add_state(graph, &snapshot.values);
         self.secrets.add_results(&snapshot.tasks);
-        for task in snapshot.tasks.iter().filter(|task| task.subgraph) {
+        for task in &snapshot.tasks {
             self.add_calls(thread.subgraph_calls(&task.name, &task.id).await?).await?;
         }
         Ok(())

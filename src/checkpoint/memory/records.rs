@@ -18,20 +18,12 @@ pub(super) struct Records([Section; KINDS]);
 /// Records of one kind.
 #[derive(Debug, Default)]
 struct Section {
-    numbered: NumberedRows,
+    numbered: BTreeMap<Number, Row>,
     named: BTreeMap<Key, Row>,
 }
 
 /// A key that is a number, in two halves.
 type Number = (u64, u64);
-
-/// Rows in the order of their numbers. Most rows are added at the end.
-#[derive(Debug, Default)]
-struct NumberedRows {
-    /// A removed row leaves its number.
-    rows: Vec<(Number, Option<Row>)>,
-    removed: usize,
-}
 
 impl Default for Records {
     fn default() -> Self {
@@ -42,21 +34,21 @@ impl Default for Records {
 impl Records {
     pub(super) fn insert(&mut self, key: Key, row: Row) {
         match place_of(&key) {
-            (kind, Some(number)) => self.0[kind].numbered.insert(number, row),
+            (kind, Some(number)) => _ = self.0[kind].numbered.insert(number, row),
             (kind, None) => _ = self.0[kind].named.insert(key, row),
         }
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
         match place_of(key) {
-            (kind, Some(number)) => self.0[kind].numbered.remove(number),
+            (kind, Some(number)) => _ = self.0[kind].numbered.remove(&number),
             (kind, None) => _ = self.0[kind].named.remove(key),
         }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&Row> {
         match place_of(key) {
-            (kind, Some(number)) => self.0[kind].numbered.get(number),
+            (kind, Some(number)) => self.0[kind].numbered.get(&number),
             (kind, None) => self.0[kind].named.get(key),
         }
     }
@@ -68,49 +60,11 @@ impl Records {
         kinds.flat_map(move |kind| {
             let low = low.filter(|_| kind == first).unwrap_or_default();
             let high = high.filter(|_| kind == last).unwrap_or((u64::MAX, u64::MAX));
-            let numbered = self.0[kind].numbered.range(low, high);
-            let numbered = numbered.filter_map(move |(number, row)| Some((key_of(kind, number)?, row)));
+            let numbered = self.0[kind].numbered.range(low..=high);
+            let numbered = numbered.filter_map(move |(number, row)| Some((key_of(kind, *number)?, row)));
             let named = self.0[kind].named.range(range.clone()).map(|(key, row)| (key.clone(), row));
             numbered.chain(named) // one of them is empty
         })
-    }
-}
-
-impl NumberedRows {
-    fn insert(&mut self, number: Number, row: Row) {
-        if self.rows.last().is_none_or(|(last, _)| *last < number) {
-            return self.rows.push((number, Some(row)));
-        }
-        match self.find(number) {
-            Ok(at) => self.removed -= usize::from(self.rows[at].1.replace(row).is_none()),
-            Err(at) => self.rows.insert(at, (number, Some(row))),
-        }
-    }
-
-    fn remove(&mut self, number: Number) {
-        let Ok(at) = self.find(number) else { return };
-        if self.rows[at].1.take().is_some() {
-            self.removed += 1;
-        }
-        if self.removed * 2 > self.rows.len() {
-            self.rows.retain(|(_, row)| row.is_some());
-            self.removed = 0;
-        }
-    }
-
-    fn get(&self, number: Number) -> Option<&Row> {
-        self.rows[self.find(number).ok()?].1.as_ref()
-    }
-
-    fn range(&self, low: Number, high: Number) -> impl DoubleEndedIterator<Item = (Number, &Row)> {
-        let first = self.rows.partition_point(|(number, _)| *number < low);
-        let end = self.rows.partition_point(|(number, _)| *number <= high);
-        self.rows[first..end].iter().filter_map(|(number, row)| Some((*number, row.as_ref()?)))
-    }
-
-    /// Returns the index of a number; the index that it would have if it is not there.
-    fn find(&self, number: Number) -> Result<usize, usize> {
-        self.rows.binary_search_by_key(&number, |(number, _)| *number)
     }
 }
 
