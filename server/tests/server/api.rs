@@ -158,7 +158,6 @@ impl Process {
     }
 
     /// Stops the server as a service manager does, and waits for its end.
-    #[cfg(feature = "otel")]
     pub(crate) fn stop(&mut self) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
