@@ -169,7 +169,7 @@ fn resumed(place: &Place) {
         if status["running"].as_array().is_some_and(|tasks| tasks.iter().any(is_labelled)) {
             return resumed.end();
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "{status}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{status}");
         sleep(Duration::from_millis(20));
     }
 }
