@@ -3,11 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { chromiumPath, closeBrowser, expectSound, lookAt, openPage, picture } from "./browser";
-import { MISSING, PHASES, TASK, TASK_SCENARIO, Workflows, WORKFLOWS } from "./workflows";
+import { PHASES, TASK, TASK_SCENARIO, Workflows } from "./workflows";
 
-if (WORKFLOWS === undefined) console.warn(MISSING);
-
-describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the work of a run", () => {
+describe.skipIf(chromiumPath() === undefined)("the work of a run", () => {
   const workflows = new Workflows();
   const { server } = workflows;
   beforeAll(async () => {
@@ -75,6 +73,21 @@ describe.skipIf(chromiumPath() === undefined || WORKFLOWS === undefined)("the wo
     expect(await work.getByRole("list", { name: "Smaller tasks" }).locator(".mark").allTextContents()).toEqual(["done", "done"]);
     await expectSound(page);
     await page.context().close();
+  });
+
+  test("a file of the run has the same work", async () => {
+    const shown = async (at: string): Promise<string[]> => {
+      const page = await openPage(at);
+      const work = page.getByRole("region", { name: "Work" });
+      await work.getByText("Cost by role").waitFor();
+      const tasks = await work.getByRole("list", { name: "Tasks" }).getByRole("listitem").allInnerTexts();
+      await expectSound(page);
+      await page.context().close();
+      return tasks;
+    };
+    const tasks = await shown(address("done"));
+    expect(tasks.length).toBeGreaterThan(1);
+    expect(await shown(`file://${workflows.file("done")}`)).toEqual(tasks);
   });
 
   test("a phase says where its worktrees are while it runs, and the past is shown as it was", async () => {

@@ -2,14 +2,13 @@
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
-import { TestServer } from "./server";
+import { PROGRAM, TestServer } from "./server";
 
 const EXAMPLES = new URL("../../../examples/", import.meta.url).pathname;
 /** The program with the agent workflows and the server. */
-export const WORKFLOWS = process.env["SUPERSTEP_WORKFLOWS_SERVER"];
-export const MISSING = "SUPERSTEP_WORKFLOWS_SERVER names no program: the page of agent workflows is not tried";
+const WORKFLOWS = join(dirname(PROGRAM), "../superstep");
 
 export const PLAN = join(EXAMPLES, "tasks/plan.md");
 export const PHASES = join(EXAMPLES, "phases/plan.md");
@@ -90,7 +89,7 @@ interface Started {
 }
 
 export class Workflows {
-  readonly server = new TestServer(WORKFLOWS === undefined ? {} : { program: WORKFLOWS });
+  readonly server = new TestServer({ program: WORKFLOWS });
 
   async start(): Promise<this> {
     this.write("rejecting.yaml", REJECTING);
@@ -135,6 +134,13 @@ export class Workflows {
   async values(thread: string): Promise<Record<string, unknown>> {
     const { values } = await this.server.send<{ values: Record<string, unknown> }>("GET", `/threads/${thread}/state`);
     return values;
+  }
+
+  /** Writes a file of the run with its states, beside the server, and returns its path. */
+  file(thread: string): string {
+    const path = this.path(`${thread}.html`);
+    execFileSync(WORKFLOWS, ["--store", this.path("store"), "export", thread, "--html", path], { cwd: this.server.folder });
+    return path;
   }
 
   git(thread: string, ...words: string[]): string {
