@@ -6,6 +6,7 @@ mod advice;
 mod databases;
 #[path = "../support/restate.rs"]
 mod engine;
+mod examples;
 mod interrupts;
 mod journal;
 mod json;
@@ -13,6 +14,8 @@ mod listing;
 mod live;
 mod log;
 mod misfits;
+#[path = "../support/model_server/mod.rs"]
+mod model_server;
 mod origins;
 mod output;
 mod place;
@@ -21,6 +24,7 @@ mod restate;
 mod runner;
 #[path = "../support/postgres.rs"]
 mod server;
+mod service;
 mod shared;
 mod signals;
 mod spec;

@@ -17,7 +17,7 @@ use superstep::checkpoint::{
 use superstep::graph::StatusKind;
 use tempfile::TempDir;
 
-use crate::postgres;
+use crate::server;
 
 const NAMES: [&str; 8] = ["a", "b", "aa", "ab", "ba", "abc", "b\0", "\u{10ffff}"];
 
@@ -279,7 +279,7 @@ impl Scene {
     }
 
     fn postgres(address: String) -> Self {
-        let (directory, store) = (tempfile::tempdir().unwrap(), postgres::open(&address));
+        let (directory, store) = (tempfile::tempdir().unwrap(), server::open(&address));
         Self { kind: None, address: Some(address), directory, store, held: vec![] }
     }
 
@@ -322,7 +322,7 @@ impl Scene {
     fn reopen(&mut self) {
         if let Some(address) = &self.address {
             self.held.clear();
-            self.store = postgres::open(address);
+            self.store = server::open(address);
         }
         if self.kind.is_some() {
             self.held.clear();
@@ -400,7 +400,7 @@ proptest! {
 
     #[test]
     fn an_index_in_postgres_answers_like_a_scan(actions in proptest::collection::vec(action(), 1..40)) {
-        if let Some(address) = postgres::new_store() {
+        if let Some(address) = server::new_store() {
             check_scene(Scene::postgres(address), actions);
         }
     }

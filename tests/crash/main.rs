@@ -1,4 +1,4 @@
-//! Crashes: runs cut at every commit, and killed processes. Acknowledged work is stored exactly once, and every thread
+//! Crashes: runs cut at every commit, killed processes, and teams of them (`machines`). Acknowledged work is stored exactly once, and every thread
 //! ends as it would have ended undisturbed.
 
 #![allow(clippy::unwrap_used)]
@@ -14,5 +14,7 @@ mod effects;
 mod graphs;
 #[cfg(all(unix, feature = "sled"))]
 mod kill;
+#[cfg(unix)]
+mod machines;
 mod retention;
 mod rng;

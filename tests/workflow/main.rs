@@ -24,9 +24,11 @@ mod many;
 mod model;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
+mod nodes;
 mod outages;
 mod people;
 mod phases;
+mod plan;
 mod play;
 #[path = "../support/program.rs"]
 mod program;

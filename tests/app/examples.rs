@@ -1,9 +1,4 @@
 //! The examples as a user meets them: real processes, with their output, their exit codes, and their deaths.
-#![cfg(all(feature = "agents", feature = "sled", unix))]
-#![allow(clippy::unwrap_used)]
-
-#[path = "support/model_server/mod.rs"]
-mod model_server;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,25 +7,19 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use model_server::{Answer, Hang, How, ModelServer};
 use rstest::rstest;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
+
+use crate::model_server::{Answer, Hang, How, ModelServer};
+use crate::place::example;
 
 const PLAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/task-based-execution-plan.md");
 const TASKS: usize = 11;
 /// Notes when a task starts and ends, and in which call of the program.
 const LOGGED: &str =
     r#"echo "start $SUPERSTEP_TASK $CALL" >> log; cat >> input; echo "end $SUPERSTEP_TASK $CALL" >> log"#;
-
-/// Returns a command that runs a built example.
-fn example(name: &str) -> Command {
-    let test = std::env::current_exe().unwrap();
-    let program = test.ancestors().nth(2).unwrap().join("examples").join(name);
-    assert!(program.exists(), "{} is not built: `cargo build --examples`", program.display());
-    Command::new(program)
-}
 
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -9,7 +9,7 @@ use superstep_workflows::{
     OnExhausted, Overrides, PhasedSettings, PlanContext, Profile, ProfileError, RetrySession, Role, Tracker, TurnLimits,
 };
 
-const PAGE: &str = include_str!("../../docs/profile.md");
+const PAGE: &str = include_str!("../../../docs/profile.md");
 
 fn profile(text: &str) -> Profile {
     Profile::parse(text, "p.toml").unwrap_or_else(|error| panic!("{error}"))
@@ -74,7 +74,7 @@ fn the_documented_profile_is_read_and_names_every_key() {
 
 #[test]
 fn the_example_is_read_with_and_without_its_commented_out_settings() {
-    let example = include_str!("../../examples/tasks/superstep.toml");
+    let example = include_str!("../../../examples/tasks/superstep.toml");
     let read = profile(example);
     assert_eq!((read.driver.to_string().as_str(), read.max_task_review_iterations), ("cli:claude", 3));
     assert_eq!(read.agent(Role::Reviewer).driver.to_string(), "cli:codex");

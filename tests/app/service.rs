@@ -1,6 +1,4 @@
 //! The service of the guide, as its users use it: a process with an HTTP interface, killed and restarted.
-#![cfg(all(feature = "sled", unix))]
-#![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

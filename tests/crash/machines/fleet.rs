@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::graphs::WORDS;
-use crate::ledger::{FILE, Ledger};
-use crate::restate::free_ports;
+use crate::machines::graphs::WORDS;
+use crate::machines::ledger::{FILE, Ledger};
+use crate::machines::restate::free_ports;
 use crate::rng::Rng;
 
 /// The lease of each worker.
@@ -146,7 +146,7 @@ impl Drop for Fleet {
 /// Returns a command of the program.
 pub(crate) fn program(words: &str, ledger: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["graphs::program", "--exact", "--test-threads=1", "--nocapture"]);
+    command.args(["machines::graphs::program", "--exact", "--test-threads=1", "--nocapture"]);
     command.env(WORDS, words).env(FILE, ledger).stdin(Stdio::null());
     command
 }

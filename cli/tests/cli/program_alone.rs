@@ -1,5 +1,4 @@
 //! The binary `superstep`, as people and scripts use it: real processes over fresh stores.
-#![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
 

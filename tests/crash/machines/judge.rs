@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::fleet::LEASE;
-use crate::graphs::NAP;
-use crate::ledger::Line;
+use crate::machines::fleet::LEASE;
+use crate::machines::graphs::NAP;
+use crate::machines::ledger::Line;
 
 /// Lines of the process that disturbs the others: the server is away, or connections are cut; and it is there again.
 pub(crate) const OUTAGE: &str = "outage";
@@ -152,7 +152,7 @@ fn a_ledger_with_a_breach_is_not_passed() {
     let verdict = |text: &str| {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ledger"), text).unwrap();
-        judge(&crate::ledger::Ledger::at(&folder.path().join("ledger")).lines())
+        judge(&crate::machines::ledger::Ledger::at(&folder.path().join("ledger")).lines())
     };
     let good = "step 1 1 t 0\nbegin 1 2 t a 1.0 k\ndead 1 3 \nbegin 2 4 t a 2.0 k\nack 2 5 t a 2.0\nack 3 6 t a 2.0\n";
     let good = verdict(good);

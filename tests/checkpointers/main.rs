@@ -1,49 +1,24 @@
-//! The conformance kit over the stores of this crate, and the promises of the embedded stores alone.
+//! The conformance kit over the stores of this crate, and the promises of the embedded stores and of PostgreSQL alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "checkpointers/fuzzed.rs"]
-mod fuzzed;
-
-#[path = "checkpointers/stores.rs"]
-mod stores;
-
-#[path = "support/postgres.rs"]
-mod postgres;
-
-#[path = "checkpointers/backup.rs"]
 mod backup;
-
-#[path = "checkpointers/compact.rs"]
 mod compact;
-
-#[path = "checkpointers/copy.rs"]
 mod copy;
-
-#[cfg(unix)]
-#[path = "checkpointers/fjall.rs"]
-mod fjall;
-
-#[path = "checkpointers/filled.rs"]
 mod filled;
-
-#[path = "checkpointers/index.rs"]
+#[cfg(unix)]
+mod fjall;
+mod fuzzed;
 mod index;
-
-#[path = "checkpointers/items.rs"]
 mod items;
-
-#[path = "checkpointers/memory.rs"]
 mod memory;
-
-#[path = "checkpointers/planted.rs"]
 mod planted;
-
-#[path = "checkpointers/read_only.rs"]
+mod postgres;
 mod read_only;
-
-#[path = "checkpointers/sled.rs"]
+#[path = "../support/postgres.rs"]
+mod server;
 mod sled;
+mod stores;
 
 use rstest::rstest;
 use stores::{Embedded, Memory};

@@ -1,6 +1,4 @@
 //! Plans: the headings that are tasks, the extent of a section, and the errors of a broken plan.
-#![cfg(feature = "agents")]
-#![allow(clippy::unwrap_used)]
 
 mod fields;
 mod issue;
@@ -15,7 +13,7 @@ use rstest::rstest;
 use superstep::plan::{Plan, PlanError, PlanProblem, TaskId, extract_task_count, extract_task_section};
 
 /// The plan that this module was first written for: its own tasks at level 2, ten more inside code fences.
-const REAL: &str = include_str!("../fixtures/task-based-execution-plan.md");
+const REAL: &str = include_str!("../../fixtures/task-based-execution-plan.md");
 
 fn plan(markdown: &str) -> Plan {
     Plan::parse(markdown).unwrap_or_else(|error| panic!("{error}\n---\n{markdown}"))

@@ -1,4 +1,4 @@
-//! `superstep run tasks` as scripts use it: the real binary, real git, agents that follow a scenario.
+//! The binary `superstep` as people and scripts use it: real processes over fresh stores, real git, agents that follow a scenario.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -6,6 +6,7 @@ mod agents;
 mod answers;
 mod code_task;
 mod demo;
+mod first_commands;
 mod forks;
 mod ground;
 mod kills;
@@ -19,10 +20,12 @@ mod place;
 mod printed;
 #[path = "../../../tests/support/program.rs"]
 mod program;
+mod program_alone;
 mod records;
 mod serve;
 mod server;
 mod stored;
+mod stores;
 mod stories;
 
 use place::Place;

@@ -3,20 +3,15 @@
 //! thread ends as it would have ended undisturbed.
 //!
 //! `SUPERSTEP_KILLS=100` disturbs each team a hundred times, `SUPERSTEP_SEED=7` draws others. Small because it only lists the files.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
 
 mod fleet;
 mod graphs;
 mod judge;
 mod ledger;
 mod proxy;
-#[path = "../support/restate.rs"]
+#[path = "../../support/restate.rs"]
 mod restate;
-#[path = "../crash/rng.rs"]
-#[allow(dead_code, reason = "the crash tests draw in more ways")]
-mod rng;
 mod scenarios;
-#[path = "../support/postgres.rs"]
+#[path = "../../support/postgres.rs"]
 mod server;
 mod team;

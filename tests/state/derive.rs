@@ -1,7 +1,6 @@
 //! The code that the derives generate, through the public API: channels, updates, rules, encoding, node ids, labels.
 
 #![deny(missing_docs, missing_debug_implementations, unreachable_pub, clippy::pedantic)]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,4 @@
 //! Stores of both kinds on the command line: `fjall:PATH` in every place that takes one, and copies between them.
-#![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 

@@ -1,7 +1,5 @@
 //! The JSON Schemas of graphs and questions: opt-in types, documents, and what is known of any other graph.
 
-#![allow(clippy::unwrap_used, reason = "it is a test")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

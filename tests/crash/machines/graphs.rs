@@ -10,7 +10,7 @@ use superstep::graph::Name;
 use superstep::prelude::*;
 use superstep_app::App;
 
-use crate::ledger::Ledger;
+use crate::machines::ledger::Ledger;
 use crate::rng::hash;
 
 /// The time that a thread of the graph `naps` waits.

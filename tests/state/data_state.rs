@@ -1,5 +1,4 @@
 //! The effect of writes on each kind of data-defined channel, through the public API.
-#![allow(clippy::unwrap_used)]
 
 use rstest::{fixture, rstest};
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::fleet::Environments;
-use crate::graphs::VERSION;
-use crate::judge::Verdict;
-use crate::team::{Disturbance, Team};
+use crate::machines::fleet::Environments;
+use crate::machines::graphs::VERSION;
+use crate::machines::judge::Verdict;
+use crate::machines::team::{Disturbance, Team};
 
 /// The number of disturbances of each team.
 fn times() -> usize {
@@ -61,8 +61,10 @@ async fn a_server_that_is_killed_or_frozen() {
 
 /// Returns the environments of a worker with the right time, and of two whose clocks are an hour off.
 fn wrong_clocks(folder: &Path) -> Environments {
-    let (source, library) =
-        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/clock.c"), folder.join("clock.so").display().to_string());
+    let (source, library) = (
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crash/machines/clock.c"),
+        folder.join("clock.so").display().to_string(),
+    );
     let built = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, source]).status().unwrap();
     assert!(built.success());
     let shifted = |seconds: &str| {

@@ -14,14 +14,14 @@ use superstep::graph::{Answer, Outcome, StatusKind};
 use superstep_restate::RestateDispatch;
 use tempfile::TempDir;
 
-use crate::fleet::{Environments, Fleet, LEASE};
-use crate::graphs::{GRAPHS, Job, JobGraph, Sure, VERSION, graphs_over};
-use crate::judge::{CALM, OUTAGE, Verdict, judge};
-use crate::ledger::Ledger;
-use crate::proxy::Proxy;
-use crate::restate::Restate;
+use crate::machines::fleet::{Environments, Fleet, LEASE};
+use crate::machines::graphs::{GRAPHS, Job, JobGraph, Sure, VERSION, graphs_over};
+use crate::machines::judge::{CALM, OUTAGE, Verdict, judge};
+use crate::machines::ledger::Ledger;
+use crate::machines::proxy::Proxy;
+use crate::machines::restate::Restate;
+use crate::machines::server::Server;
 use crate::rng::{Rng, hash};
-use crate::server::Server;
 
 /// The number of workers, and of threads that are not finished at a time.
 const WORKERS: usize = 3;

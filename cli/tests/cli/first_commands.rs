@@ -1,13 +1,11 @@
-//! The first commands of docs/tasks.md, as a newcomer types them. `tasks/demo` has those of the README.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
+//! The first commands of docs/tasks.md, as a newcomer types them. `demo` has those of the README.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-const PAGE: &str = include_str!("../../docs/tasks.md");
+const PAGE: &str = include_str!("../../../docs/tasks.md");
 
 /// The page's first block in this language.
 fn block(language: &str) -> &'static str {

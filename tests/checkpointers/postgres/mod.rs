@@ -1,10 +1,5 @@
 //! The store in PostgreSQL, on a server of its own: the kit, several handles on one store, outages, addresses. Without PostgreSQL on
-//! the machine these tests pass and say so.
-
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "../support/postgres.rs"]
-mod server;
+//! the machine these tests pass and say so. Small because it only lists the files.
 
 mod contract;
 mod due;

@@ -1,6 +1,4 @@
 //! Ready-made nodes and routers: their writes, their targets, and the processes of commands.
-#![cfg(all(feature = "agents", unix))]
-#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::Read;
