@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use superstep::graph::Question;
 use superstep_base::panics::{catch_panic, catch_panic_in};
 use tokio::task::JoinError;
@@ -53,6 +54,11 @@ pub(crate) fn call_form<T>(question: &Question, method: &str, call: impl FnOnce(
         tracing::error!(question = name, method, panic, "a method of a question panicked");
         format!("`{method}` of the question `{name}` panicked: {panic}")
     })
+}
+
+/// Returns the schema of a question's answers; none if the program panics while it makes it.
+pub(crate) fn answer_schema(question: &Question) -> Option<Value> {
+    call_form(question, "answer_schema", || question.answer_schema()).ok().flatten()
 }
 
 /// Starts a task of the server, and starts it again if it panics.

@@ -10,7 +10,7 @@ use superstep_base::time::millis;
 
 use crate::graph_place::GraphPlace;
 use crate::message_form::plain_message;
-use crate::panics::call_form;
+use crate::panics::answer_schema;
 use crate::records::time::time_text;
 use crate::security::secrets::Secrets;
 use crate::wire_types::{InterruptJson, StateJson, TaskJson, TermsJson, VoteJson};
@@ -48,8 +48,7 @@ pub(crate) fn interrupts<'a>(questions: impl IntoIterator<Item = &'a Question>) 
 /// Returns a question as a run that stops with it shows it: with the schema of its answer.
 fn asked(question: &Question) -> Value {
     let mut asked = interrupt(question);
-    asked["response_schema"] =
-        call_form(question, "answer_schema", || question.answer_schema()).ok().flatten().unwrap_or_default();
+    asked["response_schema"] = answer_schema(question).unwrap_or_default();
     asked
 }
 

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::cut::{LARGEST, cut_text, cut_value, size};
 use crate::error::ApiResult;
-use crate::panics::call_form;
+use crate::panics::{answer_schema, call_form};
 use crate::security::secrets::Secrets;
 use crate::wire::terms;
 use crate::wire_types::TermsJson;
@@ -70,7 +70,7 @@ pub(super) fn ask_json(
         id: question.id().to_string(),
         value: question.json(),
         superstep: terms(question),
-        response_schema: call_form(question, "answer_schema", || question.answer_schema()).ok().flatten(),
+        response_schema: answer_schema(question),
         payload_schema: call_form(question, "payload_schema", || question.payload_schema()).ok().flatten(),
         text: form.and_then(|form| {
             call_form(question, "describe", || form.describe(&snapshot.values, question)).ok().flatten()

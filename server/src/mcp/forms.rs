@@ -7,6 +7,7 @@ use superstep::graph::Question;
 
 use super::position::OpenQuestion;
 use crate::error::{ApiError, ApiResult};
+use crate::panics::answer_schema;
 
 /// The field of an answer that is no object.
 const ANSWER: &str = "answer";
@@ -33,7 +34,7 @@ pub(super) fn read(question: &Question, content: &Value) -> ApiResult<Value> {
 
 /// Returns an answer that was given without a form: text with JSON in it, where the answer is no text.
 pub(super) fn read_value(question: &Question, value: &Value) -> Value {
-    match (question.answer_schema(), value.as_str()) {
+    match (answer_schema(question), value.as_str()) {
         (Some(schema), Some(text)) if schema["type"] != "string" => parse(text),
         _ => value.clone(),
     }
@@ -58,7 +59,7 @@ struct Field {
 impl Form {
     fn of(question: &Question) -> Self {
         let shape = question.answer_shape();
-        match question.answer_schema() {
+        match answer_schema(question) {
             Some(schema) => Self::of_schema(&schema, &shape),
             None => Self::One(Field::json(&shape)),
         }

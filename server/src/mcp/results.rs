@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::position::{OpenQuestion, Position, PositionStatus};
 use crate::error::ApiError;
+use crate::panics::answer_schema;
 use crate::records::items::path_part;
 
 /// The longest text of a result, and the largest state in one, in bytes of JSON.
@@ -119,7 +120,7 @@ fn questions_text(questions: &[OpenQuestion]) -> String {
 
 fn question(open: &OpenQuestion) -> Value {
     let mut shown = open.shown.clone();
-    (shown["text"], shown["schema"]) = (json!(open.text), json!(open.question.answer_schema()));
+    (shown["text"], shown["schema"]) = (json!(open.text), json!(answer_schema(&open.question)));
     shown
 }
 
