@@ -30,7 +30,7 @@ pub(crate) fn source_files() -> Vec<(String, String)> {
     for folder in SHIPPED {
         collect(root, folder, true, &mut files);
     }
-    for folder in ["tests", "macros/tests", "cli/tests", "examples", "benches"] {
+    for folder in ["macros/tests", "examples", "benches"] {
         collect(root, folder, false, &mut files);
     }
     files.sort();

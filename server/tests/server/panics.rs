@@ -46,7 +46,7 @@ async fn write(_: Arc<Scroll>, _: Ctx) -> Result<ScrollUpdate, NodeError> {
 }
 
 /// A question whose answer has a schema that panics.
-#[derive(Interrupt, Serialize, Deserialize)]
+#[derive(Interrupt, Serialize, Deserialize, JsonSchema)]
 #[interrupt(resume = Cursed, name = "seal", schema)]
 struct Seal {
     letter: String,

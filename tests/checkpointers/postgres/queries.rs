@@ -65,7 +65,7 @@ async fn each_query_of_the_page_finds_what_it_says() {
     server.sql(&format!(
         "UPDATE {schema}.threads SET owner = 'w0', lease_until = now() - interval '1 minute' WHERE name = 'orphan'"
     ));
-    let queries = include_str!("../../docs/guide/sql.md").split("```sql\n").skip(1);
+    let queries = include_str!("../../../docs/guide/sql.md").split("```sql\n").skip(1);
     let queries = queries.map(|query| query.split("```").next().unwrap().replace("superstep.", &format!("{schema}.")));
     let found: Vec<String> = queries.map(|query| first_columns(&server.sql(&query))).collect();
     insta::assert_snapshot!(found.join("\n"), @r"
