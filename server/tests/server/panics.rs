@@ -45,23 +45,6 @@ async fn write(_: Arc<Scroll>, _: Ctx) -> Result<ScrollUpdate, NodeError> {
     Ok(Scroll::update())
 }
 
-/// A question whose answer has a schema that panics.
-#[derive(Interrupt, Serialize, Deserialize, JsonSchema)]
-#[interrupt(resume = Cursed, name = "seal", schema)]
-struct Seal {
-    letter: String,
-}
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Letter {
-    seal: Cursed,
-}
-
-async fn seal(_: Arc<Letter>, ctx: Ctx) -> Result<LetterUpdate, NodeError> {
-    let seal = ctx.ask(Seal { letter: "to Ada".into() }).await?;
-    Ok(Letter::update().seal(seal))
-}
-
 /// A reader that panics.
 struct Blind;
 
@@ -77,9 +60,7 @@ impl InputReader for Blind {
 
 async fn start() -> Api {
     let scroll = StateGraph::new().add_node(Step::Write, write).add_edge(START, Step::Write).compile().unwrap();
-    let seals =
-        StateGraph::new().add_node(Step::Write, seal.asks::<Seal>()).add_edge(START, Step::Write).compile().unwrap();
-    let graphs: Graphs = all_graphs().unwrap().with(scroll.named("scroll")).with(seals.named("seals"));
+    let graphs: Graphs = all_graphs().unwrap().with(scroll.named("scroll"));
     let options = Options::default().read_inputs("counter", Blind);
     let api = Api::start_graphs(graphs, options, Arc::new(MemoryCheckpointer::new())).await;
     // One connection, which must outlive the panics.
@@ -124,20 +105,4 @@ async fn tools_of_other_graphs_are_there_although_a_schema_panics() {
     let refused = client.request("tools/call", json!({ "name": "run_scroll", "arguments": { "text": "x" } })).await;
     assert!(refused.to_string().contains("panicked"), "{refused}");
     assert_eq!(api.get("/ok").await, json!({ "ok": true }));
-}
-
-#[rstest]
-#[case::with_forms(json!({ "elicitation": { "form": {} } }))]
-#[case::without(json!({}))]
-#[tokio::test]
-async fn a_question_whose_schema_panics_is_asked_and_answered_over_mcp(#[case] capabilities: Value) {
-    let api = start().await;
-    let run = json!({ "assistant_id": "seals", "input": {}, "if_not_exists": "create" });
-    api.post("/threads/t/runs/wait", run).await;
-    let client = McpClient::of(&api, NEW, capabilities);
-    let asked = client.call("wait", json!({ "thread": "t" })).await;
-    assert!(asked.to_string().contains("to Ada"), "{asked}");
-    client.call("answer", json!({ "thread": "t", "answer": "wax" })).await;
-    let done = client.call("wait", json!({ "thread": "t" })).await;
-    assert_eq!(done["structuredContent"]["state"]["seal"], "wax", "{done}");
 }
