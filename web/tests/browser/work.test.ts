@@ -87,7 +87,7 @@ describe.skipIf(chromiumPath() === undefined)("the work of a run", () => {
     };
     const tasks = await shown(address("done"));
     expect(tasks.length).toBeGreaterThan(1);
-    expect(await shown(`file://${workflows.file("done")}`)).toEqual(tasks);
+    expect(await shown(`file://${await workflows.file("done")}`)).toEqual(tasks);
   });
 
   test("a phase says where its worktrees are while it runs, and the past is shown as it was", async () => {

@@ -136,10 +136,12 @@ export class Workflows {
     return values;
   }
 
-  /** Writes a file of the run with its states, beside the server, and returns its path. */
-  file(thread: string): string {
+  /** Writes a file of the run and returns its path; the server is started again, as the command needs the store for itself. */
+  async file(thread: string): Promise<string> {
     const path = this.path(`${thread}.html`);
+    await this.server.kill();
     execFileSync(WORKFLOWS, ["--store", this.path("store"), "export", thread, "--html", path], { cwd: this.server.folder });
+    await this.server.start();
     return path;
   }
 
