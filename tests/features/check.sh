@@ -20,9 +20,16 @@ for file in expected/*.txt; do
     done <"$file"
 done
 
+# One build for both: the clients have their few features beside those of the program.
+if ! said="$(cargo build --quiet --locked --package superstep-first-program --package superstep-own-clients 2>&1)"; then
+    printf 'the programs do not compile:\n%s\n' "$said"
+    exit 1
+fi
+programs="../../target/debug"
+
 for command in "serve" "keys list --api-keys keys.json" "mcp"; do
     # shellcheck disable=SC2086 # the words of a command line
-    said="$(cargo run --quiet --locked --package superstep-first-program -- $command 2>&1)"
+    said="$("$programs/first-program" $command 2>&1)"
     code=$?
     # shellcheck disable=SC2016 # the quotes of the sentence
     grep --quiet --fixed-strings 'build it with the feature `server`' <<<"$said" && [ "$code" = 2 ] && continue
@@ -35,7 +42,7 @@ if cargo tree --locked --package superstep-cli --edges normal --prefix none | gr
     failed=1
 fi
 
-if ! said="$(cargo run --quiet --locked --package superstep-own-clients 2>&1)"; then
+if ! said="$("$programs/superstep-own-clients" 2>&1)"; then
     printf 'clients: a program with clients of its own fails beside superstep:\n%s\n' "$said"
     failed=1
 fi
