@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::place::example;
+
 /// A service on a free port; killed when dropped.
 struct Service {
     child: Child,
@@ -19,10 +21,7 @@ struct Service {
 impl Service {
     /// Starts the service over a store.
     fn start(place: &Path) -> Self {
-        let test = std::env::current_exe().unwrap();
-        let program = test.ancestors().nth(2).unwrap().join("examples/service");
-        assert!(program.exists(), "{} is not built: `cargo build --examples`", program.display());
-        let mut command = Command::new(program);
+        let mut command = example("service");
         let words = ["127.0.0.1:0", "letters.sled"];
         let mut child = command.args(words).current_dir(place).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());

@@ -18,7 +18,7 @@ fn commit(lease: &Lease, number: u64) -> Commit {
     Commit::new(lease.thread().clone(), lease.epoch(), expected, head).with_records(puts)
 }
 
-/// What the writers of a test are told, and what they tell: how many of their commits were acknowledged.
+/// The state that the writers of a test share: whether they must stop, and the number of their acknowledged commits.
 #[derive(Default)]
 struct Writers {
     must_stop: AtomicBool,
