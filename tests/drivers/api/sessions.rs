@@ -1,12 +1,15 @@
 //! Sessions that outlive their process: continued, forked, killed at every message, truncated, lost.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
+use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::drivers::{AgentEvent, Driver, DriverErrorClass, Session, SessionStore};
 
 use super::{Scene, after, at, work_done};
-use crate::model_server::{Answer, How, When};
+use crate::model_server::{Answer, Hang, How, When};
 
 /// Each answer matches a position in the conversation, so that a repeated request gets the same answer.
 fn three_steps() -> [Answer; 4] {
@@ -115,18 +118,29 @@ async fn a_killed_turn_resumes_where_it_was() {
     }
 }
 
-/// The second unreadable submission ends a turn, whichever process received the first.
+/// The second unreadable submission ends a turn, whichever process received the first. The turn is ahead of its events: a request
+/// may be under way when it is killed, and is repeated.
+#[rstest]
+#[case::at_once(1)]
+#[case::during_the_next_request(2)]
 #[tokio::test]
-async fn a_killed_turn_counts_its_earlier_answers() {
-    let broken = Answer::call("submit_work", json!("{")).and_call("list", json!({ "path": "." }));
-    let scene = Scene::of([broken.clone(), broken.clone(), broken]).await;
+async fn a_killed_turn_counts_its_earlier_answers(#[case] requests: usize) {
+    let broken = || Answer::call("submit_work", json!("{")).and_call("list", json!({ "path": "." }));
+    let unanswered = broken().how(How { hang: Some(Hang::Stalled), ..How::default() });
+    let second = if requests == 2 { unanswered } else { broken() };
+    let scene = Scene::of([broken(), second, broken()]).await;
     {
         let api = scene.api();
         let mut events = api.run(scene.request("t", "x"));
         while !matches!(events.next().await.unwrap().unwrap(), AgentEvent::ToolResult { .. }) {}
+        while scene.server.requests().len() < requests {
+            _ = tokio::time::timeout(Duration::from_millis(1), events.next()).await;
+        }
     }
     let finished = scene.finish(scene.request("t", "x")).await.unwrap();
-    assert_eq!((finished.submitted, scene.server.requests().len()), (None, 2));
+    let asked: Vec<usize> = scene.server.requests().iter().map(|request| request.messages().len()).collect();
+    let (first, later) = asked.split_first().unwrap();
+    assert_eq!((finished.submitted, later.iter().copied().collect()), (None, BTreeSet::from([first + 3])), "{asked:?}");
     let stored = scene.stored();
     assert_eq!(stored.matches("\"arguments\":").count(), stored.matches("\"tool_call_id\"").count());
 }
