@@ -46,6 +46,11 @@ impl Filter {
         Ok(Self { channels, namespaces, depth, since })
     }
 
+    /// Asks for all events after a number.
+    pub(crate) fn all_after(since: u64) -> Self {
+        Self { channels: CHANNELS.map(str::to_owned).to_vec(), namespaces: vec![], depth: None, since }
+    }
+
     /// Returns whether the reader asks for an event.
     pub(crate) fn has(&self, event: &ProtocolEvent) -> bool {
         event.seq > self.since && self.has_channel(event) && self.has_namespace(&event.namespace)

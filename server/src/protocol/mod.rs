@@ -8,6 +8,7 @@
 //! | `conversion` | events of a run as those of the protocol; the lifecycles of its graphs |
 //! | `messages`, `content` | pieces of messages as blocks that start, grow and end; messages in states |
 //! | `reader` | the events of a thread, run after run |
+//! | `subscriptions` | what one connection asks for, read together |
 //! | `command`, `commands` | the form of commands and their answers; what each command does |
 //!
 //! Small because it only lists the folder.
@@ -20,3 +21,4 @@ pub(crate) mod event;
 pub(crate) mod filter;
 mod messages;
 pub(crate) mod reader;
+pub(crate) mod subscriptions;

@@ -1,7 +1,6 @@
-//! The event protocol over a WebSocket: commands and events both ways. Each subscription reads the thread by itself, from its start; what a
-//! client does not take yet stays where it is stored, so a slow one slows no run.
+//! The event protocol over a WebSocket: commands and events both ways. What a client does not take yet stays where it is stored, so a slow
+//! one slows no run.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +9,7 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
 use axum::response::Response;
-use futures::StreamExt;
-use futures::stream::{self, BoxStream, SelectAll};
 use serde_json::{Value, json};
-use superstep::graph::CancellationToken;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use uuid::Uuid;
 
@@ -23,7 +19,7 @@ use crate::protocol::command::{CommandError, CommandResult, ProtocolCommand};
 use crate::protocol::commands::execute;
 use crate::protocol::event::ProtocolEvent;
 use crate::protocol::filter::Filter;
-use crate::protocol::reader::ProtocolReader;
+use crate::protocol::subscriptions::Subscriptions;
 use crate::security::Caller;
 use crate::security::guard::LastingRequest;
 use crate::server::Server;
@@ -42,8 +38,6 @@ const RESTART: u16 = 1012;
 const REFUSED: u16 = 4401;
 /// The code for an error of the server.
 const ERROR: u16 = 1011;
-
-type Events = ApiResult<Vec<ProtocolEvent>>;
 
 pub(super) async fn connect(
     State(server): State<Arc<Server>>,
@@ -79,9 +73,7 @@ struct Connection {
     server: Arc<Server>,
     thread: String,
     socket: WebSocket,
-    events: SelectAll<BoxStream<'static, Events>>,
-    /// Cancelled to end a subscription, by their ids.
-    subscriptions: HashMap<String, CancellationToken>,
+    subscriptions: Subscriptions,
     heartbeat: Interval,
     /// Set while a ping has no answer.
     is_silent: bool,
@@ -93,26 +85,27 @@ impl Connection {
     fn new(server: Arc<Server>, thread: String, (client, socket): (SocketClient, WebSocket)) -> Self {
         let mut heartbeat = interval_at(Instant::now() + PING, PING);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (events, subscriptions) = (SelectAll::new(), HashMap::new());
-        Self { client, server, thread, socket, events, subscriptions, heartbeat, is_silent: false, applied_through: 0 }
+        let subscriptions = Subscriptions::new(Arc::clone(&server), thread.clone());
+        Self { client, server, thread, socket, subscriptions, heartbeat, is_silent: false, applied_through: 0 }
     }
 
     /// Does what comes next; `None` at the end of the connection.
     async fn step(&mut self) -> Option<()> {
         let closing = self.server.closing.clone();
         tokio::select! {
+            biased; // commands come before events: what a client subscribes to together begins together
+            () = closing.cancelled() => self.close(RESTART, "the server stops").await,
             frame = self.socket.recv() => self.receive(frame?.ok()?).await,
-            Some(events) = self.events.next() => match self.client.is_accepted() {
-                true => self.send_events(events).await,
-                false => self.close(REFUSED, "the key was revoked").await,
-            },
             _ = self.heartbeat.tick() => {
                 if std::mem::replace(&mut self.is_silent, true) {
                     return None;
                 }
                 self.send(Message::Ping(Bytes::new())).await
             }
-            () = closing.cancelled() => self.close(RESTART, "the server stops").await,
+            Some(events) = self.subscriptions.next() => match self.client.is_accepted() {
+                true => self.send_events(events).await,
+                false => self.close(REFUSED, "the key was revoked").await,
+            },
         }
     }
 
@@ -162,20 +155,15 @@ impl Connection {
         if self.subscriptions.len() == SUBSCRIPTIONS {
             return Err(CommandError::invalid(format!("a connection has at most {SUBSCRIPTIONS} subscriptions")));
         }
-        let (id, end) = (Uuid::now_v7().to_string(), CancellationToken::new());
-        let reader = ProtocolReader::new(&self.server, &self.thread, filter);
-        self.events.push(read(reader).take_until(end.clone().cancelled_owned()).boxed());
-        self.subscriptions.insert(id.clone(), end);
-        Ok(json!({ "subscription_id": id }))
+        Ok(json!({ "subscription_id": self.subscriptions.add(filter) }))
     }
 
     fn unsubscribe(&mut self, params: &Value) -> Result<Value, CommandError> {
         let id = params["subscription_id"].as_str().unwrap_or_default();
         match self.subscriptions.remove(id) {
-            Some(end) => end.cancel(),
-            None => return Err(CommandError::new("no_such_subscription", format!("there is no subscription `{id}`"))),
+            true => Ok(json!({})),
+            false => Err(CommandError::new("no_such_subscription", format!("there is no subscription `{id}`"))),
         }
-        Ok(json!({}))
     }
 
     /// Returns whether the subscriptions of a client are there. Those of an earlier connection are not: it subscribes again, with the
@@ -189,11 +177,11 @@ impl Connection {
             found => drop(found?),
         }
         let asked = params["subscriptions"].as_array().map_or(&[][..], Vec::as_slice);
-        let has = |id: &Value| id.as_str().is_some_and(|id| self.subscriptions.contains_key(id));
+        let has = |id: &Value| id.as_str().is_some_and(|id| self.subscriptions.contains(id));
         Ok(json!({ "restored": !asked.is_empty() && asked.iter().all(has) }))
     }
 
-    async fn send_events(&mut self, events: Events) -> Option<()> {
+    async fn send_events(&mut self, events: ApiResult<Vec<ProtocolEvent>>) -> Option<()> {
         match events {
             Ok(events) => {
                 for event in events {
@@ -221,17 +209,4 @@ impl Connection {
         self.send(Message::Close(Some(frame))).await?;
         None
     }
-}
-
-/// Returns the events of a thread, until it is gone or cannot be read.
-fn read(reader: ProtocolReader) -> BoxStream<'static, Events> {
-    let events = stream::unfold(Some(reader), async |reader| {
-        let mut reader = reader?;
-        match catch_panic_of(reader.next()).await {
-            Ok(Some(events)) => Some((Ok(events), Some(reader))),
-            Ok(None) => None,
-            Err(error) => Some((Err(error), None)),
-        }
-    });
-    events.boxed()
 }

@@ -373,6 +373,15 @@ impl Socket {
             None => self.receive().await.unwrap(),
         }
     }
+
+    /// Returns the events until a run has ended.
+    async fn until_end(&mut self) -> Vec<Value> {
+        let mut events = vec![self.next_event().await];
+        while !events.last().is_some_and(is_end) {
+            events.push(self.next_event().await);
+        }
+        events
+    }
 }
 
 #[tokio::test]
@@ -404,6 +413,46 @@ async fn a_socket_carries_commands_and_events() {
     socket.socket.send(Message::text("{")).await.unwrap();
     assert_eq!(socket.receive().await.unwrap()["id"], Value::Null);
     assert_eq!(socket.events.len(), 0, "nothing comes after the end of the subscription");
+}
+
+/// A client stops its subscriptions at the end of a run: what one of them brought after that was lost.
+#[tokio::test]
+async fn subscriptions_of_a_connection_have_each_event_once_and_in_the_order_of_the_thread() {
+    let api = Api::start().await;
+    let mut socket = Socket::open(&api, "t").await;
+    for channels in [json!(["values", "lifecycle"]), json!(["lifecycle", "updates"]), json!(["values"])] {
+        socket.command("subscription.subscribe", json!({ "channels": channels })).await;
+    }
+    socket.command("run.start", json!({ "assistant_id": "counter", "input": { "n": 1 } })).await;
+    let first = socket.until_end().await;
+    let channels = json!({ "channels": ["values", "updates", "lifecycle"] });
+    assert_eq!(Events::open(&api, "t", channels.clone()).await.until_end(1).await, first);
+
+    // One that comes later has what it asks for from the start, the others go on where they were.
+    socket.command("subscription.subscribe", json!({ "channels": ["tasks"] })).await;
+    socket.command("run.start", json!({ "assistant_id": "counter", "input": { "n": 2 } })).await;
+    let second = socket.until_end().await;
+    let both = Events::open(&api, "t", json!({ "channels": ["values", "updates", "lifecycle", "tasks"] })).await;
+    let mut both = { both }.until_end(2).await;
+    both.retain(|event| !first.contains(event));
+    assert_eq!(second, both);
+}
+
+#[tokio::test]
+async fn subscriptions_that_are_made_together_begin_together() {
+    let api = Api::start().await;
+    let mut socket = Socket::open(&api, "t").await;
+    socket.command("run.start", json!({ "assistant_id": "counter", "input": { "n": 1 } })).await;
+    let all = json!({ "channels": ["values", "lifecycle"] });
+    let expected = Events::open(&api, "t", all.clone()).await.until_end(1).await;
+    for (id, params) in [json!({ "channels": ["lifecycle"] }), all].into_iter().enumerate() {
+        let command = json!({ "id": id, "method": "subscription.subscribe", "params": params });
+        socket.socket.feed(Message::text(command.to_string())).await.unwrap();
+    }
+    socket.socket.flush().await.unwrap();
+    let answers = [socket.receive().await.unwrap(), socket.receive().await.unwrap()];
+    assert!(answers.iter().all(|answer| answer["type"] == "success"), "{answers:?}");
+    assert_eq!(socket.until_end().await, expected);
 }
 
 #[tokio::test]
