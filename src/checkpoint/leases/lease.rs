@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::handle::{LeaseHandle, OwnerRequest};
+use super::live::{LiveLease, LiveLeases};
 use crate::checkpoint::commit::BoxFuture;
 use crate::checkpoint::error::CheckpointError;
 use crate::checkpoint::key::ThreadId;
@@ -44,17 +46,6 @@ impl Claim {
             Self::ForEngine(own) => engine == Some(own),
         }
     }
-}
-
-/// A request to whoever runs a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
-#[strum(serialize_all = "snake_case")]
-#[non_exhaustive]
-pub enum OwnerRequest {
-    /// Stop at once, in the middle of a node.
-    Cancel,
-    /// Stop after the superstep.
-    Drain,
 }
 
 /// The store's side of a lease.
@@ -255,50 +246,6 @@ impl Drop for Lease {
     }
 }
 
-/// The way from a store to the holder of a lease.
-#[derive(Clone, Debug, Default)]
-pub struct LeaseHandle(Arc<HolderTokens>);
-
-#[derive(Debug, Default)]
-struct HolderTokens {
-    lost: CancellationToken,
-    loss: OnceLock<CheckpointError>,
-    cancel: CancellationToken,
-    drain: CancellationToken,
-}
-
-impl LeaseHandle {
-    /// Tells the holder that the lease was lost; only the first error counts.
-    pub fn report_loss(&self, error: CheckpointError) {
-        _ = self.0.loss.set(error);
-        self.0.lost.cancel();
-    }
-
-    /// Returns the error with which the lease was lost.
-    pub fn loss(&self) -> Option<CheckpointError> {
-        self.0.loss.get().cloned()
-    }
-
-    /// Waits until the loss is reported, and returns its error.
-    pub(in crate::checkpoint) async fn reported(&self) -> Option<CheckpointError> {
-        self.0.lost.cancelled().await;
-        self.loss()
-    }
-
-    /// Returns whether the holder was asked to stop at once.
-    pub(in crate::checkpoint) fn is_cancelled(&self) -> bool {
-        self.0.cancel.is_cancelled()
-    }
-
-    /// Passes a request to the holder.
-    pub fn deliver(&self, request: OwnerRequest) {
-        match request {
-            OwnerRequest::Cancel => self.0.cancel.cancel(),
-            OwnerRequest::Drain => self.0.drain.cancel(),
-        }
-    }
-}
-
 /// Leases of one open store, in one process. Epochs grow across all threads, starting above the epoch at which the store
 /// was opened.
 #[derive(Clone, Debug)]
@@ -314,21 +261,11 @@ struct LeaseTable {
 #[derive(Debug, Default)]
 struct Inner {
     newest: u64,
-    live: HashMap<ThreadId, LiveLease>,
+    live: LiveLeases,
     /// The epochs of leases whose holders marked their end, of threads that nobody has claimed since.
     ended: HashMap<ThreadId, u64>,
     /// The threads that are not due until somebody writes them, and whether somebody cancelled them.
     left: HashMap<ThreadId, bool>,
-}
-
-#[derive(Debug)]
-struct LiveLease {
-    epoch: u64,
-    /// The engine for which it was claimed.
-    engine: Option<&'static str>,
-    handle: LeaseHandle,
-    /// True if records were posted to the thread meanwhile.
-    has_mail: bool,
 }
 
 /// The maximum number of marked ends; beyond it they are forgotten.
@@ -378,13 +315,13 @@ impl Leases {
     /// [`CheckpointError::StaleLease`] if it is not.
     pub fn check(&self, thread: &ThreadId, epoch: u64) -> Result<(), CheckpointError> {
         let mut inner = self.0.lock();
-        match inner.live.get(thread).map(|live| live.epoch) {
-            Some(current) if current == epoch => {
-                inner.left.remove(thread);
-                Ok(())
-            }
-            current => Err(self.0.stale(thread, epoch, current)),
+        if !inner.live.has(thread, epoch) {
+            return Err(self.0.stale(thread, epoch, inner.live.get(thread).map(|live| live.epoch)));
         }
+        if !inner.left.is_empty() {
+            inner.left.remove(thread);
+        }
+        Ok(())
     }
 
     /// Notes that records were [posted](crate::checkpoint::Checkpointer::post) to a thread.
@@ -405,14 +342,14 @@ impl Leases {
 
     /// Returns the threads that are held.
     pub(in crate::checkpoint) fn held_threads(&self) -> Vec<ThreadId> {
-        self.0.lock().live.keys().cloned().collect()
+        self.0.lock().live.threads().cloned().collect()
     }
 
     /// Returns true if a thread is not held, and nobody has left it; `with_left`: nobody has cancelled it.
     pub(in crate::checkpoint) fn is_available(&self, thread: &ThreadId, with_left: bool) -> bool {
         let inner = self.0.lock();
         let is_left = inner.left.get(thread).is_some_and(|is_cancelled| *is_cancelled || !with_left);
-        !inner.live.contains_key(thread) && !is_left
+        !inner.live.contains(thread) && !is_left
     }
 
     /// Checks that no claim later than `epoch` is alive: commits queued under a lease that has ended since remain

@@ -1,10 +1,11 @@
-//! The records of one thread in the order of their keys. A superstep stores a few, and most keys are numbers: each kind of key has a map of
-//! its own, and numbers are compared as numbers. Must not know what a record holds.
+//! The records of one thread in the order of their keys. A superstep stores a few, and most keys are numbers: each kind of key has a place
+//! of its own, and numbers are compared as numbers. Must not know what a record holds.
 
 use std::array::from_fn;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::numbered::{Number, Numbered};
 use crate::checkpoint::key::{CheckpointId, Key, RowId};
 use crate::checkpoint::row::Row;
 
@@ -18,12 +19,9 @@ pub(super) struct Records([Section; KINDS]);
 /// Records of one kind.
 #[derive(Debug, Default)]
 struct Section {
-    numbered: BTreeMap<Number, Row>,
+    numbered: Numbered,
     named: BTreeMap<Key, Row>,
 }
-
-/// A key that is a number, in two halves.
-type Number = (u64, u64);
 
 impl Default for Records {
     fn default() -> Self {
@@ -34,21 +32,21 @@ impl Default for Records {
 impl Records {
     pub(super) fn insert(&mut self, key: Key, row: Row) {
         match place_of(&key) {
-            (kind, Some(number)) => _ = self.0[kind].numbered.insert(number, row),
+            (kind, Some(number)) => self.0[kind].numbered.insert(number, row),
             (kind, None) => _ = self.0[kind].named.insert(key, row),
         }
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
         match place_of(key) {
-            (kind, Some(number)) => _ = self.0[kind].numbered.remove(&number),
+            (kind, Some(number)) => self.0[kind].numbered.remove(number),
             (kind, None) => _ = self.0[kind].named.remove(key),
         }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<&Row> {
         match place_of(key) {
-            (kind, Some(number)) => self.0[kind].numbered.get(&number),
+            (kind, Some(number)) => self.0[kind].numbered.get(number),
             (kind, None) => self.0[kind].named.get(key),
         }
     }
@@ -61,7 +59,7 @@ impl Records {
             let low = low.filter(|_| kind == first).unwrap_or_default();
             let high = high.filter(|_| kind == last).unwrap_or((u64::MAX, u64::MAX));
             let numbered = self.0[kind].numbered.range(low..=high);
-            let numbered = numbered.filter_map(move |(number, row)| Some((key_of(kind, *number)?, row)));
+            let numbered = numbered.filter_map(move |(number, row)| Some((key_of(kind, number)?, row)));
             let named = self.0[kind].named.range(range.clone()).map(|(key, row)| (key.clone(), row));
             numbered.chain(named) // one of them is empty
         })

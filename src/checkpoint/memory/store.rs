@@ -15,7 +15,8 @@ use crate::checkpoint::index::keys::{IndexReads, decode_summary, index_change, s
 use crate::checkpoint::index::upkeep::{self, IndexEntry, IndexWrite, IndexedStore};
 use crate::checkpoint::item::{Item, ItemScan, ItemWrite};
 use crate::checkpoint::key::{ItemKey, Key, Order, ThreadId};
-use crate::checkpoint::leases::lease::{Claim, Lease, Leases, OwnerRequest};
+use crate::checkpoint::leases::handle::OwnerRequest;
+use crate::checkpoint::leases::lease::{Claim, Lease, Leases};
 use crate::checkpoint::listing::due::{DueQuery, DueThreads};
 use crate::checkpoint::listing::query::ThreadQuery;
 use crate::checkpoint::listing::summary::ListedThread;
