@@ -83,7 +83,10 @@ impl Subscriptions {
     }
 
     fn select(&mut self, mut events: Vec<ProtocolEvent>) -> Vec<ProtocolEvent> {
-        events.retain(|event| self.all.values_mut().fold(false, |is_wanted, each| each.pass(event) || is_wanted));
+        if let Some(last) = events.iter().map(|event| event.seq).max() {
+            self.all.values_mut().for_each(|each| each.passed = each.passed.max(last));
+        }
+        events.retain(|event| self.all.values().any(|each| each.filter.has(event)));
         events
     }
 }
@@ -93,12 +96,6 @@ impl Subscription {
     fn continue_after(&mut self) -> u64 {
         self.filter.since = self.passed;
         self.passed
-    }
-
-    /// Notes that an event came by, and returns whether it is asked for.
-    fn pass(&mut self, event: &ProtocolEvent) -> bool {
-        self.passed = self.passed.max(event.seq);
-        self.filter.has(event)
     }
 }
 
