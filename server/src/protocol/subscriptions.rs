@@ -1,5 +1,5 @@
-//! The subscriptions of one connection, which read a thread together: each event is sent once, in the order of the thread, so that the end
-//! of a run comes after what the run has done, whichever subscription asks for it. Must not know connections.
+//! The subscriptions of one connection. One reader of the thread serves them all, so each event is sent once and in order: the end of a
+//! run never comes before its other events. Must not know connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::error::ApiResult;
 use crate::panics::catch_panic_of;
 use crate::server::Server;
 
-/// The time before a new subscription begins: those that a client makes one after the other begin together, so that none of them has the
-/// end of a run first.
+/// The delay before a new subscription starts. Subscriptions that a client makes one after the other start together, so that none of them
+/// gets the end of a run before another has its events.
 const GATHERING: Duration = Duration::from_millis(20);
 
 type Events = ApiResult<Vec<ProtocolEvent>>;
@@ -27,44 +27,39 @@ type Events = ApiResult<Vec<ProtocolEvent>>;
 pub(crate) struct Subscriptions {
     server: Arc<Server>,
     thread: String,
-    all: HashMap<String, Subscription>,
-    /// All events that one of them has not passed.
+    /// Each filter starts after the newest event that was read for it.
+    filters: HashMap<String, Filter>,
+    /// The events after the earliest of these places.
     events: BoxStream<'static, Events>,
-}
-
-struct Subscription {
-    filter: Filter,
-    /// The number of the newest event that came by, whether it was asked for or not.
-    passed: u64,
 }
 
 impl Subscriptions {
     /// Returns no subscriptions to a thread, which need not be there yet.
     pub(crate) fn new(server: Arc<Server>, thread: String) -> Self {
-        Self { server, thread, all: HashMap::new(), events: stream::empty().boxed() }
+        Self { server, thread, filters: HashMap::new(), events: stream::empty().boxed() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.all.len()
+        self.filters.len()
     }
 
     pub(crate) fn contains(&self, id: &str) -> bool {
-        self.all.contains_key(id)
+        self.filters.contains_key(id)
     }
 
-    /// Adds a subscription and returns its id. The others wait until it has had the events that they have passed.
+    /// Adds a subscription and returns its id. The others wait until it has the events that they already got.
     pub(crate) fn add(&mut self, filter: Filter) -> String {
         let id = Uuid::now_v7().to_string();
-        self.all.insert(id.clone(), Subscription { passed: filter.since, filter });
-        let first = self.all.values_mut().map(Subscription::continue_after).min().unwrap_or_default();
-        self.events = read(ProtocolReader::new(&self.server, &self.thread, Filter::all_after(first)));
+        self.filters.insert(id.clone(), filter);
+        let since = self.filters.values().map(|filter| filter.since).min().unwrap_or_default();
+        self.events = read(ProtocolReader::new(&self.server, &self.thread, Filter::all_after(since)));
         id
     }
 
     /// Ends a subscription; returns whether it was there.
     pub(crate) fn remove(&mut self, id: &str) -> bool {
-        let was_there = self.all.remove(id).is_some();
-        if self.all.is_empty() {
+        let was_there = self.filters.remove(id).is_some();
+        if self.filters.is_empty() {
             self.events = stream::empty().boxed();
         }
         was_there
@@ -83,23 +78,14 @@ impl Subscriptions {
     }
 
     fn select(&mut self, mut events: Vec<ProtocolEvent>) -> Vec<ProtocolEvent> {
-        if let Some(last) = events.iter().map(|event| event.seq).max() {
-            self.all.values_mut().for_each(|each| each.passed = each.passed.max(last));
-        }
-        events.retain(|event| self.all.values().any(|each| each.filter.has(event)));
+        let last = events.last().map_or(0, |event| event.seq);
+        events.retain(|event| self.filters.values().any(|filter| filter.has(event)));
+        self.filters.values_mut().for_each(|filter| filter.since = filter.since.max(last));
         events
     }
 }
 
-impl Subscription {
-    /// Leaves out the events that came by, and returns the number of the last of them.
-    fn continue_after(&mut self) -> u64 {
-        self.filter.since = self.passed;
-        self.passed
-    }
-}
-
-/// Returns the events of a thread, until it is gone or cannot be read. Those between now and the first one are made, as the reader is there.
+/// Returns the events of a thread, until it is gone or cannot be read. The reader exists during the delay, so a run makes its events.
 fn read(reader: ProtocolReader) -> BoxStream<'static, Events> {
     let gathered = stream::once(sleep(GATHERING)).filter_map(async |()| None);
     let events = stream::unfold(Some(reader), async |reader| {

@@ -1,5 +1,5 @@
-//! The records of one thread in the order of their keys. A superstep stores a few, and most keys are numbers: each kind of key has a place
-//! of its own, and numbers are compared as numbers. Must not know what a record holds.
+//! The records of one thread, sorted by key. Each kind of key is stored separately, and keys that are numbers, as most are, are compared as
+//! numbers. Must not know what a record holds.
 
 use std::array::from_fn;
 use std::collections::BTreeMap;
