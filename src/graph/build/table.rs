@@ -3,7 +3,7 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tokio::sync::Semaphore;
 
@@ -13,6 +13,9 @@ use crate::graph::node::{Body, Choose, LongestPoll, RowOptions};
 use crate::graph::records::START_NODE;
 use crate::graph::state::{AnySchema, Channel, Mask};
 use crate::graph::view::{AnyChild, Outline};
+
+/// The name of START.
+static START: LazyLock<Arc<str>> = LazyLock::new(|| "__start__".into());
 
 /// A compiled graph.
 pub(crate) struct Table {
@@ -172,8 +175,8 @@ impl Table {
     }
 
     /// Returns a node's name; START's for the index of no node.
-    pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
-        if node == START_NODE { "__start__".into() } else { Arc::clone(&self.row(node).name) }
+    pub(crate) fn node_name(&self, node: u32) -> &Arc<str> {
+        if node == START_NODE { &START } else { &self.row(node).name }
     }
 
     /// Returns where a node leads, or START.

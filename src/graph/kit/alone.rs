@@ -163,7 +163,8 @@ fn finish<S: State>(mut run: Run, asks: Option<Question>, script: &Script) -> Re
     let mut next = vec![];
     if let TaskState::Done(done) = &tasks[0].state {
         writes = View::of_writes(done.writes.clone(), run.table.schema.clone()).json();
-        run.apply(&mut tasks, &mut vec![])?;
+        let table = Arc::clone(&run.table);
+        run.apply(&table, &mut tasks, &mut vec![])?;
         let names = planned_tasks(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
         next = names.collect();
     }

@@ -167,7 +167,8 @@ impl RecordedEvents<'_> {
     }
 
     fn origin(&self, step: &StepRecord, task: &Task) -> EventOrigin {
-        let (node, id) = (self.table.node_name(task.node), task_id(step.made.meta.id, stored_key(step, task)));
+        let (node, id) =
+            (Arc::clone(self.table.node_name(task.node)), task_id(step.made.meta.id, stored_key(step, task)));
         EventOrigin { step: step.made.meta.step + 1, task: EventTask::below(&self.places, node, id) }
     }
 

@@ -274,7 +274,8 @@ impl Run {
         let nodes = nodes.join(", ");
         let (checkpoint, number) = (self.pos.meta.id, self.pos.meta.step + 1);
         // The records are discarded: a comparison writes nothing.
-        let applied = self.apply(&mut tasks, &mut vec![]);
+        let table = Arc::clone(&self.table);
+        let applied = self.apply(&table, &mut tasks, &mut vec![]);
         let names = Arc::clone(&self.scope.names);
         let task = if let [only] = &tasks[..] { Some(only.key) } else { None };
         let spot = Spot { checkpoint, step: number, namespace: &names, task };

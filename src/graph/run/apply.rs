@@ -19,7 +19,7 @@ use crate::graph::superstep::{
 
 impl Run {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
-    pub(crate) fn apply_results(&mut self) -> Result<Puts, ApplyFailure> {
+    pub(crate) fn apply_results(&mut self, table: &Table) -> Result<Puts, ApplyFailure> {
         let mut puts = std::mem::take(&mut self.outbox.input);
         if !self.outbox.finished.is_empty() {
             puts.append(&mut self.outbox.finished);
@@ -27,7 +27,7 @@ impl Run {
         self.step.left = None;
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let before = puts.len();
-        let applied = catch_panic(|| self.apply_and_encode(&mut tasks, &mut puts));
+        let applied = catch_panic(|| self.apply_and_encode(table, &mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
             return Err(ApplyFailure(Box::new((tasks, puts, error))));
@@ -53,17 +53,17 @@ impl Run {
     }
 
     /// Applies the results and encodes what they changed.
-    fn apply_and_encode(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<(), RunError> {
-        let changed = self.apply(tasks, puts)?;
+    fn apply_and_encode(&mut self, table: &Table, tasks: &mut [Task], puts: &mut Puts) -> Result<(), RunError> {
+        let changed = self.apply(table, tasks, puts)?;
         if self.recorder().is_none() {
             return Ok(());
         }
-        let (table, made_by) = (Arc::clone(&self.table), self.pos.meta.id);
-        self.pos.encode_reduced(&table, &changed, made_by, puts)?;
-        self.pos.check_size(&table, self.shared.limits.state_bytes)
+        self.pos.encode_reduced(table, &changed, self.pos.meta.id, puts)?;
+        self.pos.check_size(table, self.shared.limits.state_bytes)
     }
 
-    pub(crate) fn apply(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<Mask, RunError> {
+    /// Applies the results of tasks. `table`: that of the run. Returns the channels that changed.
+    pub(crate) fn apply(&mut self, table: &Table, tasks: &mut [Task], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
         // A lone task that ended in this run has stored nothing yet: its writes join the superstep's commit.
         if lone && self.recorder().is_some() {
@@ -72,8 +72,10 @@ impl Run {
         self.reusable.merge.clear();
         let mut pulls = std::mem::take(&mut self.reusable.pulls);
         pulls.clear();
-        pulls.extend(tasks.iter().filter(|task| task.is_edge()).map(|task| task.node));
-        let table = Arc::clone(&self.table);
+        match tasks {
+            [only] => pulls.extend(only.is_edge().then_some(only.node)),
+            _ => pulls.extend(tasks.iter().filter(|task| task.is_edge()).map(|task| task.node)),
+        }
         // Consume the triggers that started these tasks before their results set new ones.
         let mut applying = self.pos.control.begin(&table.wiring, &pulls);
         self.reusable.pulls = pulls;
@@ -81,7 +83,7 @@ impl Run {
         self.step.router_view = Mutex::default();
         // Reduce all writes in canonical order, whatever order the tasks ended in.
         let state = &mut self.pos.state;
-        if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, &mut self.child, tasks) {
+        if let Err((error, nodes)) = write(table, state, &mut self.reusable.merge, &mut self.child, tasks) {
             return Err(self.not_written(error, &nodes));
         }
         self.note_written(tasks);
@@ -89,20 +91,25 @@ impl Run {
         // The caller of a subgraph gets the state as of the last superstep that wrote an output channel.
         let unseen = self.child.caller.is_some()
             && self.child.delta.is_none() // which is all that its caller gets
-            && !shows_output(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
+            && !shows_output(table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
             self.child.last_shown.get_or_insert_with(|| state.clone());
         }
         // End the superstep: channels that live for one superstep are emptied.
         let mut changed = Mask::default();
         table.schema.end_step(&mut self.pos.state, self.reusable.merge.written(), &mut changed);
-        self.pos.empty_slots(&changed);
-        if let Some(delta) = &mut self.child.delta {
-            changed.iter().for_each(|channel| delta.forget(channel));
+        if !changed.is_empty() {
+            self.pos.empty_slots(&changed);
+            if let Some(delta) = &mut self.child.delta {
+                changed.iter().for_each(|channel| delta.forget(channel));
+            }
         }
         // Routers of a lone task see the new state; those of siblings ran when their task ended.
         if lone {
-            self.route_alone(&mut tasks[0])?;
+            let Task { node, key, state, .. } = &mut tasks[0];
+            if let TaskState::Done(done) = state {
+                self.route_alone(*node, *key, done)?;
+            }
             if self.recorder().is_some() {
                 self.save_lone_result(&tasks[0], puts)?;
             }
@@ -112,14 +119,9 @@ impl Run {
         for task in tasks.iter_mut() {
             let node = task.node;
             let TaskState::Done(done) = &mut task.state else { continue };
-            self.pos.keep_rows(&table, &done.stored, &mut taken);
-            fire(&table, &mut self.pos.control, &mut applying, node, done);
-            self.pos.control.sends.append(&mut done.routing.sends);
-            let count = self.pos.control.sends.len();
-            if count > SENDS_LIMIT {
-                let (from, what) = (self.node_name(node), "the sends of its superstep");
-                return Err(RunError::TooMany { from, what, count, limit: SENDS_LIMIT });
-            }
+            self.pos.keep_rows(table, &done.stored, &mut taken);
+            fire(table, &mut self.pos.control, &mut applying, node, done);
+            self.keep_sends(node, done)?;
             for (name, child) in done.children.drain(..) {
                 self.pos.keep_child(name, child);
             }
@@ -150,24 +152,29 @@ impl Run {
         }
     }
 
-    fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
+    pub(super) fn not_written(&self, error: ApplyError, nodes: &[u32]) -> RunError {
         let nodes = nodes.iter().map(|&node| format!("`{}`", self.node_name(node))).collect();
         apply_run_error(&self.table, self.pos.meta.step + 1, error, nodes)
     }
 
     /// Routes a lone task: its routers see the new state itself.
-    fn route_alone(&mut self, task: &mut Task) -> Result<(), RunError> {
-        let TaskState::Done(done) = &mut task.state else { return Ok(()) };
-        if done.routing.is_done || !done.routing.fires {
+    pub(super) fn route_alone(&self, node: u32, key: u32, done: &mut FinishedResult) -> Result<(), RunError> {
+        if done.routing.is_done || !done.routing.fires || self.table.exits(node).routers.is_empty() {
             return Ok(());
         }
-        let routers = self.table.exits(task.node);
-        if routers.routers.is_empty() {
-            return Ok(());
-        }
-        let (node, key) = (task.node, task.key);
         let seen = with_returned(&self.pos.state, done.returned.take());
         self.choose(node, key, &seen, done)
+    }
+
+    /// Adds the sends of a task to those of its superstep.
+    pub(super) fn keep_sends(&mut self, node: u32, done: &mut FinishedResult) -> Result<(), RunError> {
+        self.pos.control.sends.append(&mut done.routing.sends);
+        let count = self.pos.control.sends.len();
+        if count > SENDS_LIMIT {
+            let (from, what) = (self.node_name(node), "the sends of its superstep");
+            return Err(RunError::TooMany { from, what, count, limit: SENDS_LIMIT });
+        }
+        Ok(())
     }
 
     /// Returns the state with the results of finished siblings applied.
@@ -235,14 +242,13 @@ impl Run {
         seen: &AnyState,
         result: &mut FinishedResult,
     ) -> Result<(), RunError> {
-        let from = self.node_name(node);
-        let exits = self.table.exits(node);
-        let resolve = Resolve { table: &self.table, from: &from, made_by };
+        let (from, exits) = (self.table.node_name(node), self.table.exits(node));
+        let resolve = Resolve { table: &self.table, from, made_by };
         let choose = || {
             let mut routers = exits.routers.iter();
             routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
         };
-        catch_panic_as(choose, |panic| self.panic_error(Arc::clone(&from), format!("its router: {panic}")))
+        catch_panic_as(choose, |panic| self.panic_error(Arc::clone(from), format!("its router: {panic}")))
     }
 
     pub(crate) fn own_view(&self, at: usize, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, RunError> {
@@ -298,9 +304,11 @@ pub(crate) fn fire(
         exits.arrivals.iter().for_each(|&(join, bit)| control.arrive(&table.wiring, applying, join, bit));
     }
     done.routing.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
-    let (targets, sends) = (&done.routing.targets, done.routing.sends.len());
-    let (chosen, sent) = (done.routing.chosen.0 as usize, done.routing.chosen.1 as usize);
-    control.note_goto(node, &targets[..chosen.min(targets.len())], sent.min(sends) as u32);
+    if done.routing.chosen != (0, 0) {
+        let (targets, sends) = (&done.routing.targets, done.routing.sends.len());
+        let (chosen, sent) = (done.routing.chosen.0 as usize, done.routing.chosen.1 as usize);
+        control.note_goto(node, &targets[..chosen.min(targets.len())], sent.min(sends) as u32);
+    }
 }
 
 /// Applies all writes in canonical order. The error names the nodes that wrote the channel.

@@ -182,7 +182,7 @@ impl Emitter<'_> {
 impl Run {
     /// Returns the node's name, for errors and events.
     pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
-        self.table.node_name(node)
+        Arc::clone(self.table.node_name(node))
     }
 
     pub(crate) fn has_listeners(&self) -> bool {

@@ -57,7 +57,7 @@ impl Run {
         Ok(if matches!(ending, Ending::Done { .. }) { LonePoll::Done } else { LonePoll::Settled })
     }
 
-    fn begin_execution(&mut self) {
+    pub(super) fn begin_execution(&mut self) {
         (self.step.has_failed, self.step.runs_again) = (false, false);
         if self.step.left.is_none() {
             self.step.open_questions = None;
@@ -163,7 +163,7 @@ impl Run {
         Ok(())
     }
 
-    fn begin(&mut self, at: usize) -> Running {
+    pub(super) fn begin(&mut self, at: usize) -> Running {
         self.step.tasks[at].starts.all += 1;
         self.note_start(at);
         let node = self.step.tasks[at].node;

@@ -63,21 +63,24 @@ impl Run {
     /// The synchronous part of `settle`: updates the run and queues records.
     pub(crate) fn take(&mut self, at: usize, performed: PerformedTask) -> Result<Ending, RunError> {
         let PerformedTask { ended, ctx, attempts, details } = performed;
-        match details {
-            Some(_) => self.step.tasks[at].latest = None, // they say more
-            None => self.step.tasks[at].catch_up(),
-        }
-        let TaskDetails { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
         // The end of a task is a sign of life of the nodes whose subgraphs it is in.
         self.scope.beat();
         // From here on, a question that somebody who still holds the context asks fails the run.
         ctx.end();
-        self.step.tasks[at].starts.all += attempts.saturating_sub(1);
-        self.step.tasks[at].starts.last = ctx.attempt.number;
-        if self.step.tasks[at].starts.times[0] > 0 {
-            self.step.tasks[at].starts.times[1] = self.shared.now();
+        let task = &mut self.step.tasks[at];
+        match details {
+            Some(_) => task.latest = None, // they say more
+            None => task.catch_up(),
         }
-        self.step.tasks[at].note_failures(attempts, failures);
+        let TaskDetails { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
+        task.starts.all += attempts.saturating_sub(1);
+        task.starts.last = ctx.attempt.number;
+        if task.starts.times[0] > 0 {
+            task.starts.times[1] = self.shared.now();
+        }
+        if !failures.is_empty() {
+            task.note_failures(attempts, failures);
+        }
         let handled_failure =
             handled.as_ref().and_then(|(error, answered)| self.note_handled_failure(at, error, *answered));
         // First of all records: the journal's entries are part of the commit of the task's record.
@@ -122,7 +125,7 @@ impl Run {
     }
 
     /// Keeps a context for the next task, without the state: one that is shared would be copied by the next write.
-    fn reuse(&mut self, mut ctx: Arc<TaskCtx>) {
+    pub(super) fn reuse(&mut self, mut ctx: Arc<TaskCtx>) {
         if let Some(unshared) = Arc::get_mut(&mut ctx) {
             (unshared.locations, unshared.moved_state) = (None, None);
             self.reusable.context = Some(ctx);

@@ -7,6 +7,7 @@
 //! | `state` | a run, and what it notes of a superstep |
 //! | `begin` | how a run starts: input, a fork, a command, a checkpoint of another version |
 //! | `tick` | the loop |
+//! | `plain` | the same for supersteps of one task in a run that stores nothing and that nobody watches |
 //! | `execute`, `pool` | the tasks of a superstep: one in place, several in a pool |
 //! | `perform`, `job` | the body of a task; what it needs and leaves in the store |
 //! | `finish`, `waiting` | the end of a body: results and failures; questions and waits |
@@ -27,6 +28,7 @@ mod execute;
 mod finish;
 mod job;
 pub(crate) mod perform;
+mod plain;
 mod pool;
 mod secrets;
 mod state;

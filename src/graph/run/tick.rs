@@ -2,6 +2,7 @@
 //! tasks; its rules are pure functions in `superstep`. LangGraph: `PregelLoop.tick`.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
@@ -20,18 +21,24 @@ use crate::graph::superstep::task::plan;
 impl Run {
     /// Runs supersteps until the run ends or stops.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
+        let table = Arc::clone(&self.table);
+        let is_plain = self.is_plain();
         loop {
-            let ticked = if self.shared.events.traced { Box::pin(self.traced_tick()).await } else { self.tick().await };
+            let polled = if is_plain { self.run_plain(&table).await? } else { LonePoll::Nothing };
+            let ticked = match self.shared.events.traced {
+                true => Box::pin(self.traced_tick(&table)).await,
+                false => self.tick(&table, polled).await,
+            };
             if let Some(exit) = ticked? {
                 return Ok(exit);
             }
         }
     }
 
-    async fn traced_tick(&mut self) -> Result<Option<Exit>, RunError> {
+    async fn traced_tick(&mut self, table: &Table) -> Result<Option<Exit>, RunError> {
         self.plan();
         if self.step.tasks.is_empty() {
-            return self.tick().await;
+            return self.tick(table, LonePoll::Nothing).await;
         }
         let span = trace::superstep_span(
             self.pos.meta.step + 1,
@@ -39,31 +46,33 @@ impl Run {
             self.step.tasks.len(),
         );
         self.step.span = Some(span.clone());
-        self.tick().instrument(span).await
+        self.tick(table, LonePoll::Nothing).instrument(span).await
     }
 
-    /// Runs one superstep. Returns the reason to stop, if there is one.
-    async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
-        self.shared.stragglers.check()?;
-        self.shared.check_lease()?;
-        self.plan();
-        self.note_secrets();
-        if self.has_listeners() {
-            Box::pin(self.flush_input()).await?;
-            Box::pin(self.emit_checkpoint()).await;
-        }
-        if let Some(exit) = self.stop_before()? {
-            if exit == Exit::Stopped {
-                Box::pin(self.emit_breakpoint()).await;
+    /// Runs one superstep, of which something may have run. Returns the reason to stop, if there is one.
+    async fn tick(&mut self, table: &Table, mut polled: LonePoll) -> Result<Option<Exit>, RunError> {
+        if matches!(polled, LonePoll::Nothing) {
+            self.shared.stragglers.check()?;
+            self.shared.check_lease()?;
+            self.plan();
+            self.note_secrets();
+            if self.has_listeners() {
+                Box::pin(self.flush_input()).await?;
+                Box::pin(self.emit_checkpoint()).await;
             }
-            return Ok(Some(exit));
+            if let Some(exit) = self.stop_before()? {
+                if exit == Exit::Stopped {
+                    Box::pin(self.emit_breakpoint()).await;
+                }
+                return Ok(Some(exit));
+            }
+            if self.has_listeners() {
+                Box::pin(self.emit_starts()).await;
+                self.let_listener_read().await; // what it shows is stored: results are not shown before their commit is under way
+            }
+            // Most supersteps have one task, which never waits: without this, each would pay for a future per function below.
+            polled = poll_fn(|cx| Poll::Ready(self.run_at_once(cx))).await?;
         }
-        if self.has_listeners() {
-            Box::pin(self.emit_starts()).await;
-            self.let_listener_read().await; // what it shows is stored: results are not shown before their commit is under way
-        }
-        // Most supersteps have one task, which never waits: without this, each would pay for a future per function below.
-        let polled = poll_fn(|cx| Poll::Ready(self.run_at_once(cx))).await?;
         if !matches!(polled, LonePoll::Done)
             && let Some(exit) = Box::pin(self.execute_and_settle(polled)).await?
         {
@@ -71,7 +80,7 @@ impl Run {
         }
         let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
         self.note_written_secrets();
-        let puts = match self.apply_results() {
+        let puts = match self.apply_results(table) {
             Ok(puts) => puts,
             Err(failure) => return Err(Box::pin(self.not_applied(failure)).await),
         };
@@ -98,7 +107,7 @@ impl Run {
     }
 
     /// Returns the reason not to run the planned superstep, if there is one.
-    fn stop_before(&self) -> Result<Option<Exit>, RunError> {
+    pub(super) fn stop_before(&self) -> Result<Option<Exit>, RunError> {
         if self.pos.meta.step + 1 > self.stops.last_step {
             return Err(RunError::RecursionLimit { limit: self.shared.limits.recursion });
         }
@@ -157,7 +166,7 @@ impl Run {
     }
 
     /// Counts the superstep that was committed; the input does not count.
-    fn count_superstep(&mut self, starts: bool) {
+    pub(super) fn count_superstep(&mut self, starts: bool) {
         (self.stops.breakpoints_active, self.step.planned) = (true, false);
         self.stops.supersteps += u64::from(!starts);
         if !starts && self.shared.budget.limits.supersteps.is_some() {

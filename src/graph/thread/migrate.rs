@@ -110,8 +110,7 @@ async fn child_of<'a>(
     if children.is_empty() {
         return Ok(None);
     }
-    let own =
-        pos.children.iter().find(|(known, _)| *known == table.node_name(task.node).to_string()).map(|(_, id)| *id);
+    let own = pos.children.iter().find(|(known, _)| known[..] == **table.node_name(task.node)).map(|(_, id)| *id);
     let key = mapping.stored_task(task.key);
     let called = reader.children_of(pos.meta.id, key).await?;
     let foremost = reader.active_child(&[(key, task.to_record())].into(), called).await?;

@@ -388,9 +388,9 @@ impl Run {
             self.pos.channels.line = NEW_LINE; // input that never started is stored, but not part of the state
         }
         let mut tasks = std::mem::take(&mut self.step.tasks);
-        let changed = self.apply(&mut tasks, &mut puts)?;
-        let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let table = Arc::clone(&self.table);
+        let changed = self.apply(&table, &mut tasks, &mut puts)?;
+        let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         self.pos.encode_reduced(&table, &changed, made_by, &mut puts)?;
         self.pos.check_size(&table, self.shared.limits.state_bytes)?;
         self.pos.start = None;
