@@ -51,6 +51,7 @@ impl Stragglers {
     }
 
     /// Fails if something was raised after its body had ended.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), RunError> {
         if !self.has_failed.load(Ordering::Relaxed) {
             return Ok(());

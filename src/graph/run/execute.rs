@@ -163,7 +163,7 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn begin(&mut self, at: usize) -> Running {
+    fn begin(&mut self, at: usize) -> Running {
         self.step.tasks[at].starts.all += 1;
         self.note_start(at);
         let node = self.step.tasks[at].node;

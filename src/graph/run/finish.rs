@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// Keeps a context for the next task, without the state: one that is shared would be copied by the next write.
-    pub(super) fn reuse(&mut self, mut ctx: Arc<TaskCtx>) {
+    fn reuse(&mut self, mut ctx: Arc<TaskCtx>) {
         if let Some(unshared) = Arc::get_mut(&mut ctx) {
             (unshared.locations, unshared.moved_state) = (None, None);
             self.reusable.context = Some(ctx);

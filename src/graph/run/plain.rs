@@ -10,7 +10,7 @@ use superstep_base::panics::catch_panic;
 
 use super::apply::fire;
 use super::execute::LonePoll;
-use super::perform::PerformedTask;
+use super::perform::{PerformedTask, Running, start};
 use super::state::Run;
 use crate::checkpoint::Source;
 use crate::graph::build::{Stops, Table};
@@ -66,18 +66,38 @@ impl Run {
             return Ok(Some(LonePoll::Nothing));
         }
         self.begin_execution();
-        let mut running = self.begin(0);
-        let Poll::Ready(performed) = Pin::new(&mut running).poll(cx) else {
-            return Ok(Some(LonePoll::Running(running)));
+        self.step.tasks[0].starts.all += 1;
+        let ctx = self.plain_context(table);
+        let mut body = start(table, ctx.at.node, &self.pos.state, None, Arc::clone(&ctx));
+        let Poll::Ready(ended) = Pin::new(&mut body).poll(cx) else {
+            return Ok(Some(LonePoll::Running(Running::Simple(body, Some(ctx), 1))));
         };
-        drop(running); // with what it holds of the context
-        match performed {
-            PerformedTask { ended: Ok(Ok(command)), ctx, details: None, .. } if self.is_all(&ctx, &command) => {
-                self.reuse(ctx);
+        drop(body); // with what it holds of the context
+        match ended {
+            Ok(Ok(command)) if self.is_all(&ctx, &command) => {
+                self.reusable.plain_context = Some(ctx);
                 self.end_plainly(table, command).map(|()| None)
             }
-            performed => Ok(Some(LonePoll::Ended(performed))),
+            ended => Ok(Some(LonePoll::Ended(PerformedTask::without_details(ended, ctx, 1)))),
         }
+    }
+
+    /// Returns the context of the planned task: that of the plain task before, if there was one.
+    fn plain_context(&mut self, table: &Table) -> Arc<TaskCtx> {
+        if let Some(mut used) = self.reusable.plain_context.take()
+            && let Some(ctx) = Arc::get_mut(&mut used)
+        {
+            let Task { node, key, .. } = self.step.tasks[0];
+            (ctx.at.step, ctx.at.version) = (self.pos.meta.step + 1, self.pos.control.version);
+            (ctx.at.node, ctx.at.task) = (node, key);
+            ctx.progress.reset();
+            let facts = &table.row(node).facts;
+            if !Arc::ptr_eq(&ctx.facts, facts) {
+                ctx.facts = Arc::clone(facts);
+            }
+            return used;
+        }
+        self.context(0, None)
     }
 
     /// Returns true if the planned superstep has one task, of a node that needs nothing but its body, and nothing stops the run.
@@ -88,7 +108,9 @@ impl Run {
         }
         let row = table.row(*node);
         let needs_nothing = row.execution.simple && row.execution.group.is_none() && row.children.is_empty();
-        needs_nothing && self.shared.stragglers.check().is_ok() && matches!(self.stop_before(), Ok(None))
+        let is_stopped =
+            self.pos.meta.step >= self.stops.last_step || self.shared.is_cancelled() || self.shared.is_draining();
+        needs_nothing && self.pos.children.is_empty() && !is_stopped && self.shared.stragglers.check().is_ok()
     }
 
     /// Returns true if a command is all that came of a body.

@@ -153,6 +153,8 @@ pub(crate) struct ParentPointer {
 pub(crate) struct StepBuffers {
     pub merge: Merge,
     pub context: Option<Arc<TaskCtx>>,
+    /// The context of a task in a run without a store or listeners, which did nothing but return a result.
+    pub plain_context: Option<Arc<TaskCtx>>,
     pub pulls: Vec<u32>,
     /// The result of a lone task, emptied.
     pub result: Option<Box<FinishedResult>>,

@@ -107,7 +107,7 @@ impl Run {
     }
 
     /// Returns the reason not to run the planned superstep, if there is one.
-    pub(super) fn stop_before(&self) -> Result<Option<Exit>, RunError> {
+    fn stop_before(&self) -> Result<Option<Exit>, RunError> {
         if self.pos.meta.step + 1 > self.stops.last_step {
             return Err(RunError::RecursionLimit { limit: self.shared.limits.recursion });
         }
