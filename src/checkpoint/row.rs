@@ -31,11 +31,25 @@ impl<T: Serialize + Send + Sync> Encode for T {
     }
 }
 
+/// Makes an engine record.
+struct Made<F>(F);
+
+impl<T: Serialize, F: Fn() -> T + Send + Sync> Encode for Made<F> {
+    fn encode(&self) -> Result<Vec<u8>, CheckpointError> {
+        encode_record(&(self.0)())
+    }
+}
+
 impl Row {
     /// Returns a row whose bytes are those of [`encode_record`]. The record's type must be one that can always be encoded: a
     /// store that keeps the value as it is finds an error only when somebody reads it.
     pub fn record(record: impl Serialize + Send + Sync + 'static) -> Self {
         Self(Value::Record(Arc::new(record)))
+    }
+
+    /// Returns a row whose record is made together with its bytes: for a large record, most of which is empty.
+    pub(crate) fn made_by<T: Serialize>(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        Self(Value::Record(Arc::new(Made(make))))
     }
 
     /// Returns the bytes; makes them if the row does not have them.
@@ -104,6 +118,7 @@ mod tests {
         let bytes = encode_record(&"on demand").unwrap();
         assert_eq!(row.to_bytes().unwrap(), bytes);
         assert_eq!(row.into_bytes().unwrap(), bytes);
+        assert_eq!(Row::made_by(|| "on demand").to_bytes().unwrap(), bytes);
         let made = Row::from(bytes.clone());
         assert_eq!((made.size(), format!("{made:?}")), (Some(bytes.len()), format!("Row({} B)", bytes.len())));
     }

@@ -31,6 +31,17 @@ pub(super) fn control_record(control: &Control<Packet>, start: Option<Vec<WriteR
     }
 }
 
+/// Returns what makes the record of what runs next, if that is at most one node that an edge started.
+pub(super) fn plain_control(control: &Control<Packet>) -> Option<impl Fn() -> ControlRecord + Send + Sync + 'static> {
+    let Control { version, ready, deferred, joins, sends, gotos, last_ran } = control;
+    if ready.len() > 1 || !(deferred.is_empty() && joins.is_empty() && sends.is_empty() && gotos.is_empty()) {
+        return None;
+    }
+    let (version, ready) = (*version, ready.first().map(|trigger| (trigger.node, trigger.version)));
+    let last_ran = last_ran.map(|last| (last.version, last.node, last.tied));
+    Some(move || ControlRecord { version, ready: Vec::from_iter(ready), last_ran, ..ControlRecord::default() })
+}
+
 /// Returns what commands scheduled as records.
 pub(super) fn goto_records(control: &Control<Packet>) -> Vec<GotoRecord> {
     let record = |goto: &Goto| GotoRecord {

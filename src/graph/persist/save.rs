@@ -1,16 +1,19 @@
 //! Encoding a run: writes become rows, tasks and positions become records. Decoding is in `load`, and `control` has both.
 
-use super::control::{control_record, goto_records};
+use super::control::{control_record, goto_records, plain_control};
 pub(super) use crate::checkpoint::log_name as log_of;
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, Key, LogRange, Row, RowId, SendRecord, Slot, TaskRecord, TaskStatus,
-    WriteRecord, chunk_key, encode_record,
+    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, Key, LogRange, Row, RowId, SendRecord, Slot,
+    TaskRecord, TaskStatus, WriteRecord, chunk_key, encode_record,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::records::{Durability, Puts, Recorder};
+use crate::graph::records::{CheckpointInfo, Durability, Puts, Recorder};
 use crate::graph::state::{AnyWrites, Mask, Storage, value};
 use crate::graph::superstep::{FinishedResult, Packet, Position, StoredWrites, Task};
+
+/// The maximum number of channels that are copied when a checkpoint is encoded.
+const COPIED: usize = 8;
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
@@ -88,13 +91,11 @@ pub(crate) fn add_rows(
 }
 
 /// Encodes the sends of a finished task and returns its record.
-pub(crate) fn result(
-    table: &Table,
-    task: &Task,
-    done: &FinishedResult,
-    puts: &mut Puts,
-) -> Result<TaskRecord, RunError> {
-    Ok(TaskRecord {
+pub(crate) fn result(table: &Table, task: &Task, done: &FinishedResult, puts: &mut Puts) -> Result<Row, RunError> {
+    if let Some(plain) = plain_result(task, done) {
+        return Ok(plain);
+    }
+    Ok(Row::record(TaskRecord {
         status: TaskStatus::Done,
         writes: done.stored.rows.clone(),
         targets: done.routing.targets.clone(),
@@ -103,7 +104,22 @@ pub(crate) fn result(
         cached: done.cached,
         children: done.children.clone(),
         ..task.to_record()
-    })
+    }))
+}
+
+/// Returns the record of a task that has at most one write and one target, and no past.
+fn plain_result(task: &Task, done: &FinishedResult) -> Option<Row> {
+    let FinishedResult { stored, routing, cached, children, .. } = done;
+    let is_plain = task.record.is_empty() && children.is_empty() && routing.sends.is_empty();
+    if !is_plain || stored.rows.len() > 1 || routing.targets.len() > 1 {
+        return None;
+    }
+    let (write, target) = (stored.rows.first().copied(), routing.targets.first().copied());
+    let (starts, chosen, cached) = (task.starts, routing.chosen, *cached);
+    Some(Row::made_by(move || {
+        let (writes, targets) = (Vec::from_iter(write), Vec::from_iter(target));
+        starts.with(TaskRecord { status: TaskStatus::Done, writes, targets, chosen, cached, ..TaskRecord::default() })
+    }))
 }
 
 /// Encodes a position as a checkpoint, together with the graph's shape and the thread's own record if the store does
@@ -131,7 +147,7 @@ pub(crate) fn checkpoint(
         let about = AboutRecord { graph, created_at, stops, place, ..AboutRecord::default() };
         puts.push((Key::About, Row::record(about)));
     }
-    puts.push((checkpoint_key(path, pos.meta.id), Row::record(record)));
+    puts.push((checkpoint_key(path, pos.meta.id), record));
     Ok(())
 }
 
@@ -142,14 +158,16 @@ pub(crate) fn checkpoint_key(path: &str, id: CheckpointId) -> Key {
 
 /// Encodes the position, and marks its channels as saved. Only channels that moved since the last complete map are written,
 /// unless those are most of them, or there are few channels.
-fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool) -> CheckpointRecord {
+fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool) -> Row {
     let few = pos.channels.slots.len() <= 16 && !is_of_task(path);
     let most = pos.channels.moved.count() * 2 > pos.channels.slots.len();
     let whole = whole || few || most || pos.channels.base.is_none();
     let slot = |at: usize| (at as u32, pos.channels.slots[at].clone());
-    let channels = if whole {
-        let stored = (0..pos.channels.slots.len()).filter(|&at| pos.channels.slots[at] != Slot::Absent);
-        stored.map(slot).collect()
+    let channels: Vec<_> = if whole {
+        let stored = || (0..pos.channels.slots.len()).filter(|&at| pos.channels.slots[at] != Slot::Absent);
+        let mut channels = Vec::with_capacity(stored().count());
+        channels.extend(stored().map(slot));
+        channels
     } else {
         pos.channels.moved.iter().map(slot).collect()
     };
@@ -158,24 +176,43 @@ fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool
         pos.channels.base = Some(pos.meta.id);
         pos.channels.moved = Mask::default();
     }
-    CheckpointRecord {
-        parent: pos.meta.parent,
-        namespace: path.to_owned(),
-        source: pos.meta.source,
-        step: pos.meta.step,
-        created_at: pos.meta.created_at,
-        shape: table.identity.fingerprint,
+    let (line, shape) = (pos.channels.line, table.identity.fingerprint);
+    let CheckpointInfo { parent, source, step, created_at, .. } = pos.meta;
+    let plain = move |control: ControlRecord, channels| CheckpointRecord {
+        parent,
+        namespace: String::new(),
+        source,
+        step,
+        created_at,
+        shape,
         epoch,
-        line: pos.channels.line,
-        control: control_record(&pos.control, pos.start.as_ref().map(|start| start.stored.rows.clone())),
+        line,
+        control,
         base,
         channels,
+        carried: vec![],
+        children: vec![],
+        metadata: vec![],
+        journals: vec![],
+        gotos: vec![],
+    };
+    let beside = path.is_empty() && pos.start.is_none() && pos.channels.unknown.is_empty() && pos.children.is_empty();
+    if beside
+        && pos.meta.metadata.is_empty()
+        && channels.len() <= COPIED
+        && let Some(control) = plain_control(&pos.control)
+    {
+        return Row::made_by(move || plain(control(), channels.clone()));
+    }
+    let control = control_record(&pos.control, pos.start.as_ref().map(|start| start.stored.rows.clone()));
+    Row::record(CheckpointRecord {
+        namespace: path.to_owned(),
         carried: pos.channels.unknown.clone(),
         children: pos.children.clone(),
         metadata: pos.meta.metadata.clone(),
-        journals: vec![],
         gotos: goto_records(&pos.control),
-    }
+        ..plain(control, channels)
+    })
 }
 
 /// Returns true if a subgraph's checkpoints belong to one task. They are kept together, and most of them are few: a complete map

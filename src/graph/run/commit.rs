@@ -219,8 +219,8 @@ impl Run {
     }
 
     fn save_result(&self, task: &Task, done: &FinishedResult, puts: &mut Puts) -> Result<(), RunError> {
-        let record = save::result(&self.table, task, done, puts)?;
-        puts.push((self.task_key(task.key), Row::record(record)));
+        let row = save::result(&self.table, task, done, puts)?;
+        puts.push((self.task_key(task.key), row));
         Ok(())
     }
 

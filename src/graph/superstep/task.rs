@@ -129,9 +129,7 @@ impl Task {
 
     /// Returns its past with the attempts, without a result.
     pub(crate) fn to_record(&self) -> TaskRecord {
-        let Starts { all: attempts, last: attempt, times, .. } = self.starts;
-        let times = times.into_iter().take_while(|time| *time > 0).collect();
-        TaskRecord { attempts, attempt, times, ..self.record.to_record() }
+        self.starts.with(self.record.to_record())
     }
 
     /// Returns the record to store if the run drops the task before its end.
@@ -358,6 +356,11 @@ static NONE: LazyLock<TaskRecord> = LazyLock::new(TaskRecord::default);
 pub(crate) struct LazyRecord(Option<Arc<TaskRecord>>);
 
 impl LazyRecord {
+    /// Returns true if nothing of its past is stored but its starts.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     fn to_record(&self) -> TaskRecord {
         self.0.as_deref().cloned().unwrap_or_default()
     }
@@ -399,4 +402,13 @@ pub(crate) struct Starts {
     pub not_before: Option<u64>,
     /// Times of its first start and of its last end, in milliseconds since 1970; 0 where they are not noted.
     pub times: [u64; 2],
+}
+
+impl Starts {
+    /// Returns the past of a task with its attempts.
+    pub(crate) fn with(self, past: TaskRecord) -> TaskRecord {
+        let Self { all: attempts, last: attempt, times, .. } = self;
+        let times = times.into_iter().take_while(|time| *time > 0).collect();
+        TaskRecord { attempts, attempt, times, ..past }
+    }
 }
