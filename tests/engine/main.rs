@@ -18,6 +18,7 @@ mod clock;
 mod commands;
 mod copies;
 mod crowds;
+mod curves;
 mod diff;
 mod durability;
 mod edges;
