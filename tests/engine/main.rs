@@ -56,6 +56,7 @@ mod panics;
 mod parted;
 mod past;
 mod permits;
+mod plain;
 mod poisoned;
 mod posted_answers;
 mod questions;
