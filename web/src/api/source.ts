@@ -39,7 +39,7 @@ export async function open(path: string, sent: Sent = {}): Promise<Response> {
   if (sent.signal !== undefined) init.signal = sent.signal;
   const response = await fetch(SERVER + path, init).catch((cause: unknown) => {
     if (sent.signal?.aborted) throw cause;
-    throw new RequestError(0, what, "the server does not answer; the page tries again by itself");
+    throw new RequestError(0, what, "the server does not answer");
   });
   if (response.ok) return response;
   if (response.status === 401) isKeyWanted.value = true;
