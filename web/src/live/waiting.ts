@@ -7,6 +7,7 @@ import { isKeyWanted, key } from "../api/key";
 import { isRecording } from "../api/recording";
 import { request } from "../api/source";
 import type { InboxPage } from "../api/types";
+import { whileVisible } from "./look";
 
 export const waiting = signal(0);
 
@@ -25,6 +26,8 @@ export function countWaiting(): void {
   listen((events) => {
     if (events === null || events.some(({ kind }) => kind !== "position")) void count();
   });
+  // A run that nothing runs has no event.
+  whileVisible(() => void count());
   effect(() => {
     key.value;
     void count();

@@ -73,6 +73,21 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     await expect.poll(async () => (await server.send<{ values: { status?: string } }>("GET", "/threads/letter")).values.status).toBe("approved");
   });
 
+  test("a run that stalls comes without an event", async () => {
+    const page = await open();
+    await page.clock.install();
+    const stalled = { kind: "stalled", thread: "idle", graph: "slow", since: new Date().toISOString(), step: 1, reason: "nodes are left to run, and no process has run it for more than a minute" };
+    const answers = [{ items: [], next: null, waiting: 0 }, { items: [stalled], next: null, waiting: 1 }];
+    let now = 0;
+    await page.route(/\/inbox\?/, (route) => route.fulfill({ json: answers[now] }));
+    await page.reload();
+    await page.getByText("Nothing waits for you").waitFor();
+    now = 1;
+    await page.clock.fastForward(31_000);
+    await page.getByRole("article", { name: "idle" }).getByRole("button", { name: "Resume" }).waitFor();
+    await page.getByRole("navigation", { name: "Main" }).getByLabel("1 waiting").waitFor();
+  });
+
   test("comments on lines of a diff travel with the answer", async () => {
     await ask("review", `this:\n${DIFF}`);
     const page = await open();

@@ -6,6 +6,7 @@ import { loadInbox } from "../../api/inbox";
 import { useResource } from "../../api/resource";
 import type { InboxPage } from "../../api/types";
 import { groupItems } from "../../fold/inbox";
+import { whileVisible } from "../../live/look";
 import { Button } from "../../parts/button";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { href } from "../../routing/navigation";
@@ -22,6 +23,8 @@ export function Inbox() {
   const inbox = useResource(`inbox ${pages}`, (signal) => loadInbox(`/inbox?limit=${PAGE}`, pages, signal), { changes: ({ kind }) => kind !== "position" });
   const { error, reload } = inbox;
   useEffect(prepareCards, []);
+  // A run that nothing runs has no event.
+  useEffect(() => whileVisible(reload), []);
   // While more pages are read, those that are there stay, with what was typed into them.
   const known = useRef<InboxPage | undefined>(undefined);
   known.current = inbox.value ?? known.current;

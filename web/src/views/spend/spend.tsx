@@ -6,6 +6,7 @@ import { useResource } from "../../api/resource";
 import { request } from "../../api/source";
 import type { Json } from "../../api/types";
 import { isNothing, readHealth, readSpending, type Spending } from "../../fold/spend";
+import { whileVisible } from "../../live/look";
 import { ErrorNote, Loading } from "../../parts/notes";
 import { HealthCards } from "./health";
 import { NothingSpent } from "./nothing_spent";
@@ -26,10 +27,7 @@ export function Spend() {
   const [days, setDays] = useState(0);
   const spending = useResource(`spend ${days}`, (signal) => loadSpending(days, signal), { changes: ({ kind }) => kind === "ended" || kind === "deleted" });
   const health = useResource("health", async (signal) => readHealth(await request<Json>("/health", { signal })), { changes: ({ kind }) => kind !== "position" });
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || health.reload(), REST);
-    return () => clearInterval(timer);
-  }, []);
+  useEffect(() => whileVisible(health.reload, REST), []);
   return (
     <div class="spend stack">
       <h1>Spend</h1>
