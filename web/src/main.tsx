@@ -11,6 +11,7 @@ import { watchActivity } from "./api/activity";
 import { App } from "./app";
 import { countWaiting } from "./live/waiting";
 import { useTheme } from "./live/theme";
+import { showTitle } from "./live/title";
 import { handleKeys } from "./parts/keys";
 import { follow } from "./routing/navigation";
 
@@ -19,6 +20,7 @@ if (root !== null) {
   useTheme();
   follow();
   handleKeys();
+  showTitle();
   countWaiting();
   watchActivity();
   render(<App />, root);

@@ -32,6 +32,17 @@ describe.skipIf(chromiumPath() === undefined)("the frame", () => {
     await page.context().close();
   });
 
+  test("has a title with what waits and the name of the view or the thread", async () => {
+    const page = await openPage(`${server.address}/ui/`);
+    await expect.poll(() => page.title()).toBe("Inbox · superstep");
+    await server.run("tea", "approval", { request: "buy tea" });
+    await expect.poll(() => page.title()).toBe("(1) Inbox · superstep");
+    await page.getByRole("link", { name: "tea", exact: true }).click();
+    await expect.poll(() => page.title()).toBe("(1) tea · superstep");
+    await page.context().close();
+    await server.send("DELETE", "/threads/tea");
+  });
+
   test("shows the keys, and the server's restart", async () => {
     const page = await openPage(`${server.address}/ui/settings`);
     await page.getByText("Live").waitFor();
