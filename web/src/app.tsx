@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { connection } from "./api/activity";
 import { isKeyWanted } from "./api/key";
 import { readRecording } from "./api/recording";
+import { said } from "./live/say";
 import { waiting } from "./live/waiting";
 import { KeyHelp } from "./parts/keys";
 import { href, route } from "./routing/navigation";
@@ -40,6 +41,9 @@ export function App() {
       <main class="frame-main" id="main" ref={main} tabIndex={-1}>
         {isKeyWanted.value && now.view !== "settings" ? <KeyForm isAsked /> : <View route={now} />}
       </main>
+      <p class="visually-hidden" role="status">
+        {said.value}
+      </p>
       <KeyHelp />
     </div>
   );

@@ -73,6 +73,22 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     await expect.poll(async () => (await server.send<{ values: { status?: string } }>("GET", "/threads/letter")).values.status).toBe("approved");
   });
 
+  test("the focus goes on to the next card, and to the heading after the last, and the answer is said", async () => {
+    await ask("first", "write to Ada");
+    await ask("second", "write to Ben");
+    const page = await open();
+    for (const [thread, next] of [["first", "H3 Approve"], ["second", "H1 Inbox"]] as const) {
+      const card = page.getByRole("article", { name: thread });
+      await card.getByRole("textbox", { name: /^Answer/ }).fill("no");
+      await card.getByRole("button", { name: "Answer" }).press("Enter");
+      await card.waitFor({ state: "detached" });
+      await page.getByRole("status").getByText(`Answer to ${thread} sent`).waitFor();
+      await expect.poll(() => page.evaluate(() => `${document.activeElement?.tagName} ${document.activeElement?.textContent}`)).toBe(next);
+      if (thread === "first") expect(await page.getByRole("article", { name: "second" }).locator(":focus").count()).toBe(1);
+    }
+    await expectSound(page);
+  });
+
   test("a run that stalls comes without an event", async () => {
     const page = await open();
     await page.clock.install();
