@@ -73,6 +73,33 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     await expect.poll(async () => (await server.send<{ values: { status?: string } }>("GET", "/threads/letter")).values.status).toBe("approved");
   });
 
+  test("an answer that the server did not take stays, and is sent once when it is there again", async () => {
+    await ask("killed", "write to Cy");
+    const page = await open();
+    const card = page.getByRole("article", { name: "killed" });
+    await card.getByRole("textbox", { name: "Your name" }).fill("ada");
+    await card.getByRole("textbox", { name: "Note" }).fill("by post");
+    await card.getByRole("textbox", { name: /^Answer/ }).fill("yes");
+    await server.kill();
+    await card.getByRole("button", { name: "Answer" }).click();
+    await card.getByRole("alert").getByText("the server does not answer").waitFor();
+    await card.getByRole("alert").getByText("It is not known whether it was stored.").waitFor();
+    expect(await card.getByRole("textbox", { name: /^Answer/ }).inputValue()).toBe("yes");
+    expect(await card.getByRole("textbox", { name: "Note" }).inputValue()).toBe("by post");
+    await expectSound(page);
+    await server.start();
+    await page.getByText("Live").waitFor();
+    expect(await card.getByRole("textbox", { name: /^Answer/ }).inputValue()).toBe("yes");
+    await card.getByRole("button", { name: "Answer" }).click();
+    await card.waitFor({ state: "detached" });
+    await expect.poll(async () => (await server.send<{ values: { decision: unknown; status?: string } }>("GET", "/threads/killed")).values).toMatchObject({ decision: "yes", status: "approved" });
+    const { checkpoints } = await server.send<{ checkpoints: { checkpoint: number; tasks: { id: string; node: string }[] }[] }>("GET", "/threads/killed/checkpoints");
+    const reviews = checkpoints.flatMap(({ checkpoint, tasks }) => tasks.filter(({ node }) => node === "review").map(({ id }) => `${checkpoint}/tasks/${id}`));
+    const tasks = await Promise.all(reviews.map((place) => server.send<{ answers: unknown[] }>("GET", `/threads/killed/checkpoints/${place}`)));
+    expect(tasks.flatMap(({ answers }) => answers)).toEqual([expect.objectContaining({ by: "ada", note: "by post", value: "yes" })]);
+    expect(await server.send<unknown[]>("GET", "/threads/killed/runs")).toHaveLength(2);
+  });
+
   test("the focus goes on to the next card, and to the heading after the last, and the answer is said", async () => {
     await ask("first", "write to Ada");
     await ask("second", "write to Ben");
