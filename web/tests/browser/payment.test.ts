@@ -1,4 +1,4 @@
-// A question that takes two of three people, until a time: its terms, its votes, and its expiry.
+// A question that takes two of three people, until a time: its terms, its votes, its expiry, and a form that is half typed.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -52,6 +52,28 @@ describe.skipIf(chromiumPath() === undefined)("a payment", () => {
     await card.waitFor({ state: "detached" });
     await expect.poll(() => verdict("late")).toBe("reject");
     expect(page.errors).toEqual([]);
+    await page.context().close();
+  });
+
+  test("is not answered with a field that is no JSON yet, nor without it", async () => {
+    await ask("part", {});
+    const page = await openPage(`${server.address}/ui/`);
+    const card = page.getByRole("article", { name: "part" });
+    await card.getByRole("button", { name: "More" }).click();
+    await card.getByRole("button", { name: "Revise" }).click();
+    await card.getByRole("textbox", { name: "Your name" }).fill("ada");
+    await card.getByRole("textbox", { name: "Cents" }).fill("300");
+    const tags = card.getByRole("textbox", { name: "Tags" });
+    await tags.fill('["half"');
+    await card.getByRole("button", { name: "Revise" }).click();
+    await card.getByText("This is no JSON").waitFor();
+    expect(await tags.evaluate((field) => field === document.activeElement)).toBe(true);
+    await tags.fill('["half"]');
+    const sent = page.waitForRequest(/\/threads\/part\/runs$/);
+    await card.getByRole("button", { name: "Revise" }).click();
+    const { command } = (await sent).postDataJSON() as { command: { resume: Record<string, unknown> } };
+    expect(Object.values(command.resume)).toEqual([{ revise: { cents: 300, tags: ["half"] } }]);
+    await card.getByText("1 of 2").waitFor();
     await page.context().close();
   });
 });

@@ -10,10 +10,11 @@ interface ActionButtonsProps {
   answer: AnswerState;
   /** Set if the plan is shown, with its own button. */
   hasPlan: boolean;
+  onChoose: (action: Action) => void;
   onEdit: () => void;
 }
 
-export function ActionButtons({ answer, hasPlan, onEdit }: ActionButtonsProps) {
+export function ActionButtons({ answer, hasPlan, onChoose, onEdit }: ActionButtonsProps) {
   const [isOpen, setOpen] = useState(false);
   const { actions, chosen, draft, isSending } = answer;
   const [first, ...rest] = actions;
@@ -21,12 +22,12 @@ export function ActionButtons({ answer, hasPlan, onEdit }: ActionButtonsProps) {
   const isAside = chosen !== null && chosen !== first;
   const main = isAside ? chosen : first;
   const others = isAside || draft !== null ? [] : rest.filter(({ isDraft }) => !(isDraft && hasPlan));
-  const choose = (action: Action): void => (action.isDraft ? onEdit() : answer.choose(action));
+  const choose = (action: Action): void => (action.isDraft ? onEdit() : onChoose(action));
   const leave = (): void => (draft === null ? answer.leave() : answer.setDraft(null));
   return (
     <div class="answer-actions stack">
       <div class="button-row answer-buttons">
-        <Button kind={main.isFinal ? "bad-main" : "main"} disabled={isSending} onClick={() => answer.choose(main)}>
+        <Button kind={main.isFinal ? "bad-main" : "main"} disabled={isSending} onClick={() => onChoose(main)}>
           {main.name}
         </Button>
         {(isAside || draft !== null) && (

@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import type { InboxItem, Schema } from "../../api/types";
+import type { Action } from "../../fold/actions";
 import { myName, rememberName } from "../../live/my_name";
 import { Confirm } from "../../parts/button";
 import { HalfTyped } from "../../parts/json_field";
@@ -33,9 +34,15 @@ export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerPro
     }
     isFirst.current = false;
   }, [chosen?.name]);
+  const choose = (action: Action): void => {
+    // A text that is no JSON has no value, and would be left out of the answer.
+    const misfit = action === chosen && draft === null ? fields.current?.querySelector<HTMLElement>("[data-misfit]") : null;
+    if (misfit == null) answer.choose(action);
+    else misfit.focus();
+  };
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (chosen !== null && !hasLeft && draft === null) answer.choose(chosen);
+    if (chosen !== null && !hasLeft && draft === null) choose(chosen);
   };
   return (
     <form class="answer stack" onSubmit={submit}>
@@ -63,7 +70,7 @@ export function AnswerForm({ item, answer, hasPlan, hasLeft, onEdit }: AnswerPro
       {comments.length > 0 && <p class="soft">{comments.length === 1 ? "1 comment goes" : `${comments.length} comments go`} with the answer.</p>}
       {answer.result !== null && <p class="note" data-kind="good" role="status">{answer.result}</p>}
       {answer.error !== null && <ErrorNote error={answer.error} />}
-      {!hasLeft && <ActionButtons answer={answer} hasPlan={hasPlan} onEdit={onEdit} />}
+      {!hasLeft && <ActionButtons answer={answer} hasPlan={hasPlan} onChoose={choose} onEdit={onEdit} />}
       {asked !== null && (
         <Confirm title={`${asked.name}?`} onCancel={answer.cancel} onConfirm={answer.confirm}>
           {asked.about ?? `The answer to ${item.thread} is ${asked.name.toLowerCase()}.`} It cannot be taken back.
