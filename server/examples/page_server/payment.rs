@@ -53,8 +53,8 @@ pub(crate) enum Till {
 async fn pay(bill: Arc<Bill>, ctx: Ctx) -> Result<BillUpdate, NodeError> {
     let question = format!("May {} be paid?", bill.title);
     let asked = ctx.ask(MayPay { question, cents: bill.cents }).approvals(2).approvers(["ada", "ben", "cy"]);
-    let time = Duration::from_secs(bill.seconds.unwrap_or(24 * 3600));
-    let answer = asked.expires_after(time).default(PayAnswer::Reject).await?;
+    let seconds = ctx.record("seconds", bill.seconds.unwrap_or(24 * 3600)).await?;
+    let answer = asked.expires_after(Duration::from_secs(seconds)).default(PayAnswer::Reject).await?;
     let verdict = serde_json::to_value(answer).map_err(NodeError::permanent)?;
     Ok(Bill::update().verdict(Some(verdict)))
 }

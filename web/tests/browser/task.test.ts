@@ -20,9 +20,9 @@ describe.skipIf(chromiumPath() === undefined)("a task", () => {
   });
 
   /** Returns the address of the newest task of a node. */
-  async function taskOf(thread: string, node: string): Promise<string> {
-    const { checkpoints } = await server.send<{ checkpoints: { checkpoint: number; tasks: { id: string; node: string }[] }[] }>("GET", `/threads/${thread}/checkpoints`);
-    for (const { checkpoint, tasks } of checkpoints) for (const task of tasks) if (task.node === node) return `${server.address}/ui/threads/${thread}/checkpoints/${checkpoint}/tasks/${task.id}`;
+  async function taskOf(thread: string, node: string, at = server): Promise<string> {
+    const { checkpoints } = await at.send<{ checkpoints: { checkpoint: number; tasks: { id: string; node: string }[] }[] }>("GET", `/threads/${thread}/checkpoints`);
+    for (const { checkpoint, tasks } of checkpoints) for (const task of tasks) if (task.node === node) return `${at.address}/ui/threads/${thread}/checkpoints/${checkpoint}/tasks/${task.id}`;
     throw new Error(`there is no task of ${node}`);
   }
 
@@ -71,6 +71,30 @@ describe.skipIf(chromiumPath() === undefined)("a task", () => {
     await page.getByText("ran", { exact: true }).waitFor();
     await page.getByText("Wrote").waitFor();
     await page.context().close();
+  });
+
+  test("has its effects with arguments, result and key, and its recorded values", async () => {
+    const paying = await new TestServer({ program: PAGE_PROGRAM }).start();
+    await paying.run("tides", "article", { topic: "tides", chapters: 1 });
+    await paying.run("bill", "payment", { title: "the tea", cents: 500 });
+    await lookAt(await taskOf("tides", "chapter", paying), "task-effect", async (page) => {
+      const effect = page.getByRole("list", { name: "Journal" }).getByRole("listitem");
+      await effect.getByText("effect", { exact: true }).waitFor();
+      await effect.getByText("write", { exact: true }).waitFor();
+      const facts = async (): Promise<[string, string][]> => {
+        const [names, values] = [await effect.locator("dt").allTextContents(), await effect.locator("dd").allTextContents()];
+        return names.map((name, at) => [name, values[at] ?? ""]);
+      };
+      expect(await facts()).toEqual([["Arguments", "chapter 1"], ["Result", "The text of chapter 1."], ["Key", expect.stringMatching(/^\S{8,}$/)]]);
+    });
+    const page = await openPage(await taskOf("bill", "pay", paying));
+    const journal = page.getByRole("list", { name: "Journal" });
+    const value = journal.getByRole("listitem").filter({ hasText: "recorded" });
+    await value.getByText("seconds", { exact: true }).waitFor();
+    await value.getByText("86400", { exact: true }).waitFor();
+    await expectSound(page);
+    await page.context().close();
+    await paying.close();
   });
 
   test("that runs says so, and that it has ended without a reload", async () => {
