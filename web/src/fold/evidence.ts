@@ -4,6 +4,7 @@
 import type { Ask, Json, JsonObject, Schema } from "../api/types";
 import { looksLikeDiff } from "./diff";
 import { looksLikeFindings } from "./findings";
+import { splitMarked } from "./marked";
 import { isPlanQuestion, planOf, planOfQuestion, type Plan } from "./plan";
 import { fields, isObject, labelOf, resolve, text } from "./schema";
 
@@ -55,7 +56,8 @@ export function evidenceOf(ask: Ask): Evidence[] {
   const all: [string, Json][] = isObject(value) ? Object.entries(value) : [["value", value]];
   const isOwn = WORKFLOWS.includes(ask.superstep.name) && isOfWorkflow(value);
   const entries = all.filter(([name, inner]) => !isEmpty(inner) && !(isPlan && OF_PLAN.includes(name)) && !(isOwn && isSaid(name, inner, value)));
-  const made = entries.filter(([name]) => !(name === "title" && hasTask(value))).map(([name, inner]) => part(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
+  const shown = entries.filter(([name]) => !(name === "title" && hasTask(value)));
+  const made = shown.flatMap(([name, inner]) => partsOf(name, inner, known.get(name) ?? (isObject(value) ? {} : schema), ask));
   if (isPlan) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOfQuestion(value, draft), isFolded: false });
   else if (draft !== null && !made.some(({ kind }) => kind === "plan") && looksLikePlan(draft)) made.push({ name: "plan", label: "Plan", kind: "plan", plan: planOf(draft), isFolded: true });
   const place = (name: string): number => (isOwn && ORDER.includes(name) ? ORDER.indexOf(name) / ORDER.length : 1);
@@ -70,6 +72,14 @@ function isSaid(name: string, inner: Json, whole: Json): boolean {
   if (name === "subtask") return inner === task;
   if (name === "reached") return spent !== undefined;
   return name === "may_split" || (inner === 0 && ["unpriced", "seconds", "tokens", "cost"].includes(name));
+}
+
+/** Returns a field as a part, and the parts in it that have a view of their own. */
+function partsOf(name: string, value: Json, schema: Schema, ask: Ask): Evidence[] {
+  const label = text(schema["title"]) ?? labelOf(name);
+  const { marked, rest } = splitMarked({ name, label, value, schema }, ask.payload_schema ?? {});
+  const inner = marked.map((one) => ({ ...part(one.name, one.value, one.schema, ask), label: one.label }));
+  return marked.length > 0 && isEmpty(rest) ? inner : [part(name, rest, schema, ask), ...inner];
 }
 
 function part(name: string, value: Json, schema: Schema, ask: Ask): Evidence {

@@ -44,7 +44,7 @@ export function Evidence({ parts, ...work }: EvidenceProps) {
       {parts.map((part) =>
         part.kind === "fact" || part.kind === "lead" ? null : (
           <section class="evidence stack" key={part.name} aria-label={part.label}>
-            {part.kind !== "plan" && <h4>{part.label}</h4>}
+            {part.kind !== "plan" && <h4><Visible text={part.label} /></h4>}
             <Block part={part} {...work} />
           </section>
         ),

@@ -19,6 +19,37 @@ describe("the parts of a payload", () => {
     expect(kinds(of("# Plan", { type: "string", format: "plan" }))).toEqual(["value plan"]);
   });
 
+  describe("by the format of a schema below the first level", () => {
+    const object = (properties: { [name: string]: Schema }): Schema => ({ type: "object", properties });
+    const list = (items: Schema): Schema => ({ type: "array", items });
+    const marked = (format: string): Schema => ({ type: "string", format });
+    const shown = (value: Json, schema: Schema): string[] => of(value, schema).map((part) => `${part.name} ${part.kind} ${part.label}`);
+
+    test.each<[string, Json, Schema, string[]]>([
+      ["in an object", { review: { patch: "no diff", by: "Ada" } }, object({ review: object({ patch: marked("diff") }) }), ["review facts Review", "review/patch diff Review: patch"]],
+      ["alone in an object", { review: { patch: "no diff" } }, object({ review: object({ patch: marked("diff") }) }), ["review/patch diff Review: patch"]],
+      ["in a list, named by what is beside it", { files: [{ path: "a.rs", diff: "x" }, { path: "b.rs", diff: "y" }] }, object({ files: list(object({ diff: marked("diff") })) }), ["files/0/diff diff a.rs: diff", "files/1/diff diff b.rs: diff"]],
+      ["in a list with more beside it", { files: [{ path: "a.rs", size: 1, diff: "x" }] }, object({ files: list(object({ diff: marked("diff") })) }), ["files table Files", "files/0/diff diff a.rs: diff"]],
+      ["in a list that is the payload", [{ path: "a.rs", diff: "x" }], list(object({ diff: marked("diff") })), ["value/0/diff diff a.rs: diff"]],
+      ["in a list without a name", { notes: [{ text: "*a*" }] }, object({ notes: list(object({ text: marked("markdown") })) }), ["notes/0/text markdown Notes 1: text"]],
+      ["as the items of a list", { plans: ["# A", "# B"] }, object({ plans: list(marked("plan")) }), ["plans/0 plan Plans 1", "plans/1 plan Plans 2"]],
+      ["of two levels down, but not three", { a: { b: { diff: "x", c: { diff: "y" } } } }, object({ a: object({ b: object({ diff: marked("diff"), c: object({ diff: marked("diff") }) }) }) }), ["a json A", "a/b/diff diff A, b: diff"]],
+      ["behind a reference", { review: { patch: "x" } }, { ...object({ review: { $ref: "#/$defs/Review" } }), $defs: { Review: object({ patch: marked("diff") }) } }, ["review/patch diff Review: patch"]],
+      ["of findings", { review: { remarks: [{ issue: "bad" }] } }, object({ review: object({ remarks: { type: "array", format: "findings" } }) }), ["review/remarks findings Review: remarks"]],
+      ["but not in findings, which have their own view", { found: [{ issue: "*a*", severity: "minor" }] }, object({ found: list(object({ issue: marked("markdown") })) }), ["found findings Found"]],
+      ["but not of another type", { review: { patch: 5 } }, object({ review: object({ patch: marked("diff") }) }), ["review facts Review"]],
+      ["nor without a text", { review: { patch: "", by: "Ada" } }, object({ review: object({ patch: marked("diff") }) }), ["review facts Review"]],
+    ])("%s", (_, value, schema, expected) => {
+      expect(shown(value, schema)).toEqual(expected);
+    });
+
+    test("as many as can be read", () => {
+      const parts = of({ files: Array.from({ length: 60 }, (_, at) => ({ path: `${at}.rs`, diff: "x" })) }, object({ files: list(object({ diff: marked("diff") })) }));
+      expect(parts.map(({ kind }) => kind).filter((kind) => kind === "diff")).toHaveLength(50);
+      expect(parts[0]).toMatchObject({ kind: "table", rows: { length: 10 } });
+    });
+  });
+
   test("by what they look like", () => {
     const diff = "diff --git a/x b/x\nnew file mode 100644\n";
     expect(kinds(of({ a: diff, b: "+3 -1 src/x.rs\n+1 -0 y (new)", c: "two\nlines", d: ["a", "b"], e: Array.from({ length: 9 }, (_, at) => `item ${at}`), f: { x: 1 }, g: 5, h: true, i: "", j: [], k: null, l: {} }))).toEqual([
