@@ -1,6 +1,7 @@
 // The ways to answer a question as buttons: from the schema of its answer and from the words of the command line. Knows no DOM.
 
 import type { Ask, Json, Schema } from "../api/types";
+import { draftField, draftSchema } from "./draft_field";
 import { isPlanQuestion } from "./plan";
 import { feedbackOf, replyAction, standsFor } from "./replies";
 import { choices, isNullable, isObject, labelOf, resolve, text, typeOf, variantsOf } from "./schema";
@@ -162,22 +163,7 @@ function fixed(own: string, value: Json, about: string | null): Variant {
 function holdsDraft({ own, form }: Variant, ask: Ask): boolean {
   const field = form === null ? null : draftField(form);
   if (form === null || field === null) return false;
-  const schema = field === "" ? form : ((form["properties"] as { [name: string]: Schema })[field] ?? {});
-  return schema["format"] === "plan" || (ask.draft !== null && /^edit\b/i.test(own));
-}
-
-/** Returns the only field of a form, if it is a text: an empty name for a form that is one itself. */
-export function draftField(form: Schema): string | null {
-  if (typeOf(form) === "string") return "";
-  const properties = isObject(form["properties"]) ? Object.entries(form["properties"]) : [];
-  const [only, ...others] = properties;
-  return only !== undefined && others.length === 0 && isObject(only[1]) && typeOf(only[1]) === "string" ? only[0] : null;
-}
-
-/** Returns the answer that an edited text is. */
-export function draftAnswer({ form, answer }: Action, words: string): Json {
-  const field = form === null ? "" : (draftField(form) ?? "");
-  return answer(field === "" ? words : { [field]: words });
+  return draftSchema(form, field)["format"] === "plan" || (ask.draft !== null && /^edit\b/i.test(own));
 }
 
 /** Returns an answer in a few words: `approve`, `retry`, `yes`. */

@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 
-import type { Ask } from "../../src/api/types";
-import { actionsOf, answerText, draftAnswer } from "../../src/fold/actions";
+import type { Ask, Schema } from "../../src/api/types";
+import { actionsOf, answerText } from "../../src/fold/actions";
+import { draftAnswer, draftLabel } from "../../src/fold/draft_field";
 import { giveAnswer, isAnsweredByNote } from "../../src/fold/given";
 import * as q from "./questions";
 
@@ -128,6 +129,17 @@ describe("what a button sends", () => {
       const edit = actionsOf(asked).find(({ isDraft }) => isDraft);
       expect(edit !== undefined && draftAnswer(edit, "# New")).toEqual({ edit_plan: { markdown: "# New" } });
     }
+  });
+
+  test.each<[string, Schema, string]>([
+    ["proposal", { type: "string", format: "plan" }, "Plan"],
+    ["markdown", { type: "string" }, "Plan"],
+    ["plan", { type: "string" }, "Plan"],
+    ["letter_text", { type: "string" }, "Letter text"],
+  ])("the box of an edited %s of %j is %s", (field, schema, label) => {
+    const change: Schema = { type: "object", properties: { edit: { type: "object", properties: { [field]: schema }, required: [field] } }, required: ["edit"] };
+    const draft = actionsOf(q.ask({ oneOf: [{ type: "string", const: "approve" }, change] }, { draft: "# Tides" })).find(({ isDraft }) => isDraft);
+    expect(draft !== undefined && draftLabel(draft)).toBe(label);
   });
 
   test("comments on lines are in the note and in the feedback, and are enough for a revision", () => {

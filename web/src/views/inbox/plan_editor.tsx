@@ -5,9 +5,9 @@ import { useEffect, useId, useState } from "preact/hooks";
 
 import { checkAnswer } from "../../api/answers";
 import type { Checked, InboxItem } from "../../api/types";
-import { draftAnswer, draftField, type Action } from "../../fold/actions";
+import type { Action } from "../../fold/actions";
+import { draftAnswer, draftLabel } from "../../fold/draft_field";
 import { planOf } from "../../fold/plan";
-import { labelOf } from "../../fold/schema";
 import { TextDiff } from "../../parts/diff_view";
 import { PlanTasks, Remarks } from "../../parts/plan_view";
 import { LongMarkdown } from "../../parts/long_text";
@@ -21,8 +21,6 @@ interface PlanEditorProps {
   onChange: (text: string) => void;
 }
 
-/** Fields whose text is a plan; any other has its own name. */
-const PLANS = ["", "markdown", "plan"];
 /** The time after the last key until the text is checked and shown, in milliseconds. */
 const PAUSE = 400;
 /** The time that the comparison may take. */
@@ -33,13 +31,12 @@ export function PlanEditor({ item, action, before, text, onChange }: PlanEditorP
   const settled = usePause(text);
   const checked = useCheck(item, action, settled);
   const [side, setSide] = useState<"preview" | "changes">("preview");
-  const field = action.form === null ? "" : (draftField(action.form) ?? "");
   return (
     <div class="plan-editor stack">
       <div class="plan-panes">
         <div class="field">
           <label class="field-label" for={id}>
-            {PLANS.includes(field) ? "Plan" : labelOf(field)}
+            {draftLabel(action)}
           </label>
           <textarea id={id} class="plan-input" value={text} rows={Math.min(Math.max(text.split("\n").length + 1, 12), 32)} spellcheck={false} aria-describedby={`${id}-status`} onInput={(event) => onChange(event.currentTarget.value)} />
         </div>

@@ -4,8 +4,9 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { sendAnswer } from "../../api/answers";
 import type { Ask, InboxItem, Json } from "../../api/types";
-import { actionsOf, draftAnswer, type Action } from "../../fold/actions";
+import { actionsOf, type Action } from "../../fold/actions";
 import { FORM, type Comment, type Writing } from "../../fold/comments";
+import { draftAnswer } from "../../fold/draft_field";
 import { keepable } from "../../fold/drafts";
 import { giveAnswer, isAnsweredByNote } from "../../fold/given";
 import { resolve, same, startValue, type FormProblem } from "../../fold/schema";
