@@ -34,7 +34,7 @@ export function Evidence({ parts, ...work }: EvidenceProps) {
       {facts.length > 0 && (
         <dl class="facts">
           {facts.map(({ name, label, text }) => [
-            <dt key={`${name}-label`}>{label}</dt>,
+            <dt key={`${name}-label`}><Visible text={label} /></dt>,
             <dd key={name}>
               <Visible text={text} />
             </dd>,
@@ -82,7 +82,7 @@ function Block({ part, onEdit, ...work }: { part: Part } & Omit<EvidenceProps, "
       return (
         <dl class="facts">
           {part.facts.map(({ label, text }) => [
-            <dt>{label}</dt>,
+            <dt><Visible text={label} /></dt>,
             <dd>
               <Visible text={text} />
             </dd>,
@@ -107,7 +107,7 @@ function Table({ label, columns, rows }: { label: string; columns: string[]; row
         <thead>
           <tr>
             {columns.map((name) => (
-              <th scope="col">{name}</th>
+              <th scope="col"><Visible text={name} /></th>
             ))}
           </tr>
         </thead>
@@ -137,7 +137,7 @@ function Sizes({ files }: { files: FileSize[] }) {
           <code>
             <Visible text={file.name} />
           </code>
-          {file.about !== null && <span class="mark">{file.about}</span>}
+          {file.about !== null && <span class="mark"><Visible text={file.about} /></span>}
         </li>
       ))}
       {files.length > 200 && <li>and {files.length - 200} more</li>}

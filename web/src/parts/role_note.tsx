@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 
 import { mayAct, readServerInfo, serverInfo, type KeyRole } from "../live/server";
 import { href } from "../routing/navigation";
+import { Visible } from "./visible";
 
 export function RoleNote({ needs, what }: { needs: KeyRole; what: string }) {
   useEffect(readServerInfo, []);
@@ -11,7 +12,7 @@ export function RoleNote({ needs, what }: { needs: KeyRole; what: string }) {
   if (mayAct(needs) || caller == null) return null;
   return (
     <p class="note" data-kind="warn">
-      Your key “{caller.name}” has the role {caller.role}: to {what} needs the role {needs}. <a href={href({ view: "settings" })}>Use another key</a>
+      Your key “<Visible text={caller.name} />” has the role {caller.role}: to {what} needs the role {needs}. <a href={href({ view: "settings" })}>Use another key</a>
     </p>
   );
 }

@@ -55,8 +55,11 @@ describe.skipIf(chromiumPath() === undefined)("the spend", () => {
     await page.getByRole("heading", { level: 1, name: "one" }).waitFor();
     expect(page.errors).toEqual([]);
     await page.context().close();
-    await article("two");
-    await lookAt(`${server.address}/ui/spend`, "spend", (shown) => shown.getByRole("table", { name: "By graph" }).waitFor());
+    await article("two \u202eowt");
+    await lookAt(`${server.address}/ui/spend`, "spend", async (shown) => {
+      await shown.getByRole("table", { name: "By graph" }).waitFor();
+      await shown.getByRole("table", { name: "By task" }).getByRole("link", { name: "two U+202Eowt" }).first().waitFor();
+    });
   });
 
   test("a thread, a run and its tasks show what they cost, and what their nodes say of them", async () => {

@@ -11,12 +11,12 @@ export function QuestionTerms({ terms, peopleOnly }: { terms: Terms; peopleOnly:
   if (approvers === null && votes === null && terms.expires === null && !peopleOnly) return null;
   return (
     <dl class="facts question-terms">
-      {approvers !== null && [<dt>May answer</dt>, <dd>{approvers}</dd>]}
+      {approvers !== null && [<dt>May answer</dt>, <dd><Visible text={approvers} /></dd>]}
       {approvers === null && peopleOnly && [<dt>May answer</dt>, <dd>people only, not the client that started the run</dd>]}
       {terms.expires !== null && [
         <dt>Until</dt>,
         <dd>
-          <Until at={terms.expires} />, then {after}
+          <Until at={terms.expires} />, then <Visible text={after ?? ""} />
         </dd>,
       ]}
       {votes !== null && [

@@ -3,6 +3,7 @@
 import { useEffect } from "preact/hooks";
 
 import { readServerInfo, serverInfo } from "../../live/server";
+import { Visible } from "../../parts/visible";
 
 const ROLES = {
   read: "It reads.",
@@ -20,7 +21,7 @@ export function KeyFacts() {
       {caller === null && "This server has no keys: everyone who reaches it may do everything."}
       {caller != null && (
         <>
-          The key “{caller.name}” has the role <strong>{caller.role}</strong>. <span class="soft">{ROLES[caller.role]}</span>
+          The key “<Visible text={caller.name} />” has the role <strong>{caller.role}</strong>. <span class="soft">{ROLES[caller.role]}</span>
         </>
       )}
     </p>

@@ -2,6 +2,7 @@
 
 import type { Health, Worker } from "../../fold/spend";
 import { Ago } from "../../parts/time";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 import { Figure } from "./totals";
 
@@ -41,7 +42,7 @@ function Workers({ workers }: { workers: Worker[] }) {
           {workers.map((worker) => (
             <tr key={worker.name}>
               <th scope="row">
-                <span class="spend-name">{worker.name}</span>{" "}
+                <span class="spend-name"><Visible text={worker.name} /></span>{" "}
                 <span class="soft">
                   {worker.host}
                   {worker.pid === null ? "" : `, process ${worker.pid}`}

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { shares, tokensText, type SpentOn } from "../../fold/spend";
 import { costText } from "../../fold/threads";
 import { Button } from "../../parts/button";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 
 const SHOWN = 12;
@@ -34,12 +35,12 @@ export function SpendTable({ title, of, parts }: { title: string; of: string; pa
             <tr key={`${part.thread ?? ""}\n${part.name}`}>
               <th scope="row">
                 <span class="spend-name">
-                  {part.name === "" ? <span class="soft">(none)</span> : part.name}
+                  {part.name === "" ? <span class="soft">(none)</span> : <Visible text={part.name} />}
                   {part.thread !== null && (
                     <>
                       {" "}
                       <a class="spend-thread" href={href({ view: "thread", thread: part.thread })}>
-                        {part.thread}
+                        <Visible text={part.thread} />
                       </a>
                     </>
                   )}

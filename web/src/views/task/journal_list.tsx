@@ -52,7 +52,7 @@ function Item({ item }: { item: JournalItem }) {
         <li class="journal-item stack">
           <p class="row">
             <span class="mark">message</span>
-            {item.from !== null && <code>{item.from}</code>}
+            {item.from !== null && <code><Visible text={item.from} /></code>}
             <span class="soft">
               <Ago at={item.at} />
             </span>
@@ -82,8 +82,8 @@ function QuestionItem({ item: { question } }: { item: JournalItem & { kind: "que
         <span class="mark" data-kind={answer === null ? "warn" : "good"}>
           {answer === null ? "asks" : "asked"}
         </span>
-        <strong>{nameTitle(name)}</strong>
-        <code>{node}</code>
+        <strong><Visible text={nameTitle(name)} /></strong>
+        <code><Visible text={node} /></code>
       </p>
       <JsonBlock name={`Question ${name}`} value={payload} />
       {answer !== null && (
