@@ -6,8 +6,10 @@ import { connection } from "./api/activity";
 import { isKeyWanted } from "./api/key";
 import { readRecording } from "./api/recording";
 import { said } from "./live/say";
+import type { KeyRole } from "./live/server";
 import { waiting } from "./live/waiting";
 import { KeyHelp } from "./parts/keys";
+import { RoleNote } from "./parts/role_note";
 import { href, route } from "./routing/navigation";
 import type { Route } from "./routing/routes";
 import { KeyForm } from "./views/settings/key_form";
@@ -20,11 +22,21 @@ const LINKS: { name: string; to: Route; views: Route["view"][] }[] = [
   { name: "Spend", to: { view: "spend" }, views: ["spend"] },
 ];
 
+/** What the buttons of a view do, and the role that a key needs for it. */
+const ACTIONS: Partial<Record<Route["view"], { needs: KeyRole; what: string }>> = {
+  inbox: { needs: "answer", what: "answer a question" },
+  thread: { needs: "answer", what: "answer a question" },
+  task: { needs: "answer", what: "answer a question" },
+  threads: { needs: "run", what: "cancel a run" },
+};
+
 export function App() {
   const main = useRef<HTMLElement>(null);
   const now = route.value;
   const place = placeOf(now);
   const isFirst = useRef(true);
+  const isAsked = isKeyWanted.value && now.view !== "settings";
+  const action = ACTIONS[now.view];
   useEffect(() => {
     // A reader of the screen hears the new view: its heading comes next.
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
@@ -39,7 +51,8 @@ export function App() {
       </a>
       <Navigation view={now.view} />
       <main class="frame-main" id="main" ref={main} tabIndex={-1}>
-        {isKeyWanted.value && now.view !== "settings" ? <KeyForm isAsked /> : <View route={now} />}
+        {action !== undefined && !isAsked && <RoleNote {...action} />}
+        {isAsked ? <KeyForm isAsked /> : <View route={now} />}
       </main>
       <p class="visually-hidden" role="status">
         {said.value}

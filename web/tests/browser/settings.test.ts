@@ -56,6 +56,11 @@ describe.skipIf(chromiumPath() === undefined)("the settings", () => {
     await page.getByLabel("Key", { exact: true }).fill(keys["read"] ?? "");
     await page.getByRole("button", { name: "Use" }).click();
     await page.getByRole("heading", { name: "There is no thread yet" }).waitFor();
+    await page.getByText("Your key “ann-read” has the role read: to cancel a run needs the role run.").waitFor();
+    await page.getByRole("link", { name: "Inbox", exact: true }).click();
+    await page.getByText("Your key “ann-read” has the role read: to answer a question needs the role answer.").waitFor();
+    await picture(page, "settings-role-note");
+    await expectSound(page);
     await page.getByRole("link", { name: "Start", exact: true }).click();
     await page.getByRole("link", { name: "counter" }).click();
     await page.getByText("Your key “ann-read” has the role read: to start a run needs the role run.").waitFor();
@@ -67,6 +72,9 @@ describe.skipIf(chromiumPath() === undefined)("the settings", () => {
     await page.getByLabel("Key", { exact: true }).fill(keys["run"] ?? "");
     await page.getByRole("button", { name: "Use" }).click();
     await page.getByText("The key “ann-run” has the role run.").waitFor();
+    await page.getByRole("link", { name: "Inbox", exact: true }).click();
+    await page.getByText("Nothing waits for you").waitFor();
+    expect(await page.getByText("needs the role").count()).toBe(0);
     expect(await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]))).not.toContain("superstep_");
     await expectSound(page);
     await page.context().close();

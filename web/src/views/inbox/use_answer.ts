@@ -88,7 +88,7 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
     setSending(true);
     try {
       await sendAnswer(item, { answer, note: given.note, by: myName.value });
-      setResult(ask.superstep.approvals > 1 ? "Your answer is stored. The question stays open until all have answered." : null);
+      setResult(ask.superstep.approvals > 1 ? "Your answer is stored. The question stays open until enough people give the same one." : null);
       reset();
       onSent();
     } catch (cause) {
