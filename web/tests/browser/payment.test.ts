@@ -46,7 +46,7 @@ describe.skipIf(chromiumPath() === undefined)("a payment", () => {
   test("that nobody answers in time has its default answer, and leaves", async () => {
     const page = await openPage(`${server.address}/ui/`);
     await page.getByText("Nothing waits for you").waitFor();
-    await ask("late", { seconds: 3 });
+    await ask("late", { seconds: 6 });
     const card = page.getByRole("article", { name: "late" });
     await card.getByText(/^in .*, then the answer is "reject"$/).waitFor();
     await card.waitFor({ state: "detached" });
