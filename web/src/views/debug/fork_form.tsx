@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import type { ForkResult } from "../../api/debug_types";
 import { RequestError, request } from "../../api/source";
 import type { Json } from "../../api/types";
+import { overwrites } from "../../fold/fork";
 import { isObject } from "../../fold/schema";
 import { Button } from "../../parts/button";
 import { JsonField } from "../../parts/json_field";
@@ -19,7 +20,7 @@ export function ForkForm({ thread, checkpoint }: { thread: string; checkpoint: s
   const send = (isPreview: boolean): void => {
     setError(null);
     if (values !== undefined && !isObject(values)) return setError(new RequestError(422, "State", "the values must be a JSON object of channels"));
-    const body = { checkpoint: Number(checkpoint), thread: name, preview: isPreview, ...(values === undefined ? {} : { values }) };
+    const body = { checkpoint: Number(checkpoint), thread: name, preview: isPreview, ...(values === undefined ? {} : { values: overwrites(values) }) };
     request<ForkResult>(`/threads/${encodeURIComponent(thread)}/fork`, { method: "POST", body }).then(
       (made) => (isPreview ? setPreview(made) : go({ view: "thread", thread: made.thread })),
       (cause: Error) => setError(cause),

@@ -1,0 +1,13 @@
+// The state of a fork as it is typed in. Knows no DOM.
+
+import type { Json, JsonObject } from "../api/types";
+import { isObject } from "./schema";
+
+/** Returns the values as what channels have afterwards: a bare value would be reduced with the one that is there, as that of a node is. */
+export function overwrites(values: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(values).map(([channel, value]) => [channel, isOverwrite(value) ? value : { $overwrite: value }]));
+}
+
+function isOverwrite(value: Json): boolean {
+  return isObject(value) && Object.keys(value).join() === "$overwrite";
+}

@@ -1,0 +1,45 @@
+// What takes a run apart: differences, verify, what-if, forks and rewinds, with what they say beforehand.
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { chromiumPath, closeBrowser, expectSound, openPage } from "./browser";
+import { TestServer } from "./server";
+
+describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
+  const server = new TestServer();
+  beforeAll(async () => {
+    await server.start();
+    await server.run("count", "counter", { n: 10 });
+  });
+  afterAll(async () => {
+    await closeBrowser();
+    await server.close();
+  });
+  const address = (thread: string, rest = ""): string => `${server.address}/ui/threads/${encodeURIComponent(thread)}${rest}`;
+
+  /** Opens the form at the checkpoint after three of the five steps. */
+  async function openFork(rest = "/checkpoints/5"): Promise<Page & { errors: string[] }> {
+    const page = await openPage(address("count", rest));
+    await page.getByRole("button", { name: "Fork", exact: true }).click();
+    await page.getByRole("textbox", { name: "Name", exact: true }).waitFor();
+    return page;
+  }
+  const stateOf = async (thread: string): Promise<unknown> => (await server.send<{ values: unknown }>("GET", `/threads/${thread}/state`)).values;
+  const stateBox = (page: Page) => page.getByRole("textbox", { name: "State", exact: true });
+  const create = (page: Page) => page.getByRole("button", { name: "Create fork", exact: true }).click();
+
+  test("the values of a fork replace those of its channels, then it is resumed", async () => {
+    const page = await openFork();
+    await page.getByRole("textbox", { name: "Name", exact: true }).fill("count-edited");
+    await stateBox(page).fill('{"n": 40, "trail": ["edited"]}');
+    await create(page);
+    await page.getByRole("heading", { level: 1, name: "count-edited" }).waitFor();
+    expect(await stateOf("count-edited")).toEqual({ n: 40, trail: ["edited"] });
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("finished", { exact: true }).waitFor();
+    expect(await stateOf("count-edited")).toEqual({ n: 42, trail: ["edited", "step4", "step5"] });
+    await expectSound(page);
+    await page.context().close();
+  });
+});
