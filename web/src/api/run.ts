@@ -6,7 +6,7 @@ import { isRecording } from "./recording";
 import type { CheckpointPage, DiffReport, RunStatus, TaskDetail, ValueLevel } from "./run_types";
 import { open, request } from "./source";
 import { STREAMED } from "./streamed";
-import type { Assistant, Drawing, InboxItem, JsonObject } from "./types";
+import type { Assistant, Drawing, InboxItem, JsonObject, Schema } from "./types";
 
 /** Pages of what waits in one thread that are read: each has 500 items, or 8 MiB. */
 const INBOX_PAGES = 20;
@@ -95,4 +95,24 @@ export async function loadChannels(thread: string, checkpoint: string | number, 
   const select = channels.map((name) => `values.${name}`).join(",");
   const { values } = await request<{ values?: JsonObject | null }>(`${threadPath(thread)}/state/${checkpoint}?select=${select}`, { signal });
   return values ?? {};
+}
+
+/** Loads the names of all channels that a thread may have: those of its state, and those of the schema of its graph, as not all are set. */
+export async function loadChannelNames(thread: string, checkpoint: string | number, graph: string | undefined, signal?: AbortSignal): Promise<string[]> {
+  const names = new Set<string>();
+  let after: number | undefined;
+  do {
+    const level = await loadLevel(thread, checkpoint, "", after, signal);
+    for (const { key } of level.entries ?? []) names.add(key);
+    after = level.next ?? undefined;
+  } while (after !== undefined);
+  const schema = graph === undefined ? null : await loadStateSchema(graph, signal).catch(() => null);
+  for (const name of Object.keys((schema?.["properties"] ?? {}) as JsonObject)) names.add(name);
+  return [...names];
+}
+
+async function loadStateSchema(graph: string, signal?: AbortSignal): Promise<Schema | null> {
+  const [assistant] = await request<Assistant[]>("/assistants/search", { method: "POST", body: { graph_id: graph, limit: 1 }, signal });
+  if (assistant === undefined) return null;
+  return (await request<{ state_schema: Schema | null }>(`/assistants/${assistant.assistant_id}/schemas`, { signal })).state_schema;
 }

@@ -11,3 +11,11 @@ export function overwrites(values: JsonObject): JsonObject {
 function isOverwrite(value: Json): boolean {
   return isObject(value) && Object.keys(value).join() === "$overwrite";
 }
+
+/** Returns why values cannot be those of a fork; null if they can. `channels` are null if they are not known. */
+export function valuesProblem(values: Json | undefined, channels: string[] | null): string | null {
+  if (values === undefined) return null;
+  if (!isObject(values)) return 'This must be an object of channels, as {"topic": "tides"}.';
+  const unknown = channels === null ? undefined : Object.keys(values).find((name) => !channels.includes(name));
+  return unknown === undefined ? null : `\`${unknown}\` is no channel: ${(channels ?? []).join(", ")}.`;
+}

@@ -42,4 +42,24 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
     await expectSound(page);
     await page.context().close();
   });
+
+  test("a fork is not made of a state with a slip in it", async () => {
+    const page = await openFork();
+    const sent: string[] = [];
+    page.on("request", (request) => void sent.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    const slips: [words: string, problem: RegExp][] = [
+      ['{"n": 40', /This is no JSON/],
+      ['{"trial": ["edited"]}', /`trial` is no channel: n, trail/],
+      ["40", /an object of channels/],
+    ];
+    for (const [words, problem] of slips) {
+      await stateBox(page).fill(words);
+      await create(page);
+      await page.getByText(problem).waitFor();
+      expect(await stateBox(page).getAttribute("aria-invalid")).toBe("true");
+      await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
+    }
+    expect(sent).not.toContain("POST /threads/count/fork");
+    await page.context().close();
+  });
 });

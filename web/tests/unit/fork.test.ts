@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { overwrites } from "../../src/fold/fork";
+import { overwrites, valuesProblem } from "../../src/fold/fork";
 
 describe("values of a fork", () => {
   test("take the place of those that are there", () => {
@@ -9,4 +9,14 @@ describe("values of a fork", () => {
   test("are left alone if they say so themselves", () => {
     expect(overwrites({ n: { $overwrite: 40 }, odd: { $overwrite: 1, b: 2 } })).toEqual({ n: { $overwrite: 40 }, odd: { $overwrite: { $overwrite: 1, b: 2 } } });
   });
+});
+
+describe("what cannot be the values of a fork", () => {
+  test.each([
+    ["nothing", undefined, ["n"], null],
+    ["channels", { n: 1 }, ["n", "notes"], null],
+    ["channels that are not known", { n: 1 }, null, null],
+    ["a name that is none", { n: 1, m: 2 }, ["n", "notes"], "`m` is no channel: n, notes."],
+    ["a list", [1], ["n"], 'This must be an object of channels, as {"topic": "tides"}.'],
+  ])("%s", (_, values, channels, problem) => expect(valuesProblem(values, channels)).toBe(problem));
 });

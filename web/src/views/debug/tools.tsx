@@ -12,6 +12,7 @@ import "./debug.css";
 
 interface ToolsProps {
   thread: string;
+  graph: string | undefined;
   /** The checkpoint that is looked at. */
   checkpoint: string;
   /** The checkpoint before it; null for the first one. */
@@ -23,7 +24,7 @@ interface ToolsProps {
 const TOOLS = ["Verify", "What if", "Fork", "Rewind"] as const;
 type Tool = (typeof TOOLS)[number];
 
-export function Tools({ thread, checkpoint, parent, isNewest }: ToolsProps) {
+export function Tools({ thread, graph, checkpoint, parent, isNewest }: ToolsProps) {
   const [open, setOpen] = useState<Tool | null>(null);
   const at = { thread, checkpoint };
   return (
@@ -42,7 +43,7 @@ export function Tools({ thread, checkpoint, parent, isNewest }: ToolsProps) {
       </div>
       {open === "Verify" && <VerifyPanel {...at} />}
       {open === "What if" && <WhatIfPanel {...at} />}
-      {open === "Fork" && <ForkForm {...at} />}
+      {open === "Fork" && <ForkForm {...at} graph={graph} />}
       {open === "Rewind" && <RewindPanel {...at} onClose={() => setOpen(null)} />}
     </section>
   );
