@@ -9,7 +9,8 @@ import { go } from "../routing/navigation";
 export interface KeyAction {
   key: string;
   about: string;
-  run: () => void;
+  /** Left out for keys of an element that has the focus, which handles them itself: they are in the list only. */
+  run?: () => void;
 }
 
 const isHelpShown = signal(false);
@@ -37,8 +38,8 @@ export function handleKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector("dialog[open]") !== null) return;
-    const action = [...ofView.value, ...EVERYWHERE].find(({ key }) => key === event.key);
-    if (action === undefined) return;
+    const action = [...ofView.value, ...EVERYWHERE].find(({ key, run }) => run !== undefined && key === event.key);
+    if (action?.run === undefined) return;
     event.preventDefault();
     action.run();
   });

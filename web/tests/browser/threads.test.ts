@@ -96,6 +96,21 @@ describe.skipIf(chromiumPath() === undefined)("the threads", () => {
     await page.context().close();
   });
 
+  test("leave Enter to buttons and links", async () => {
+    const page = await openPage(`${few.address}/ui/threads`);
+    await page.getByRole("checkbox", { name: "counted", exact: true }).check();
+    await page.getByRole("button", { name: "Delete" }).focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("alertdialog", { name: "Delete 1 thread?" });
+    await dialog.waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Spend" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Spend" }).waitFor();
+    await page.context().close();
+  });
+
   test("are deleted once that is confirmed, and those that run are named", async () => {
     const page = await openPage(`${few.address}/ui/threads`);
     for (const name of ["new", "ticking"]) await page.getByRole("checkbox", { name, exact: true }).check();

@@ -66,17 +66,13 @@ function Listed({ list }: { list: ThreadList }) {
     const thread = rowAt(list.pages.value, current.value)?.thread_id;
     if (thread !== undefined) select(thread, !selected.value.has(thread));
   };
-  const open = (): void => {
-    const thread = rowAt(list.pages.value, current.value)?.thread_id;
-    if (thread !== undefined && !(document.activeElement instanceof HTMLButtonElement)) go({ view: "thread", thread });
-  };
   useKeys([
     { key: "j", about: "next thread", run: () => move(current.value + 1) },
     { key: "k", about: "thread before", run: () => move(current.value - 1) },
     { key: "ArrowDown", about: "next thread", run: () => move(current.value + 1) },
     { key: "ArrowUp", about: "thread before", run: () => move(current.value - 1) },
     { key: "x", about: "select the thread", run: toggle },
-    { key: "Enter", about: "open the thread", run: open },
+    { key: "Enter", about: "open the thread" },
   ]);
   const shown = readNames(list.pages.value).filter((thread) => !list.gone.value.has(thread));
   return (
