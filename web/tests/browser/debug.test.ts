@@ -32,7 +32,15 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
   test("the values of a fork replace those of its channels, then it is resumed", async () => {
     const page = await openFork();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("count-edited");
+    const again = page.getByRole("group", { name: "Would run again" });
+    expect(await again.getByRole("listitem").allTextContents()).toEqual(["step4", "step5"]);
+    await page.getByRole("combobox", { name: "Edit a channel" }).selectOption("trail");
+    await expect.poll(async () => JSON.parse(await stateBox(page).inputValue())).toEqual({ trail: ["step1", "step2", "step3"] });
+    await page.getByRole("combobox", { name: "Edit a channel" }).selectOption("n");
+    await expect.poll(async () => JSON.parse(await stateBox(page).inputValue())).toEqual({ trail: ["step1", "step2", "step3"], n: 13 });
     await stateBox(page).fill('{"n": 40, "trail": ["edited"]}');
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByText("These would run next: step4.").waitFor();
     await create(page);
     await page.getByRole("heading", { level: 1, name: "count-edited" }).waitFor();
     expect(await stateOf("count-edited")).toEqual({ n: 40, trail: ["edited"] });
@@ -52,6 +60,10 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
       ['{"trial": ["edited"]}', /`trial` is no channel: n, trail/],
       ["40", /an object of channels/],
     ];
+    await stateBox(page).fill('{"n": 40');
+    await page.getByRole("combobox", { name: "Edit a channel" }).selectOption("trail");
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
+    expect(await stateBox(page).inputValue()).toBe('{"n": 40');
     for (const [words, problem] of slips) {
       await stateBox(page).fill(words);
       await create(page);
@@ -60,6 +72,36 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
       await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
     }
     expect(sent).not.toContain("POST /threads/count/fork");
+    await page.context().close();
+  });
+
+  test("a panel stays at its checkpoint while others are looked at", async () => {
+    const page = await openFork();
+    await stateBox(page).fill('{"n": 40}');
+    await page.getByRole("slider", { name: "Checkpoint" }).focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForURL(/\/checkpoints\/4$/);
+    await page.getByText("This is about checkpoint 5.").waitFor();
+    await page.getByRole("heading", { name: "Fork at checkpoint 5" }).waitFor();
+    expect(await stateBox(page).inputValue()).toBe('{"n": 40}');
+    await page.getByRole("button", { name: "Use the one shown" }).click();
+    await page.getByRole("heading", { name: "Fork at checkpoint 4" }).waitFor();
+    expect(await stateBox(page).inputValue()).toBe("");
+    expect(await page.getByRole("group", { name: "Would run again" }).getByRole("listitem").allTextContents()).toEqual(["step3", "step4", "step5"]);
+    await page.context().close();
+  });
+
+  test("a rewind is confirmed, keeps what came after as a branch, and is resumed", async () => {
+    await server.run("back", "counter", { n: 10 });
+    const page = await openPage(address("back", "/checkpoints/5"));
+    await page.getByRole("button", { name: "Rewind", exact: true }).click();
+    const dialog = page.getByRole("alertdialog", { name: "Rewind back to checkpoint 5?" });
+    await dialog.getByText("2 recorded tasks would run again.").waitFor();
+    await dialog.getByRole("button", { name: "Confirm" }).click();
+    await page.waitForURL(address("back"));
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("finished", { exact: true }).waitFor();
+    expect(await stateOf("back")).toEqual({ n: 15, trail: ["step1", "step2", "step3", "step4", "step5"] });
     await page.context().close();
   });
 });

@@ -4,11 +4,20 @@
 import { useState } from "preact/hooks";
 
 import { request } from "../../api/source";
+import type { Again } from "../../fold/fork";
 import { Confirm } from "../../parts/button";
 import { ErrorNote } from "../../parts/notes";
 import { go } from "../../routing/navigation";
+import { AgainNote } from "./again_note";
 
-export function RewindPanel({ thread, checkpoint, onClose }: { thread: string; checkpoint: string; onClose: () => void }) {
+interface RewindProps {
+  thread: string;
+  checkpoint: string;
+  again: Again;
+  onClose: () => void;
+}
+
+export function RewindPanel({ thread, checkpoint, again, onClose }: RewindProps) {
   const [isAsked, setAsked] = useState(true);
   const [error, setError] = useState<Error | null>(null);
   const rewind = (): void => {
@@ -24,7 +33,8 @@ export function RewindPanel({ thread, checkpoint, onClose }: { thread: string; c
       {error !== null && <ErrorNote error={error} />}
       {isAsked && (
         <Confirm title={`Rewind ${thread} to checkpoint ${checkpoint}?`} onCancel={onClose} onConfirm={rewind}>
-          The thread continues from there once it is resumed. What came after stays in its history as another branch; effects are not undone.
+          <p>The thread continues from there once it is resumed. What came after stays in its history as another branch; effects are not undone.</p>
+          <AgainNote again={again} />
         </Confirm>
       )}
     </div>

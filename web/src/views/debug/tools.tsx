@@ -1,7 +1,11 @@
-// What takes a run apart: compare it with the present graph, try other values, go back, branch off. Used by the view of a run.
+// What takes a run apart: compare it with the present graph, try other values, go back, branch off. Used by the view of a run. A panel is about
+// the checkpoint that was shown when it was opened, also while the run makes new ones.
 
 import { useState } from "preact/hooks";
 
+import type { CheckpointEntry } from "../../api/run_types";
+import { lineOf } from "../../fold/checkpoints";
+import { tasksAgain } from "../../fold/fork";
 import { Button } from "../../parts/button";
 import { href } from "../../routing/navigation";
 import { ForkForm } from "./fork_form";
@@ -13,38 +17,68 @@ import "./debug.css";
 interface ToolsProps {
   thread: string;
   graph: string | undefined;
-  /** The checkpoint that is looked at. */
-  checkpoint: string;
-  /** The checkpoint before it; null for the first one. */
-  parent: string | null;
-  /** Whether it is the newest one. */
-  isNewest: boolean;
+  /** All checkpoints that are known, newest first. */
+  list: CheckpointEntry[];
+  /** The one that is looked at. */
+  shown: CheckpointEntry;
 }
 
 const TOOLS = ["Verify", "What if", "Fork", "Rewind"] as const;
 type Tool = (typeof TOOLS)[number];
 
-export function Tools({ thread, graph, checkpoint, parent, isNewest }: ToolsProps) {
-  const [open, setOpen] = useState<Tool | null>(null);
-  const at = { thread, checkpoint };
+interface OpenTool {
+  tool: Tool;
+  checkpoint: number;
+}
+
+export function Tools({ thread, graph, list, shown }: ToolsProps) {
+  const { checkpoint, parent } = shown;
+  const [open, setOpen] = useState<OpenTool | null>(null);
+  const isNewest = checkpoint === list[0]?.checkpoint;
+  const turn = (tool: Tool): void => setOpen(open?.tool === tool ? null : { tool, checkpoint });
   return (
     <section class="stack" aria-label="Take apart">
       <div class="button-row">
         {TOOLS.map((tool) => (
-          <Button key={tool} aria-expanded={open === tool} disabled={tool === "Rewind" && isNewest} onClick={() => setOpen(open === tool ? null : tool)}>
+          <Button key={tool} aria-expanded={open?.tool === tool} disabled={tool === "Rewind" && isNewest} onClick={() => turn(tool)}>
             {tool}
           </Button>
         ))}
         {parent !== null && (
-          <a class="button" href={href({ view: "diff", thread, from: parent, to: checkpoint })}>
+          <a class="button" href={href({ view: "diff", thread, from: String(parent), to: String(checkpoint) })}>
             Differences
           </a>
         )}
       </div>
-      {open === "Verify" && <VerifyPanel {...at} />}
-      {open === "What if" && <WhatIfPanel {...at} />}
-      {open === "Fork" && <ForkForm {...at} graph={graph} />}
-      {open === "Rewind" && <RewindPanel {...at} onClose={() => setOpen(null)} />}
+      {open !== null && open.checkpoint !== checkpoint && (open.tool === "Fork" || open.tool === "What if") && (
+        <p class="row">
+          <span>This is about checkpoint {open.checkpoint}. Another one is shown now.</span>
+          <Button kind="quiet" onClick={() => setOpen({ ...open, checkpoint })}>
+            Use the one shown
+          </Button>
+        </p>
+      )}
+      {open !== null && <Panel key={`${open.tool} ${open.checkpoint}`} open={open} thread={thread} graph={graph} list={list} onClose={() => setOpen(null)} />}
     </section>
   );
+}
+
+interface PanelProps extends Pick<ToolsProps, "thread" | "graph" | "list"> {
+  open: OpenTool;
+  onClose: () => void;
+}
+
+function Panel({ open: { tool, checkpoint }, thread, graph, list, onClose }: PanelProps) {
+  const at = { thread, checkpoint: String(checkpoint) };
+  const again = tasksAgain(lineOf(list, checkpoint), checkpoint);
+  switch (tool) {
+    case "Verify":
+      return <VerifyPanel thread={thread} />;
+    case "What if":
+      return <WhatIfPanel {...at} />;
+    case "Fork":
+      return <ForkForm {...at} graph={graph} again={again} />;
+    case "Rewind":
+      return <RewindPanel {...at} again={again} onClose={onClose} />;
+  }
 }

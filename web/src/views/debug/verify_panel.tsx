@@ -15,7 +15,7 @@ const VERDICTS: Record<VerifyReport["verdict"], { text: string; kind: "good" | "
   different: { text: "The present graph does something else.", kind: "bad" },
 };
 
-export function VerifyPanel({ thread }: { thread: string; checkpoint: string }) {
+export function VerifyPanel({ thread }: { thread: string }) {
   const path = `/threads/${encodeURIComponent(thread)}/verify`;
   const { value, error } = useTask(path, (signal) => request<VerifyReport>(path, { method: "POST", body: {}, signal }));
   return (

@@ -78,7 +78,7 @@ function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastPro
         </p>
       )}
       <Scrubber thread={thread} line={line} at={at} isChosen={chosen !== null} hasEarlier={hasEarlier} onEarlier={checkpoints.loadEarlier} />
-      {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph} checkpoint={String(shown.checkpoint)} parent={shown.parent === null ? null : String(shown.parent)} isNewest={position.isNewest} />}
+      {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph} list={list} shown={shown} />}
       {shown !== undefined && <StatePanel thread={thread} checkpoint={shown.checkpoint} parent={shown.parent} />}
     </>
   );
