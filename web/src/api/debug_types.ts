@@ -41,7 +41,10 @@ export interface Divergence {
   checkpoint: number;
   step: number;
   namespace?: string[];
+  /** Several, joined by commas, where it is not known which. */
   node: string;
+  /** The id of the task, where one task differs. */
+  task?: string;
   what: string;
   recorded: Json;
   now: Json;

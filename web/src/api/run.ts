@@ -90,6 +90,11 @@ export function openEvents(thread: string, channels: string[], since: number, si
   return open(`${threadPath(thread)}/stream/events`, { method: "POST", body: { channels, since }, signal });
 }
 
+/** Loads a state whole. */
+export async function loadState(thread: string, checkpoint: string | number, signal?: AbortSignal): Promise<JsonObject> {
+  return (await request<{ values?: JsonObject | null }>(`${threadPath(thread)}/state/${checkpoint}`, { signal })).values ?? {};
+}
+
 /** Loads some channels of a state whole. */
 export async function loadChannels(thread: string, checkpoint: string | number, channels: string[], signal?: AbortSignal): Promise<JsonObject> {
   const select = channels.map((name) => `values.${name}`).join(",");

@@ -9,12 +9,14 @@ interface NodeProps {
   place: Place;
   state: NodeState | undefined;
   isNext: boolean;
+  /** Set if it differs from what was recorded. */
+  isDiverging: boolean;
   /** Whether Tab leads to it. */
   isActive: boolean;
 }
 
 /** A node as a button. A closed box is one too: it opens. */
-export function NodeShape({ node, place: { x, y, width, height }, state, isNext, isActive }: NodeProps) {
+export function NodeShape({ node, place: { x, y, width, height }, state, isNext, isDiverging, isActive }: NodeProps) {
   if (node.kind === "start" || node.kind === "end") return <Terminal kind={node.kind} x={x + width / 2} y={y + height / 2} />;
   return (
     <g
@@ -26,6 +28,8 @@ export function NodeShape({ node, place: { x, y, width, height }, state, isNext,
       data-id={node.id}
       data-state={state}
       data-next={isNext ? "" : undefined}
+      data-diverges={isDiverging ? "" : undefined}
+      aria-description={isDiverging ? "differs from what was recorded" : undefined}
       transform={`translate(${x} ${y})`}
     >
       {cut(node.name) !== node.name && <title>{node.name}</title>}
@@ -34,6 +38,19 @@ export function NodeShape({ node, place: { x, y, width, height }, state, isNext,
       <StateIcon state={state} x={17} y={height / 2} />
       <text x={state === undefined ? width / 2 : (width + 22) / 2} y={height / 2} dy="0.35em" text-anchor="middle">
         {cut(node.name)}
+      </text>
+      {isDiverging && <DivergenceSign x={width} />}
+    </g>
+  );
+}
+
+/** A sign at the corner of a node, so that a divergence is not said by colour alone. */
+function DivergenceSign({ x }: { x: number }) {
+  return (
+    <g class="graph-diverges" aria-hidden="true" transform={`translate(${x - 2} 2)`}>
+      <circle r={9} />
+      <text dy="0.35em" text-anchor="middle">
+        ≠
       </text>
     </g>
   );

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { isDiverging } from "../fold/divergence";
 import { showBoxes, type GraphNode, type NodeState, type Topology } from "../fold/graph";
 import type { Direction, Layout, Place } from "../fold/layout";
 import { nearest } from "../fold/nearest";
@@ -16,6 +17,8 @@ interface GraphProps {
   topology: Topology;
   states: ReadonlyMap<string, NodeState>;
   next: ReadonlySet<string>;
+  /** The ids of the nodes that differ from what was recorded. */
+  diverging: ReadonlySet<string>;
   onSelect: (id: string) => void;
   onOpenBox: (id: string) => void;
 }
@@ -26,7 +29,7 @@ const [LOWEST, HIGHEST] = [120, 420];
 /** Nodes that are added to the drawing at once, and edges for each of them. */
 const [NODES, EDGES] = [60, 2];
 
-export function GraphView({ topology, states, next, onSelect, onOpenBox }: GraphProps) {
+export function GraphView({ topology, states, next, diverging, onSelect, onOpenBox }: GraphProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [width, setWidth] = useState<number | null>(null);
   const [active, setActive] = useState<string | null>(null);
@@ -88,11 +91,11 @@ export function GraphView({ topology, states, next, onSelect, onOpenBox }: Graph
           >
             <Arrow />
             <g ref={stage}>
-              {drawn.shown.boxes.map((node) => shape(BoxShape, node, places.get(node.id), states, next, tab))}
+              {drawn.shown.boxes.map((node) => shape(BoxShape, node, places.get(node.id), { states, next, diverging }, tab))}
               {drawn.layout.edges.slice(0, EDGES * grown).map((edge) => (
                 <EdgeShape key={`${edge.source}\n${edge.target}`} edge={edge} />
               ))}
-              {drawn.shown.nodes.slice(0, grown).map((node) => shape(NodeShape, node, places.get(node.id), states, next, tab))}
+              {drawn.shown.nodes.slice(0, grown).map((node) => shape(NodeShape, node, places.get(node.id), { states, next, diverging }, tab))}
             </g>
           </svg>
           <div class="graph-tools" role="toolbar" aria-label="View of the graph">
@@ -112,9 +115,9 @@ export function GraphView({ topology, states, next, onSelect, onOpenBox }: Graph
   );
 }
 
-function shape(Shape: typeof NodeShape, node: GraphNode, place: Place | undefined, states: GraphProps["states"], next: GraphProps["next"], tab: string | null) {
+function shape(Shape: typeof NodeShape, node: GraphNode, place: Place | undefined, { states, next, diverging }: Pick<GraphProps, "states" | "next" | "diverging">, tab: string | null) {
   if (place === undefined) return null;
-  return <Shape key={node.id} node={node} place={place} state={states.get(node.id)} isNext={next.has(node.id)} isActive={tab === node.id} />;
+  return <Shape key={node.id} node={node} place={place} state={states.get(node.id)} isNext={next.has(node.id)} isDiverging={isDiverging(node.id, diverging)} isActive={tab === node.id} />;
 }
 
 function isButton(node: GraphNode | undefined): boolean {

@@ -17,6 +17,8 @@ interface TimelineProps {
   now: number | null;
   /** The checkpoint that is shown: its tasks are marked. */
   selected: number | null;
+  /** The keys of the rows that differ from what the graph does now. */
+  diverging: ReadonlySet<string>;
   open: ReadonlySet<string>;
   onToggle: (row: TimelineRow) => void;
   address: (row: TimelineRow) => string;
@@ -26,12 +28,13 @@ interface TimelineProps {
 const [ROW, TOUCHED_ROW] = [32, 44];
 const ZOOMS = [1, 2, 4, 8, 16, 32, 128];
 
-export function Timeline({ rows, scale, now, selected, open, onToggle, address }: TimelineProps) {
+export function Timeline({ rows, scale, now, selected, diverging, open, onToggle, address }: TimelineProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(0);
   const [height] = useState(() => (matchMedia("(max-width: 767px)").matches ? TOUCHED_ROW : ROW));
   const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
   useFollow(scroller, rows, selected, height, now !== null);
+  useReveal(scroller, rows, diverging, height);
   useLayoutEffect(() => {
     // What is in the middle stays there while the bars are stretched.
     const element = scroller.current;
@@ -59,7 +62,7 @@ export function Timeline({ rows, scale, now, selected, open, onToggle, address }
       <div class="timeline-scroller" ref={scroller} tabIndex={0} role="region" aria-label="Tasks by superstep" data-zoom={ZOOMS[zoom]} data-touched={height === TOUCHED_ROW ? "" : undefined}>
         <ul class="timeline-rows" role="list" aria-label="Timeline" style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
           {rows.slice(from, to).map((row, at) => (
-            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isLater={selected !== null && row.checkpoint >= selected && row.within.length === 0} isOpen={open.has(row.key)} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
+            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isLater={selected !== null && row.checkpoint >= selected && row.within.length === 0} isDiverging={diverging.has(row.key)} isOpen={open.has(row.key)} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
           ))}
         </ul>
       </div>
@@ -86,6 +89,17 @@ function useFollow(scroller: { current: HTMLDivElement | null }, rows: TimelineR
   }, [selected]);
 }
 
+/** Shows the first row that differs, once there is one. */
+function useReveal(scroller: { current: HTMLDivElement | null }, rows: TimelineRow[], diverging: ReadonlySet<string>, height: number): void {
+  const key = [...diverging].join();
+  useLayoutEffect(() => {
+    const at = rows.findIndex((row) => diverging.has(row.key));
+    if (at < 0) return;
+    revealRow(scroller.current, at, height);
+    scroller.current?.scrollIntoView({ block: "nearest" });
+  }, [key]);
+}
+
 interface RowProps {
   row: TimelineRow;
   scale: Scale;
@@ -93,6 +107,7 @@ interface RowProps {
   isSelected: boolean;
   /** Set if it ran after the checkpoint that is shown. */
   isLater: boolean;
+  isDiverging: boolean;
   isOpen: boolean;
   onToggle: (row: TimelineRow) => void;
   href: string;
@@ -100,10 +115,10 @@ interface RowProps {
   total: number;
 }
 
-function Row({ row, scale, now, isSelected, isLater, isOpen, onToggle, href, position, total }: RowProps) {
+function Row({ row, scale, now, isSelected, isLater, isDiverging, isOpen, onToggle, href, position, total }: RowProps) {
   const { task, step, within, isFirst, lanes } = row;
   return (
-    <li class="timeline-row" data-first={isFirst ? "" : undefined} data-selected={isSelected ? "" : undefined} data-later={isLater ? "" : undefined} aria-posinset={position} aria-setsize={total}>
+    <li class="timeline-row" data-first={isFirst ? "" : undefined} data-selected={isSelected ? "" : undefined} data-later={isLater ? "" : undefined} data-diverges={isDiverging ? "" : undefined} aria-posinset={position} aria-setsize={total}>
       <span class="timeline-step" aria-hidden="true">
         {isFirst && within.length === 0 ? step : ""}
       </span>
@@ -121,6 +136,7 @@ function Row({ row, scale, now, isSelected, isLater, isOpen, onToggle, href, pos
             attempt {task.attempts}
           </span>
         )}
+        {isDiverging && <span class="timeline-diverges">differs</span>}
         {isFirst && lanes > 1 && <span class="timeline-lanes">× {lanes}</span>}
       </span>
       <TaskBar row={row} scale={scale} now={now} />

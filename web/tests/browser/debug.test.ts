@@ -3,7 +3,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chromiumPath, closeBrowser, expectSound, openPage } from "./browser";
+import { chromiumPath, closeBrowser, expectSound, openPage, picture } from "./browser";
 import { TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
@@ -102,6 +102,41 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("finished", { exact: true }).waitFor();
     expect(await stateOf("back")).toEqual({ n: 15, trail: ["step1", "step2", "step3", "step4", "step5"] });
+    await page.context().close();
+  });
+  const DIVERGENCE = { checkpoint: 3, step: 2, node: "step2", task: "3-2", what: "the write of `n`", recorded: 1, now: 5 };
+
+  test("the first divergence is shown in the timeline and in the graph", async () => {
+    const page = await openPage(address("count"));
+    const report = { verdict: "different", verified: 2, bodies: 2, routers: 0, not_verified: [], divergence: { ...DIVERGENCE, task: undefined } };
+    await page.route("**/threads/count/verify", (route) => route.fulfill({ json: report }));
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+    const row = page.getByRole("list", { name: "Timeline" }).locator("[data-diverges]");
+    await row.getByRole("link", { name: /^step2/ }).waitFor();
+    expect(await row.count()).toBe(1);
+    await expect.poll(() => row.evaluate((element) => element.getBoundingClientRect().top >= 0 && element.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
+    expect(await page.getByRole("group", { name: "Graph" }).locator("[data-diverges]").getAttribute("aria-label")).toBe("step2 ran");
+    await picture(page, "debug-divergence");
+    await expectSound(page);
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+    await row.waitFor({ state: "detached" });
+    await page.context().close();
+  });
+
+  test("what if shows the channels that would be others beside the recorded ones", async () => {
+    const page = await openPage(address("count"));
+    await page.getByRole("button", { name: "What if", exact: true }).click();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByText("The state is as recorded at checkpoint 7.").waitFor();
+    const report = { supersteps: 5, differences: [DIVERGENCE], taken: [], stopped: null, next: [], state: { n: 19, trail: ["step1", "step2", "step3", "step4", "step5"] } };
+    await page.route("**/threads/count/what-if", (route) => route.fulfill({ json: report }));
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    const states = page.getByRole("region", { name: "State, recorded and now" });
+    await states.waitFor();
+    expect(await states.locator("code").allTextContents()).toEqual(["n"]);
+    expect(await states.locator(".value").allTextContents()).toEqual(["15", "19"]);
+    await picture(page, "debug-what-if");
+    await expectSound(page);
     await page.context().close();
   });
 });

@@ -3,6 +3,7 @@
 
 import { useState } from "preact/hooks";
 
+import type { Divergence } from "../../api/debug_types";
 import type { CheckpointEntry } from "../../api/run_types";
 import { lineOf } from "../../fold/checkpoints";
 import { tasksAgain } from "../../fold/fork";
@@ -21,6 +22,8 @@ interface ToolsProps {
   list: CheckpointEntry[];
   /** The one that is looked at. */
   shown: CheckpointEntry;
+  /** Called with the first divergence that a panel shows; null once it is closed. */
+  onDiverge: (found: Divergence | null) => void;
 }
 
 const TOOLS = ["Verify", "What if", "Fork", "Rewind"] as const;
@@ -31,7 +34,7 @@ interface OpenTool {
   checkpoint: number;
 }
 
-export function Tools({ thread, graph, list, shown }: ToolsProps) {
+export function Tools({ thread, graph, list, shown, onDiverge }: ToolsProps) {
   const { checkpoint, parent } = shown;
   const [open, setOpen] = useState<OpenTool | null>(null);
   const isNewest = checkpoint === list[0]?.checkpoint;
@@ -58,24 +61,24 @@ export function Tools({ thread, graph, list, shown }: ToolsProps) {
           </Button>
         </p>
       )}
-      {open !== null && <Panel key={`${open.tool} ${open.checkpoint}`} open={open} thread={thread} graph={graph} list={list} onClose={() => setOpen(null)} />}
+      {open !== null && <Panel key={`${open.tool} ${open.checkpoint}`} open={open} thread={thread} graph={graph} list={list} onDiverge={onDiverge} onClose={() => setOpen(null)} />}
     </section>
   );
 }
 
-interface PanelProps extends Pick<ToolsProps, "thread" | "graph" | "list"> {
+interface PanelProps extends Pick<ToolsProps, "thread" | "graph" | "list" | "onDiverge"> {
   open: OpenTool;
   onClose: () => void;
 }
 
-function Panel({ open: { tool, checkpoint }, thread, graph, list, onClose }: PanelProps) {
+function Panel({ open: { tool, checkpoint }, thread, graph, list, onDiverge, onClose }: PanelProps) {
   const at = { thread, checkpoint: String(checkpoint) };
   const again = tasksAgain(lineOf(list, checkpoint), checkpoint);
   switch (tool) {
     case "Verify":
-      return <VerifyPanel thread={thread} />;
+      return <VerifyPanel thread={thread} onDiverge={onDiverge} />;
     case "What if":
-      return <WhatIfPanel {...at} />;
+      return <WhatIfPanel {...at} list={list} onDiverge={onDiverge} />;
     case "Fork":
       return <ForkForm {...at} graph={graph} again={again} />;
     case "Rewind":

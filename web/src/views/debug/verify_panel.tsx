@@ -1,8 +1,8 @@
 // Whether the present graph does what was recorded, and where it first does not.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-import type { VerifyReport } from "../../api/debug_types";
+import type { Divergence, VerifyReport } from "../../api/debug_types";
 import { request } from "../../api/source";
 import { ErrorNote } from "../../parts/notes";
 import { DivergenceNote } from "./divergence";
@@ -15,9 +15,13 @@ const VERDICTS: Record<VerifyReport["verdict"], { text: string; kind: "good" | "
   different: { text: "The present graph does something else.", kind: "bad" },
 };
 
-export function VerifyPanel({ thread }: { thread: string }) {
+export function VerifyPanel({ thread, onDiverge }: { thread: string; onDiverge: (found: Divergence | null) => void }) {
   const path = `/threads/${encodeURIComponent(thread)}/verify`;
   const { value, error } = useTask(path, (signal) => request<VerifyReport>(path, { method: "POST", body: {}, signal }));
+  useEffect(() => {
+    onDiverge(value?.divergence ?? null);
+    return () => onDiverge(null);
+  }, [value]);
   return (
     <div class="card stack" role="status" aria-label="Verify">
       {error !== undefined && <ErrorNote error={error} />}

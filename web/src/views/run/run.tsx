@@ -1,7 +1,8 @@
 // A run: what waits in it, its graph, its tasks on an axis of time, its checkpoints and the state at each.
 
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
+import type { Divergence } from "../../api/debug_types";
 import { isRecording } from "../../api/recording";
 import type { CheckpointEntry, RunStatus } from "../../api/run_types";
 import { lineOf } from "../../fold/checkpoints";
@@ -67,18 +68,19 @@ function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastPro
   const lists = inside.lists;
   const states = useMemo(() => nodeStates(position, insideOf(position, lists)), [position, lists]);
   const shown = line[at];
+  const [divergence, setDivergence] = useState<Divergence | null>(null);
   return (
     <>
       {shown !== undefined && <WorkPanel thread={thread} position={position} questions={run.inbox.value} hasEarlier={hasEarlier} />}
-      {topology !== undefined && topology.nodes.length > 0 && <GraphPanel thread={thread} topology={topology} states={states} next={nextNodes(position)} line={line} inside={inside} />}
-      <TimelinePanel thread={thread} line={line} selected={chosen === null ? null : (shown?.checkpoint ?? null)} inside={inside} isRunning={isRunning} hasEarlier={hasEarlier} />
+      {topology !== undefined && topology.nodes.length > 0 && <GraphPanel thread={thread} topology={topology} states={states} next={nextNodes(position)} line={line} inside={inside} divergence={divergence} />}
+      <TimelinePanel thread={thread} line={line} selected={chosen === null ? null : (shown?.checkpoint ?? null)} inside={inside} isRunning={isRunning} hasEarlier={hasEarlier} divergence={divergence} />
       {isMissing && (
         <p class="note" data-kind="warn" role="status">
           {hasEarlier ? `Looking for checkpoint ${chosen}…` : `There is no checkpoint ${chosen}: it may have been removed. The newest one is shown.`}
         </p>
       )}
       <Scrubber thread={thread} line={line} at={at} isChosen={chosen !== null} hasEarlier={hasEarlier} onEarlier={checkpoints.loadEarlier} />
-      {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph} list={list} shown={shown} />}
+      {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph} list={list} shown={shown} onDiverge={setDivergence} />}
       {shown !== undefined && <StatePanel thread={thread} checkpoint={shown.checkpoint} parent={shown.parent} />}
     </>
   );

@@ -2,8 +2,10 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
+import type { Divergence } from "../../api/debug_types";
 import { readRecording } from "../../api/recording";
 import type { CheckpointEntry } from "../../api/run_types";
+import { divergingRows } from "../../fold/divergence";
 import { countNoise, makeScale, spansOf, timelineRows, type TimelineRow } from "../../fold/timeline";
 import { Timeline } from "../../parts/timeline";
 import { href } from "../../routing/navigation";
@@ -17,15 +19,18 @@ interface TimelinePanelProps {
   inside: Inside;
   isRunning: boolean;
   hasEarlier: boolean;
+  /** The first divergence from the record, while a panel shows it. */
+  divergence: Divergence | null;
 }
 
-export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEarlier }: TimelinePanelProps) {
+export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEarlier, divergence }: TimelinePanelProps) {
   const [isNoiseShown, setNoiseShown] = useState(false);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const now = useNow(isRunning);
   const lists = inside.lists;
   const rows = useMemo(() => timelineRows(line, { isNoiseShown, open, inside: lists }), [line, isNoiseShown, open, lists]);
   const scale = useMemo(() => makeScale(spansOf(line, now, isNoiseShown)), [line, now, isNoiseShown]);
+  const diverging = useMemo(() => divergingRows(rows, divergence), [rows, divergence]);
   const noise = useMemo(() => countNoise(line), [line]);
   const toggle = (row: TimelineRow): void => {
     setOpen((was) => new Set(was.has(row.key) ? [...was].filter((key) => key !== row.key) : [...was, row.key]));
@@ -49,7 +54,7 @@ export function TimelinePanel({ thread, line, selected, inside, isRunning, hasEa
       {rows.length === 0 ? (
         <p class="soft">No task has started yet.</p>
       ) : (
-        <Timeline rows={rows} scale={scale} now={now} selected={selected} open={open} onToggle={toggle} address={({ checkpoint, task, within }) => href({ view: "task", thread, checkpoint: String(checkpoint), task: task.id, within })} />
+        <Timeline rows={rows} scale={scale} now={now} selected={selected} diverging={diverging} open={open} onToggle={toggle} address={({ checkpoint, task, within }) => href({ view: "task", thread, checkpoint: String(checkpoint), task: task.id, within })} />
       )}
     </section>
   );
