@@ -133,6 +133,23 @@ describe.skipIf(chromiumPath() === undefined)("the threads", () => {
     await page.context().close();
   });
 
+  test("are brought in from a file, under another name if theirs is taken", async () => {
+    const page = await openPage(`${few.address}/ui/threads`);
+    const file = Buffer.from(await (await fetch(`${few.address}/threads/counted/export`)).arrayBuffer());
+    const choose = (name: string, buffer: Buffer) => page.getByLabel("Import", { exact: true }).setInputFiles({ name, mimeType: "", buffer });
+    await choose("broken.superstep", Buffer.from("no thread"));
+    await page.getByRole("alert").waitFor();
+    await choose("counted.superstep", file);
+    await page.getByText("the thread `counted` exists").waitFor();
+    await page.getByRole("textbox", { name: "Name", exact: true }).fill("counted elsewhere");
+    await picture(page, "threads-import");
+    await expectSound(page);
+    await page.getByRole("button", { name: "Import under this name" }).click();
+    await page.getByRole("heading", { level: 1, name: "counted elsewhere" }).waitFor();
+    await few.send("DELETE", "/threads/counted%20elsewhere");
+    await page.context().close();
+  });
+
   test("change as they run; new ones wait while others are looked at", async () => {
     const page = await openPage(`${server.address}/ui/threads`);
     await page.getByRole("link", { name: "order-1999" }).waitFor();

@@ -1,4 +1,4 @@
-// What is done to several threads at once: one request after another, a few at a time, and what became of each. Knows no list.
+// What is done to threads: to several at once, one request after another, a few at a time, and what became of each. Knows no list.
 
 import { request } from "../../api/source";
 import type { Outcome } from "../../fold/threads";
@@ -16,6 +16,12 @@ export async function cancelThread(thread: string): Promise<void> {
 
 export async function deleteThread(thread: string): Promise<void> {
   await request(`/threads/${encodeURIComponent(thread)}`, { method: "DELETE" });
+}
+
+/** Stores a file that was exported, and returns the name of its thread: the one in the file, unless another is given. */
+export async function importThread(file: Blob, name?: string): Promise<string> {
+  const query = name === undefined ? "" : `?${new URLSearchParams({ thread: name })}`;
+  return (await request<{ thread: string }>(`/threads/import${query}`, { method: "POST", body: file })).thread;
 }
 
 /** Does the same to each thread, and returns what became of it. */

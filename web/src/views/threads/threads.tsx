@@ -11,6 +11,7 @@ import { go, href } from "../../routing/navigation";
 import type { Route } from "../../routing/routes";
 import { Actions } from "./actions";
 import { Filters } from "./filters";
+import { ImportButton, ImportResult, useImport } from "./import";
 import { Table } from "./table";
 import { ThreadList } from "./thread_list";
 import "./threads.css";
@@ -23,6 +24,7 @@ export function Threads({ route }: { route: Extract<Route, { view: "threads" }> 
   const name = JSON.stringify(filter);
   const list = useMemo(() => (last !== undefined && JSON.stringify(last.filter) === name ? last : (last = new ThreadList(filter))), [name]);
   useEffect(() => list.open(), [list]);
+  const importing = useImport();
   const show = (to: Filter, isSameGo: boolean): void => {
     go({ view: "threads", search: to.search, status: to.status, graph: to.graph }, { replace: isSameGo });
     scrollTo(0, 0);
@@ -34,7 +36,9 @@ export function Threads({ route }: { route: Extract<Route, { view: "threads" }> 
         <p class="soft" role="status">
           {list.isLoaded.value ? countText(list.pages.value.count) : ""}
         </p>
+        <ImportButton importing={importing} />
       </header>
+      <ImportResult importing={importing} />
       <Filters filter={filter} onFilter={show} />
       {list.error.value !== null && <ErrorNote error={list.error.value} onRetry={() => void list.reload()} />}
       {!list.isLoaded.value && list.error.value === null && <Loading what="the threads" />}
@@ -113,7 +117,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
   }
   return (
     <Empty title="There is no thread yet">
-      <p>A thread is one run of a graph with all that it has done. Each run makes one, whether it is started here, by a client or on the command line.</p>
+      <p>A thread is one run of a graph with all that it has done. Each run makes one, whether it is started here, by a client or on the command line. Import brings one from a file that was exported.</p>
       <p>
         <a class="lone-link" href={href({ view: "start" })}>Start a run</a>
       </p>
