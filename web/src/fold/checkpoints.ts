@@ -55,6 +55,26 @@ export function lineOf(list: CheckpointEntry[], through?: number): CheckpointEnt
   return branch === undefined ? main : ancestors(list, branch.checkpoint);
 }
 
+/** A line that was left, or that is not the one that is shown. */
+export interface Branch {
+  /** The last checkpoint that both lines have; null if it is not loaded. */
+  from: number | null;
+  /** Its newest checkpoint. */
+  to: number;
+}
+
+/** Returns the lines of the checkpoints that are not the one that is shown, newest first. */
+export function branchesOf(list: CheckpointEntry[], line: CheckpointEntry[]): Branch[] {
+  const parents = new Map(list.map(({ checkpoint, parent }) => [checkpoint, parent]));
+  const [shown, inner] = [new Set(line.map(({ checkpoint }) => checkpoint)), new Set(parents.values())];
+  const meets = (leaf: number): number | null => {
+    let at: number | null | undefined = leaf;
+    while (at != null && !shown.has(at)) at = parents.get(at);
+    return at ?? null;
+  };
+  return list.filter(({ checkpoint }) => !inner.has(checkpoint) && !shown.has(checkpoint)).map(({ checkpoint }) => ({ from: meets(checkpoint), to: checkpoint }));
+}
+
 function ancestors(list: CheckpointEntry[], from: number | undefined): CheckpointEntry[] {
   const line: CheckpointEntry[] = [];
   let wanted: number | null | undefined = from;

@@ -102,6 +102,10 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("finished", { exact: true }).waitFor();
     expect(await stateOf("back")).toEqual({ n: 15, trail: ["step1", "step2", "step3", "step4", "step5"] });
+    await page.getByRole("link", { name: "Branch from checkpoint 4 to 7" }).click();
+    await page.waitForURL(/\/checkpoints\/7$/);
+    expect(await page.getByRole("slider", { name: "Checkpoint" }).getAttribute("aria-valuetext")).toMatch(/^checkpoint 7, .*after step5$/);
+    await page.getByRole("link", { name: /^Branch from checkpoint 4 to \d+$/ }).waitFor();
     await page.context().close();
   });
   const DIVERGENCE = { checkpoint: 3, step: 2, node: "step2", task: "3-2", what: "the write of `n`", recorded: 1, now: 5 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { checkpointText, isEnough, joinEarlier, joinNewest, lineOf, originText, pageSize } from "../../src/fold/checkpoints";
+import { branchesOf, checkpointText, isEnough, joinEarlier, joinNewest, lineOf, originText, pageSize } from "../../src/fold/checkpoints";
 import { checkpoint, order, task } from "./run_fixtures";
 
 const chain = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, nth) => checkpoint(from - nth, from - nth - 1 || null, from - nth - 2, []));
@@ -55,6 +55,12 @@ describe("the line", () => {
 
   test("leads by the parents to the newest one", () => expect(ids(lineOf(list))).toEqual([1, 2, 5]));
   test("leads over a checkpoint of a branch that was left", () => expect(ids(lineOf(list, 3))).toEqual([1, 2, 3, 4]));
+  test("has beside it the branches that were left, and the main one if a branch is shown", () => {
+    expect(branchesOf(list, lineOf(list))).toEqual([{ from: 2, to: 4 }]);
+    expect(branchesOf(list, lineOf(list, 3))).toEqual([{ from: 2, to: 5 }]);
+    expect(branchesOf([checkpoint(7, 5, 2, []), checkpoint(6, 2, 1, []), ...list.slice(0, -2)], lineOf([checkpoint(7, 5, 2, []), ...list.slice(0, -2)]))).toEqual([{ from: null, to: 6 }, { from: null, to: 4 }]);
+    expect(branchesOf([], [])).toEqual([]);
+  });
   test("is the main one if the checkpoint is not known", () => expect(ids(lineOf(list, 99))).toEqual([1, 2, 5]));
 });
 

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Divergence } from "../../api/debug_types";
 import { isRecording } from "../../api/recording";
 import type { CheckpointEntry, RunStatus } from "../../api/run_types";
-import { lineOf } from "../../fold/checkpoints";
+import { branchesOf, lineOf } from "../../fold/checkpoints";
 import { nextNodes, nodeStates, type Position } from "../../fold/graph";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
 import { Tools } from "../debug/tools";
@@ -57,6 +57,7 @@ interface PastProps {
 function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastProps) {
   const { checkpoints, topology } = run;
   const line = useMemo(() => lineOf(list, chosen ?? undefined), [list, chosen]);
+  const branches = useMemo(() => branchesOf(list, line), [list, line]);
   const found = chosen === null ? line.length - 1 : line.findIndex(({ checkpoint }) => checkpoint === chosen);
   const isMissing = found < 0;
   const at = isMissing ? line.length - 1 : found;
@@ -79,7 +80,7 @@ function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastPro
           {hasEarlier ? `Looking for checkpoint ${chosen}…` : `There is no checkpoint ${chosen}: it may have been removed. The newest one is shown.`}
         </p>
       )}
-      <Scrubber thread={thread} line={line} at={at} isChosen={chosen !== null} hasEarlier={hasEarlier} onEarlier={checkpoints.loadEarlier} />
+      <Scrubber thread={thread} line={line} branches={branches} at={at} isChosen={chosen !== null} hasEarlier={hasEarlier} onEarlier={checkpoints.loadEarlier} />
       {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph} list={list} shown={shown} onDiverge={setDivergence} />}
       {shown !== undefined && <StatePanel thread={thread} checkpoint={shown.checkpoint} parent={shown.parent} />}
     </>

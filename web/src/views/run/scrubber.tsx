@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 
 import type { CheckpointEntry } from "../../api/run_types";
-import { checkpointText, originText } from "../../fold/checkpoints";
+import { checkpointText, originText, type Branch } from "../../fold/checkpoints";
 import { useKeys } from "../../parts/keys";
 import { Slider } from "../../parts/slider";
 import { Ago } from "../../parts/time";
@@ -12,6 +12,8 @@ import { go, href } from "../../routing/navigation";
 interface ScrubberProps {
   thread: string;
   line: CheckpointEntry[];
+  /** The other lines of the run. */
+  branches: Branch[];
   /** The position of the checkpoint that is shown. */
   at: number;
   /** Set if the address names it: the page then stays there. */
@@ -20,7 +22,7 @@ interface ScrubberProps {
   onEarlier: () => void;
 }
 
-export function Scrubber({ thread, line, at, isChosen, hasEarlier, onEarlier }: ScrubberProps) {
+export function Scrubber({ thread, line, branches, at, isChosen, hasEarlier, onEarlier }: ScrubberProps) {
   const shown = line[at];
   const move = (to: number): void => {
     const target = line[Math.min(Math.max(to, 0), line.length - 1)];
@@ -58,6 +60,23 @@ export function Scrubber({ thread, line, at, isChosen, hasEarlier, onEarlier }: 
           </button>
         )}
       </p>
+      {branches.length > 0 && <Branches thread={thread} branches={branches} />}
     </div>
+  );
+}
+
+/** Branches that are listed; a run may have been rewound often. */
+const LISTED = 8;
+
+function Branches({ thread, branches }: { thread: string; branches: Branch[] }) {
+  return (
+    <p class="row run-branches">
+      {branches.slice(0, LISTED).map(({ from, to }) => (
+        <a class="lone-link" key={to} href={href({ view: "thread", thread, checkpoint: String(to) })}>
+          {from === null ? `Branch to checkpoint ${to}` : `Branch from checkpoint ${from} to ${to}`}
+        </a>
+      ))}
+      {branches.length > LISTED && <span class="soft">and {branches.length - LISTED} more</span>}
+    </p>
   );
 }
