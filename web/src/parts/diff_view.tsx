@@ -9,6 +9,7 @@ import { chooseLayout, diffLayout, markSeen, seenMarks } from "../live/reading";
 import { DiffFile, DiffLines } from "./diff_file";
 import { Counts, DiffFiles } from "./diff_files";
 import type { LineWork } from "./diff_row";
+import { useKeys, type KeyAction } from "./keys";
 import { Lazy } from "./lazy";
 import { useMedia } from "./media";
 import { Loading } from "./notes";
@@ -39,7 +40,17 @@ const LARGE = 200_000;
 const NONE: LineComment[] = [];
 const READ_ONLY: LineWork = { file: "", isGone: false, comments: new Map(), drafts: NO_WRITING, writing: null, onWrite: () => undefined, all: NONE, onComment: undefined };
 
+/** For the list of keys; the lines handle them while one of them has the focus. */
+const KEYS: KeyAction[] = [
+  { key: "ArrowUp ArrowDown", about: "in a diff: to the next line" },
+  { key: "Enter", about: "in a diff: comment on the line" },
+  { key: "Ctrl+Enter", about: "in a comment: add it" },
+  { key: "Escape", about: "in a comment: leave it" },
+];
+const NO_KEYS: KeyAction[] = [];
+
 export function DiffView({ diff, comments = NONE, writing = NO_WRITING, onComment }: DiffProps) {
+  useKeys(onComment === undefined ? NO_KEYS : KEYS);
   const read = useFiles(diff);
   if (read === null) return <Loading what="the changes" />;
   if (read.files.length === 0) return <pre class="code-block" tabIndex={0}>{diff.slice(0, LARGE)}</pre>;

@@ -8,6 +8,7 @@ import type { Direction, Layout, Place } from "../fold/layout";
 import { nearest } from "../fold/nearest";
 import { Button } from "./button";
 import { BoxShape, EdgeShape, NodeShape } from "./graph_parts";
+import { useKeys, type KeyAction } from "./keys";
 import { useLayout } from "./graph_layout";
 import { useGrowth } from "./growth";
 import { handleZoomKey, usePanZoom, zoomIn, zoomOut } from "./pan_zoom";
@@ -29,7 +30,15 @@ const [LOWEST, HIGHEST] = [120, 420];
 /** Nodes that are added to the drawing at once, and edges for each of them. */
 const [NODES, EDGES] = [60, 2];
 
+/** For the list of keys; the drawing handles them while it has the focus. */
+const KEYS: KeyAction[] = [
+  { key: "+ - 0", about: "in the graph: larger, smaller, all of it" },
+  { key: "ArrowLeft ArrowRight ArrowUp ArrowDown", about: "in the graph: to the next node" },
+  { key: "Enter", about: "in the graph: open the node" },
+];
+
 export function GraphView({ topology, states, next, diverging, onSelect, onOpenBox }: GraphProps) {
+  useKeys(KEYS);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [width, setWidth] = useState<number | null>(null);
   const [active, setActive] = useState<string | null>(null);

@@ -7,6 +7,7 @@ import { isRecording } from "../api/recording";
 import { go } from "../routing/navigation";
 
 export interface KeyAction {
+  /** Several of a list are apart by spaces. */
   key: string;
   about: string;
   /** Left out for keys of an element that has the focus, which handles them itself: they are in the list only. */
@@ -14,7 +15,7 @@ export interface KeyAction {
 }
 
 const isHelpShown = signal(false);
-const ofView = signal<KeyAction[]>([]);
+const ofView = signal<KeyAction[][]>([]);
 
 const HELP: KeyAction = { key: "?", about: "show the keys", run: () => (isHelpShown.value = true) };
 /** A file has one run, and no other place to go to. */
@@ -28,9 +29,10 @@ const EVERYWHERE: KeyAction[] = isRecording() ? [HELP] : [
 /** Adds keys for as long as a view is shown. */
 export function useKeys(keys: KeyAction[]): void {
   useEffect(() => {
-    ofView.value = [...ofView.value, ...keys];
-    return () => (ofView.value = ofView.value.filter((key) => !keys.includes(key)));
-  });
+    const own = [...keys];
+    ofView.value = [...ofView.value, own];
+    return () => (ofView.value = ofView.value.filter((others) => others !== own));
+  }, [keys]);
 }
 
 /** Listens to the keys: not while a text is typed, and not with a modifier. */
@@ -38,11 +40,18 @@ export function handleKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector("dialog[open]") !== null) return;
-    const action = [...ofView.value, ...EVERYWHERE].find(({ key, run }) => run !== undefined && key === event.key);
+    const action = [...ofView.value.flat(), ...EVERYWHERE].find(({ key, run }) => run !== undefined && key === event.key);
     if (action?.run === undefined) return;
     event.preventDefault();
     action.run();
   });
+}
+
+const NAMES: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
+
+/** The keys without those that are there twice, as two parts of a view have them. */
+function listed(keys: KeyAction[]): KeyAction[] {
+  return keys.filter(({ key, about }, at) => keys.findIndex((one) => one.key === key && one.about === about) === at);
 }
 
 export function KeyHelp() {
@@ -56,9 +65,11 @@ export function KeyHelp() {
     <dialog ref={dialog} class="dialog stack" aria-labelledby="key-help" onClose={() => (isHelpShown.value = false)}>
       <h2 id="key-help">Keys</h2>
       <dl class="facts">
-        {[...EVERYWHERE, ...ofView.value].map(({ key, about }) => [
-          <dt>
-            <kbd>{key}</kbd>
+        {listed([...EVERYWHERE, ...ofView.value.flat()]).map(({ key, about }) => [
+          <dt class="row">
+            {key.split(" ").map((one) => (
+              <kbd key={one}>{NAMES[one] ?? one}</kbd>
+            ))}
           </dt>,
           <dd>{about}</dd>,
         ])}

@@ -1,8 +1,9 @@
 // A tree of which only the rows that are seen are in the document, with the keys of the patterns of ARIA. Knows no request.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { keyTarget, sizeText, type TreeRow } from "../fold/state_tree";
+import { useKeys, type KeyAction } from "./keys";
 import { useMedia } from "./media";
 import { revealRow, useRowsWindow } from "./rows_window";
 import { Visible } from "./visible";
@@ -21,6 +22,8 @@ interface TreeProps {
 const [ROW, TOUCHED_ROW] = [28, 44];
 
 export function Tree({ name, rows, onToggle, onShow }: TreeProps) {
+  const keys = useMemo(() => keysOf(name.toLowerCase()), [name]);
+  useKeys(keys);
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState("");
   const isMoved = useRef(false);
@@ -64,6 +67,16 @@ export function Tree({ name, rows, onToggle, onShow }: TreeProps) {
       </div>
     </div>
   );
+}
+
+/** For the list of keys; the tree handles them while it has the focus. */
+function keysOf(name: string): KeyAction[] {
+  return [
+    { key: "ArrowUp ArrowDown", about: `in the ${name}: to the next value` },
+    { key: "ArrowLeft ArrowRight", about: `in the ${name}: close and open a value` },
+    { key: "Home End", about: `in the ${name}: to the first and the last value` },
+    { key: "Enter", about: `in the ${name}: show all of a value` },
+  ];
 }
 
 function Item({ row, isActive, onActivate }: { row: TreeRow; isActive: boolean; onActivate: (row: TreeRow) => void }) {

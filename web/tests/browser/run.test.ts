@@ -62,6 +62,15 @@ describe.skipIf(chromiumPath() === undefined)("a run", () => {
     await page.context().close();
   });
 
+  test("all its keys are listed", async () => {
+    const page = await openPage(address("boxes"));
+    await page.getByRole("tree", { name: "State" }).getByRole("treeitem").first().waitFor();
+    await page.keyboard.press("?");
+    const keys = page.getByRole("dialog", { name: "Keys" });
+    for (const about of [/the checkpoint before/, /in the graph: larger, smaller, all of it/, /in the graph: to the next node/, /in the state: to the next value/, /in the state: to the first and the last value/]) await keys.getByText(about).waitFor();
+    await page.context().close();
+  });
+
   test("a subgraph opens in the graph and in the timeline", async () => {
     const page = await openPage(address("boxes"));
     const graph = page.getByRole("group", { name: "Graph" });
