@@ -1,9 +1,11 @@
 // What takes a run apart: differences, verify, what-if, forks and rewinds, with what they say beforehand.
 
+import { statSync } from "node:fs";
+
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chromiumPath, closeBrowser, expectSound, openPage, picture } from "./browser";
+import { chromiumPath, closeBrowser, expectSound, openPage, picture, THEMES, WIDTHS } from "./browser";
 import { TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
@@ -11,6 +13,7 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
   beforeAll(async () => {
     await server.start();
     await server.run("count", "counter", { n: 10 });
+    await server.run("other", "counter", { n: 20 });
   });
   afterAll(async () => {
     await closeBrowser();
@@ -28,6 +31,50 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
   const stateOf = async (thread: string): Promise<unknown> => (await server.send<{ values: unknown }>("GET", `/threads/${thread}/state`)).values;
   const stateBox = (page: Page) => page.getByRole("textbox", { name: "State", exact: true });
   const create = (page: Page) => page.getByRole("button", { name: "Create fork", exact: true }).click();
+
+  /** Looks at what is shown in both themes. */
+  async function lookAt(page: Page & { errors: string[] }, name: string, width: number): Promise<void> {
+    for (const theme of THEMES) {
+      await page.emulateMedia({ colorScheme: theme });
+      await picture(page, `${name}-${theme}-${width}`);
+      await expectSound(page);
+    }
+  }
+
+  test.each(WIDTHS)("looks right %i pixels wide", async (width) => {
+    const page = await openPage(address("count", "/diff/3..5"), { width });
+    await page.getByRole("region", { name: "Differences" }).waitFor();
+    await lookAt(page, "diff", width);
+    await page.goto(address("count", "/diff/3..6@other"));
+    await page.getByRole("region", { name: "Differences" }).waitFor();
+    await lookAt(page, "diff-other", width);
+    await page.goto(address("count", "/checkpoints/5"));
+    const open = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    await open("Verify");
+    await page.getByRole("status", { name: "Verify" }).getByText("nothing compared").waitFor();
+    await lookAt(page, "verify", width);
+    await open("What if");
+    await open("Run");
+    await page.getByText("The state is as recorded").waitFor();
+    await lookAt(page, "what-if", width);
+    await open("Fork");
+    await page.getByRole("combobox", { name: "Edit a channel" }).selectOption("trail");
+    await expect.poll(() => stateBox(page).inputValue()).toContain("step3");
+    await lookAt(page, "fork", width);
+    await open("Rewind");
+    await page.getByRole("alertdialog").waitFor();
+    await lookAt(page, "rewind", width);
+    await page.context().close();
+  });
+
+  test("a run is exported as a file", async () => {
+    const page = await openPage(address("count"));
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export", exact: true }).click();
+    expect((await download).suggestedFilename()).toBe("count.superstep");
+    expect(statSync(await (await download).path()).size).toBeGreaterThan(100);
+    await page.context().close();
+  });
 
   test("the values of a fork replace those of its channels, then it is resumed", async () => {
     const page = await openFork();
