@@ -1,26 +1,12 @@
 // A form of a JSON Schema. It knows the value as it is typed in, and shows problems at their fields. Knows no question.
 
-import { useId } from "preact/hooks";
-
 import type { Json, JsonObject, Schema } from "../api/types";
 import { FORM } from "../fold/comments";
-import { choices, fields, isObject, isScalar, isSecret, kindOf, labelOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
+import { choices, fields, isObject, isScalar, isSecret, kindOf, resolve, startValue, text, type FormProblem } from "../fold/schema";
 import { ChecksField } from "./checks_field";
 import { JsonField } from "./json_field";
-
-interface FieldProps {
-  name: string;
-  schema: Schema;
-  root: Schema;
-  value: Json | undefined;
-  path: (string | number)[];
-  problems: FormProblem[];
-  isRequired: boolean;
-  isNullable?: boolean;
-  /** Set if labels are the names of the properties as they are. */
-  isVerbatim: boolean;
-  onChange: (value: Json | undefined) => void;
-}
+import { BooleanField, ChoiceField, NumberField, TextField } from "./schema_inputs";
+import { About, Problem, errorAt, labelFor, lowerLabel, type FieldProps } from "./schema_label";
 
 /** The fields of a schema; those of an object without a frame of their own. */
 export function SchemaForm({ schema, value, problems, name = "Answer", isVerbatim = false, onChange }: {
@@ -129,114 +115,6 @@ function ListField(props: FieldProps) {
       <Problem text={errorAt(props)} />
     </fieldset>
   );
-}
-
-function TextField(props: FieldProps & { isLong: boolean }) {
-  const { value, isLong, isRequired, isNullable, onChange } = props;
-  const id = useId();
-  const typed = (words: string): void => onChange(words === "" && (isNullable === true || !isRequired) ? undefined : words);
-  const shared = { id, value: typeof value === "string" ? value : "", "aria-required": isRequired, ...marks(props, id) };
-  const isHidden = isSecret(props.schema);
-  return (
-    <Labelled id={id} props={props}>
-      {isLong && !isHidden ? <textarea {...shared} rows={5} onInput={(event) => typed(event.currentTarget.value)} /> : <input {...shared} {...(isHidden ? { type: "password", autocomplete: "off" } : {})} onInput={(event) => typed(event.currentTarget.value)} />}
-    </Labelled>
-  );
-}
-
-function NumberField(props: FieldProps) {
-  const { value, schema, isRequired, onChange } = props;
-  const id = useId();
-  const typed = (words: string): void => onChange(words.trim() === "" ? undefined : Number.isNaN(Number(words)) ? words : Number(words));
-  return (
-    <Labelled id={id} props={props}>
-      <input id={id} inputMode={schema["type"] === "integer" ? "numeric" : "decimal"} value={value === undefined || value === null ? "" : String(value)} aria-required={isRequired} {...marks(props, id)} onInput={(event) => typed(event.currentTarget.value)} />
-    </Labelled>
-  );
-}
-
-function BooleanField(props: FieldProps) {
-  const { schema, value, onChange } = props;
-  return (
-    <div class="field">
-      <label class="field-check">
-        <input type="checkbox" checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} />
-        {labelFor(props)}
-      </label>
-      <About schema={schema} />
-      <Problem text={errorAt(props)} />
-    </div>
-  );
-}
-
-function ChoiceField(props: FieldProps) {
-  const { schema, value, isRequired, onChange } = props;
-  const id = useId();
-  const all = choices(schema) ?? [];
-  const at = all.findIndex((choice) => JSON.stringify(choice.value) === JSON.stringify(value));
-  return (
-    <Labelled id={id} props={props}>
-      <select id={id} value={String(at)} {...marks(props, id)} onChange={(event) => onChange(all[Number(event.currentTarget.value)]?.value)}>
-        {(at < 0 || !isRequired) && <option value="-1">{isRequired ? "choose" : "(none)"}</option>}
-        {all.map((choice, place) => (
-          <option value={String(place)}>{typeof choice.value === "string" ? choice.value : JSON.stringify(choice.value)}</option>
-        ))}
-      </select>
-    </Labelled>
-  );
-}
-
-function Labelled({ id, props, children }: { id: string; props: FieldProps; children: preact.ComponentChildren }) {
-  return (
-    <div class="field">
-      <span>
-        <label class="field-label" for={id}>
-          {labelFor(props)}
-        </label>
-        {!props.isRequired && <span class="soft"> (optional)</span>}
-      </span>
-      <About schema={props.schema} id={`${id}-about`} />
-      {children}
-      <Problem text={errorAt(props)} id={`${id}-error`} />
-    </div>
-  );
-}
-
-function About({ schema, id }: { schema: Schema; id?: string }) {
-  const about = text(schema["description"]);
-  return about === null ? null : (
-    <span class="field-about" id={id}>
-      {about}
-    </span>
-  );
-}
-
-function Problem({ text, id }: { text: string | null; id?: string }) {
-  return text === null ? null : (
-    <span class="field-error" id={id}>
-      {text}
-    </span>
-  );
-}
-
-function marks(props: FieldProps, id: string): { "aria-invalid": boolean; "aria-describedby": string | undefined } {
-  const error = errorAt(props);
-  const ids = [text(props.schema["description"]) === null ? "" : `${id}-about`, error === null ? "" : `${id}-error`].filter((part) => part !== "");
-  return { "aria-invalid": error !== null, "aria-describedby": ids.length === 0 ? undefined : ids.join(" ") };
-}
-
-function errorAt({ path, problems, name, isVerbatim }: FieldProps): string | null {
-  const found = problems.find((problem) => problem.path.length === path.length && problem.path.every((part, at) => part === path[at]));
-  return found === undefined ? null : `${isVerbatim ? name : labelOf(name)} ${found.text}`;
-}
-
-function labelFor({ name, schema, isVerbatim }: FieldProps): string {
-  if (isVerbatim) return name;
-  return text(schema["title"]) ?? (/[A-Z_\d ]/.test(name) && name.includes(" ") ? name : labelOf(name));
-}
-
-function lowerLabel(props: FieldProps): string {
-  return props.isVerbatim ? props.name : labelFor(props).toLowerCase();
 }
 
 function withField(object: JsonObject, name: string, value: Json | undefined): JsonObject {
