@@ -66,7 +66,7 @@ export function ForkForm({ thread, graph, checkpoint, again }: ForkProps) {
     );
   };
   return (
-    <form ref={form} class="card stack" onSubmit={(event) => (event.preventDefault(), void send(false))}>
+    <form ref={form} class="card fork-form stack" onSubmit={(event) => (event.preventDefault(), void send(false))}>
       <h3>Fork at checkpoint {checkpoint}</h3>
       <label class="field">
         <span class="field-label">Name</span>

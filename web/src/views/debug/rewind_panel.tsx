@@ -33,8 +33,10 @@ export function RewindPanel({ thread, checkpoint, again, onClose }: RewindProps)
       {error !== null && <ErrorNote error={error} />}
       {isAsked && (
         <Confirm title={`Rewind ${thread} to checkpoint ${checkpoint}?`} onCancel={onClose} onConfirm={rewind}>
-          <p>The thread continues from there once it is resumed. What came after stays in its history as another branch; effects are not undone.</p>
-          <AgainNote again={again} />
+          <div class="stack">
+            <p>The thread continues from there once it is resumed. What came after stays in its history as another branch; effects are not undone.</p>
+            <AgainNote again={again} />
+          </div>
         </Confirm>
       )}
     </div>
