@@ -68,6 +68,8 @@ describe.skipIf(chromiumPath() === undefined)("a run", () => {
     await page.keyboard.press("?");
     const keys = page.getByRole("dialog", { name: "Keys" });
     for (const about of [/the checkpoint before/, /in the graph: larger, smaller, all of it/, /in the graph: to the next node/, /in the state: to the next value/, /in the state: to the first and the last value/]) await keys.getByText(about).waitFor();
+    await picture(page, "run-keys");
+    await expectSound(page);
     await page.context().close();
   });
 

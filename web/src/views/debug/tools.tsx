@@ -1,7 +1,7 @@
 // What takes a run apart: compare it with the present graph, try other values, go back, branch off. Used by the view of a run. A panel is about
 // the checkpoint that was shown when it was opened, also while the run makes new ones.
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import type { Divergence } from "../../api/debug_types";
 import type { CheckpointEntry } from "../../api/run_types";
@@ -73,7 +73,7 @@ interface PanelProps extends Pick<ToolsProps, "thread" | "graph" | "list" | "onD
 
 function Panel({ open: { tool, checkpoint }, thread, graph, list, onDiverge, onClose }: PanelProps) {
   const at = { thread, checkpoint: String(checkpoint) };
-  const again = tasksAgain(lineOf(list, checkpoint), checkpoint);
+  const again = useMemo(() => tasksAgain(lineOf(list, checkpoint), checkpoint), [list, checkpoint]);
   switch (tool) {
     case "Verify":
       return <VerifyPanel thread={thread} onDiverge={onDiverge} />;

@@ -36,6 +36,10 @@ export function WhatIfReportView({ thread, report, line }: ReportProps) {
       <p>{stopped === null ? "It reached its end." : `It stopped before ${stopped.node} in superstep ${stopped.step}: ${stopped.why}`}</p>
       {next.length > 0 && <p>Next: {next.join(", ")}</p>}
       {end !== undefined && <States thread={thread} end={end} state={state} />}
+      <details>
+        <summary>The state there</summary>
+        <Value value={state} />
+      </details>
     </>
   );
 }
