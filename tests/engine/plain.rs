@@ -81,7 +81,7 @@ impl Play {
             Act::Sleeps => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
             Act::GoesAside => return Ok(command.goto(id("aside"))),
             Act::Sends(count) => return Ok(command.goto(WORKER().each(0..count))),
-            Act::Fails => return Err(NodeError::msg("it fails")),
+            Act::Fails => return Err(NodeError::permanent("it fails")),
             Act::Panics => panic!("it panics"),
             Act::Asks => drop(ctx.interrupt(Approve)?),
             Act::Emits => ctx.emit("word").await,
@@ -103,7 +103,7 @@ impl Play {
             Act::Drains => self.drain.cancel(),
             Act::CallsAGraph => {
                 let noted = crate::pad::chain(Builder::new().add_node(id("x"), crate::pad::note("x")), &["x"]);
-                drop(noted.invoke(start()).await.map_err(|error| NodeError::msg(error.to_string()))?);
+                drop(noted.invoke(start()).await.map_err(|error| NodeError::permanent(error.to_string()))?);
             }
         }
         Ok(command)
@@ -124,13 +124,13 @@ impl Play {
         let worker =
             |n: Arc<i64>, _: Ctx| async move { Ok::<_, NodeError>(Pad::update().notes([format!("sent {n}")])) };
         Builder::new()
-            .add_node(id("a"), self.body().asks::<Approve>().goes_to([id("aside"), id("worker")]))
-            .add_node(id("b"), self.body().asks::<Approve>().goes_to([id("aside"), id("worker")]))
+            .add_node(id("a"), self.body().goes_to([id("aside"), id("worker")]))
+            .add_node(id("b"), self.body().goes_to([id("aside"), id("worker")]))
             .add_node(id("aside"), aside)
             .add_worker(WORKER(), worker)
             .add_edge(START, id("a"))
-            .add_conditional_edges_to(id("a"), next("b", acts), [Target::Node(id("b")), Target::End])
-            .add_conditional_edges_to(id("b"), next("a", acts), [Target::Node(id("a")), Target::End])
+            .add_conditional_edges_to(id("a"), next("b", acts), ends_or("b"))
+            .add_conditional_edges_to(id("b"), next("a", acts), ends_or("a"))
             .compile()
             .unwrap()
     }
@@ -138,6 +138,10 @@ impl Play {
     fn thread(&self, thread: PadThread, limit: u64) -> PadThread {
         thread.recursion_limit(limit).cancel_with(self.cancel.clone()).drain_with(self.drain.clone())
     }
+}
+
+fn ends_or(node: &str) -> Vec<(String, Target<Name>)> {
+    vec![("on".to_owned(), Target::Node(id(node))), ("end".to_owned(), Target::End)]
 }
 
 /// Returns what a run came to. Questions are told by their number only, as each has an ID.
@@ -183,7 +187,7 @@ proptest! {
 
     #[test]
     fn it_ends_as_a_run_that_is_watched_or_stored(
-        script in proptest::collection::vec(act(), 0..24),
+        script in proptest::collection::vec(act(), 1..24),
         limit in prop_oneof![3 => Just(10_000_u64), 1 => 1_u64..20],
     ) {
         let unwatched = unwatched(&script, limit);
