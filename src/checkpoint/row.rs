@@ -32,9 +32,9 @@ impl<T: Serialize + Send + Sync> Encode for T {
 }
 
 /// Makes an engine record.
-struct Made<F>(F);
+struct Maker<F>(F);
 
-impl<T: Serialize, F: Fn() -> T + Send + Sync> Encode for Made<F> {
+impl<T: Serialize, F: Fn() -> T + Send + Sync> Encode for Maker<F> {
     fn encode(&self) -> Result<Vec<u8>, CheckpointError> {
         encode_record(&(self.0)())
     }
@@ -49,7 +49,7 @@ impl Row {
 
     /// Returns a row whose record is made together with its bytes: for a large record, most of which is empty.
     pub(crate) fn made_by<T: Serialize>(make: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        Self(Value::Record(Arc::new(Made(make))))
+        Self(Value::Record(Arc::new(Maker(make))))
     }
 
     /// Returns the bytes; makes them if the row does not have them.

@@ -99,7 +99,8 @@ impl Play {
                 });
                 drop(left);
             }
-            Act::Cancels => self.cancel.cancel(),
+            Act::Cancels if self.is_alone(nth) => self.cancel.cancel(),
+            Act::Cancels => {} // of siblings, those that have ended by then are told by the clock
             Act::Drains => self.drain.cancel(),
             Act::CallsAGraph => {
                 let noted = crate::pad::chain(Builder::new().add_node(id("x"), crate::pad::note("x")), &["x"]);
@@ -107,6 +108,11 @@ impl Play {
             }
         }
         Ok(command)
+    }
+
+    /// Returns true if the superstep of an act has no other task.
+    fn is_alone(&self, nth: usize) -> bool {
+        nth == 0 || !matches!(self.script[nth - 1], Act::GoesAside | Act::Sends(_))
     }
 
     fn body(&self) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Result<Command<Pad, Name>, NodeError>> + Clone + use<> {

@@ -33,10 +33,14 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Request> {
     Ok(Request { path, headers, size: body.len(), body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
+/// Fails at the end of the connection: a client that was killed before it had sent its request has made none.
 async fn line(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
     let mut line = String::new();
     stream.read_line(&mut line).await?;
-    Ok(line.trim_end().to_owned())
+    match line.ends_with('\n') {
+        true => Ok(line.trim_end().to_owned()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 async fn write(stream: &mut TcpStream, answer: &Answer) -> io::Result<()> {
