@@ -207,6 +207,21 @@ describe.skipIf(chromiumPath() === undefined)("the inbox", () => {
     expect(await keptDrafts(tab)).toEqual([]);
   });
 
+  test("what was typed in is kept if the page is left before its next frame", async () => {
+    await ask("quick", "tea");
+    const page = await open();
+    const note = page.getByRole("textbox", { name: "Note" });
+    const kept = await note.evaluate(async (box: HTMLTextAreaElement) => {
+      box.value = "Nearly.";
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+      dispatchEvent(new Event("pagehide"));
+      return Object.values(localStorage).filter((words: string) => words.includes("Nearly.")).length;
+    });
+    expect(kept).toBe(1);
+    await forget("quick");
+  });
+
   test("a text that tries to be more than text is shown as it is", async () => {
     const name = "<b>bold</b> \u202Ename";
     await ask(name, HOSTILE);

@@ -1,6 +1,6 @@
 // The answer to a question while it is made: the chosen action, what was typed in, and its way to the server.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { sendAnswer } from "../../api/answers";
 import type { Ask, InboxItem, Json } from "../../api/types";
@@ -106,7 +106,8 @@ export function useAnswer(item: InboxItem, ask: Ask, planText: string, onSent: (
     else void send(action);
   };
   const isTyped = note !== "" || comments.length > 0 || writing.all.size > 0 || (draft !== null && draft !== planText) || !same(value, start(chosen));
-  useEffect(
+  // At once, as the page may be left before the next frame.
+  useLayoutEffect(
     () => keeper.note(isTyped ? { name, value: keepable(chosen, value), note, comments, plan: draft, writing: Object.fromEntries(writing.all) } : null),
     [isTyped, name, value, note, comments, draft, written],
   );
