@@ -1,5 +1,5 @@
-//! How work grows with a chain, a state, a history, a store. Work is what is allocated: blocks, and their bytes. No clock is read, so a
-//! curve is the same on any machine; that what grows is copied, and not only computed with, is what it can show.
+//! The growth of work with the length of a chain, a state, a history, a store. Work is measured in allocations: blocks and their bytes. No clock is
+//! read, so a curve is the same on any machine. It shows copies that grow, and not computation without an allocation.
 
 use std::ops::Sub;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use superstep::graph::{CompiledGraph, DataSchema, DataState, Log, Name, Node, Th
 use superstep::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
-/// What was allocated.
+/// The allocations of an operation.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     blocks: f64,
@@ -241,7 +241,7 @@ mod constant {
     }
 }
 
-/// What is twice as much takes twice the work, and not more.
+/// Twice the size takes at most twice the work.
 #[rstest]
 #[case::compiling(linear::compiling, 200)]
 #[case::chain_without_a_store(linear::chain_without_a_store, 200)]
@@ -257,7 +257,7 @@ fn work_grows_with_what_is_done(#[case] work: fn(u64) -> Work, #[case] size: u64
     assert!(twice.blocks <= 2.1 * once.blocks && twice.bytes <= 2.1 * once.bytes, "{size}: {once:?}, twice: {twice:?}");
 }
 
-/// What nobody touches takes no work, however large it is.
+/// Data that an operation does not touch adds no work, whatever its size.
 #[rstest]
 #[case::beside_a_value(constant::beside_a_value, 256)]
 #[case::beside_a_list(constant::beside_a_list, 256)]

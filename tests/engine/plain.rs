@@ -12,7 +12,7 @@ use crate::stores::Store;
 
 const WORKER: fn() -> Worker<Name, i64> = || Worker::new(id("worker"));
 
-/// What a node does in its turn.
+/// The action of a node.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Writes,
@@ -100,7 +100,7 @@ impl Play {
                 drop(left);
             }
             Act::Cancels if self.is_alone(nth) => self.cancel.cancel(),
-            Act::Cancels => {} // of siblings, those that have ended by then are told by the clock
+            Act::Cancels => {} // the clock decides which siblings end before it
             Act::Drains => self.drain.cancel(),
             Act::CallsAGraph => {
                 let noted = crate::pad::chain(Builder::new().add_node(id("x"), crate::pad::note("x")), &["x"]);
@@ -150,13 +150,13 @@ fn ends_or(node: &str) -> Vec<(String, Target<Name>)> {
     vec![("on".to_owned(), Target::Node(id(node))), ("end".to_owned(), Target::End)]
 }
 
-/// Returns what a run came to. Questions are told by their number only, as each has an ID.
-fn told(ended: Result<Outcome<Pad>, RunError>) -> String {
+/// Returns the outcome of a run, or its error, as text. Of questions it has the number only, as each has an ID.
+fn outcome_text(ended: Result<Outcome<Pad>, RunError>) -> String {
     match ended {
         Ok(outcome) => {
-            let mut told = serde_json::to_value(&outcome).unwrap();
-            told["questions"] = outcome.questions().len().into();
-            told.to_string()
+            let mut text = serde_json::to_value(&outcome).unwrap();
+            text["questions"] = outcome.questions().len().into();
+            text.to_string()
         }
         Err(error) => error.to_string(),
     }
@@ -169,7 +169,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 
 fn unwatched(script: &[Act], limit: u64) -> String {
     let play = Play::new(script);
-    run(async { told(play.thread(play.graph().detached_thread(()), limit).invoke(start()).await) })
+    run(async { outcome_text(play.thread(play.graph().detached_thread(()), limit).invoke(start()).await) })
 }
 
 fn watched(script: &[Act], limit: u64) -> String {
@@ -179,13 +179,13 @@ fn watched(script: &[Act], limit: u64) -> String {
             .thread(play.graph().detached_thread(()), limit)
             .stream(Request::input(start()), [Mode::Values, Mode::Debug]);
         while events.next().await.is_some() {}
-        told(events.outcome().await)
+        outcome_text(events.outcome().await)
     })
 }
 
 fn stored(script: &[Act], limit: u64) -> String {
     let (play, store) = (Play::new(script), Store::memory());
-    run(async { told(play.thread(store.thread(&play.graph()), limit).invoke(start()).await) })
+    run(async { outcome_text(play.thread(store.thread(&play.graph()), limit).invoke(start()).await) })
 }
 
 proptest! {

@@ -4,7 +4,8 @@ import type { Json, JsonObject, Schema } from "../api/types";
 import { looksLikeFindings } from "./findings";
 import { fields, isObject, labelOf, resolve, text } from "./schema";
 
-export interface MarkedPart {
+/** A value with its place, its name on the page and its schema. */
+export interface LabelledValue {
   /** Its place: `files/0/diff`. */
   name: string;
   label: string;
@@ -13,17 +14,9 @@ export interface MarkedPart {
 }
 
 export interface SplitValue {
-  marked: MarkedPart[];
+  marked: LabelledValue[];
   /** The value without them. */
   rest: Json;
-}
-
-/** A value, where it is, and how it is called. */
-interface Place {
-  name: string;
-  label: string;
-  value: Json;
-  schema: Schema;
 }
 
 const TEXTS = ["plan", "diff", "markdown"];
@@ -35,7 +28,7 @@ const MOST = 50;
 const TITLE = 80;
 
 /** Takes the marked parts out of a field of a payload; the field itself stays. */
-export function splitMarked(place: Place, root: Schema, depth = DEPTH): SplitValue {
+export function splitMarked(place: LabelledValue, root: Schema, depth = DEPTH): SplitValue {
   const { value, schema } = place;
   const whole = { marked: [], rest: value };
   if (depth === 0 || isMarked(schema, value)) return whole;
@@ -43,9 +36,9 @@ export function splitMarked(place: Place, root: Schema, depth = DEPTH): SplitVal
   return isObject(value) ? splitObject(place, value, root, depth) : whole;
 }
 
-function splitObject({ name, label, schema }: Place, value: JsonObject, root: Schema, depth: number): SplitValue {
+function splitObject({ name, label, schema }: LabelledValue, value: JsonObject, root: Schema, depth: number): SplitValue {
   const known = new Map(fields(schema, root).map((field) => [field.name, field.schema]));
-  const marked: MarkedPart[] = [];
+  const marked: LabelledValue[] = [];
   const rest: JsonObject = {};
   for (const [key, inner] of Object.entries(value)) {
     const own = known.get(key) ?? {};
@@ -60,9 +53,9 @@ function splitObject({ name, label, schema }: Place, value: JsonObject, root: Sc
   return { marked, rest };
 }
 
-function splitList({ name, label, schema }: Place, list: Json[], root: Schema, depth: number): SplitValue {
+function splitList({ name, label, schema }: LabelledValue, list: Json[], root: Schema, depth: number): SplitValue {
   const items = isObject(schema["items"]) ? resolve(schema["items"], root) : {};
-  const marked: MarkedPart[] = [];
+  const marked: LabelledValue[] = [];
   const rest: Json[] = [];
   list.forEach((value, at) => {
     if (at >= MOST) return void rest.push(value);

@@ -1,6 +1,7 @@
 // One difference between what was recorded and what the graph does now, with a link to its place.
 
 import type { Divergence } from "../../api/debug_types";
+import type { Json } from "../../api/types";
 import { Value } from "../../parts/value";
 import { href } from "../../routing/navigation";
 
@@ -10,15 +11,22 @@ export function DivergenceNote({ thread, divergence: found }: { thread: string; 
       <p>
         <a href={href({ view: "thread", thread, checkpoint: String(found.checkpoint) })}>Superstep {found.step}</a>, <code>{[...(found.namespace ?? []), found.node].join(" › ")}</code>: {found.what}
       </p>
-      <div class="change-sides" data-kind="changed">
-        <div class="change-side" data-side="before">
-          <h4>Recorded</h4>
-          <Value value={found.recorded ?? undefined} />
-        </div>
-        <div class="change-side" data-side="after">
-          <h4>Now</h4>
-          <Value value={found.now ?? undefined} />
-        </div>
+      <RecordedAndNow recorded={found.recorded ?? undefined} now={found.now ?? undefined} />
+    </div>
+  );
+}
+
+/** A recorded value beside that of the present graph. */
+export function RecordedAndNow({ recorded, now }: { recorded: Json | undefined; now: Json | undefined }) {
+  return (
+    <div class="change-sides" data-kind="changed">
+      <div class="change-side" data-side="before">
+        <h4>Recorded</h4>
+        <Value value={recorded} />
+      </div>
+      <div class="change-side" data-side="after">
+        <h4>Now</h4>
+        <Value value={now} />
       </div>
     </div>
   );

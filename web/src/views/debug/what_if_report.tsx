@@ -7,7 +7,7 @@ import type { Json } from "../../api/types";
 import { changedChannels, recordedEnd } from "../../fold/what_if";
 import { ErrorNote, Loading } from "../../parts/notes";
 import { Value } from "../../parts/value";
-import { DivergenceNote } from "./divergence";
+import { DivergenceNote, RecordedAndNow } from "./divergence";
 import { useTask } from "./use_task";
 
 interface ReportProps {
@@ -59,16 +59,7 @@ function States({ thread, end: { checkpoint }, state }: { thread: string; end: C
           <p>
             <code>{channel}</code>
           </p>
-          <div class="change-sides" data-kind="changed">
-            <div class="change-side" data-side="before">
-              <h4>Recorded</h4>
-              <Value value={before} />
-            </div>
-            <div class="change-side" data-side="after">
-              <h4>Now</h4>
-              <Value value={after} />
-            </div>
-          </div>
+          <RecordedAndNow recorded={before} now={after} />
         </div>
       ))}
     </section>
