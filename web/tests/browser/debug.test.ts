@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { chromiumPath, closeBrowser, expectSound, openPage, picture, THEMES, WIDTHS } from "./browser";
-import { TestServer } from "./server";
+import { PAGE_PROGRAM, TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
   const server = new TestServer();
@@ -65,6 +65,22 @@ describe.skipIf(chromiumPath() === undefined)("taking a run apart", () => {
     await page.getByRole("alertdialog").waitFor();
     await lookAt(page, "rewind", width);
     await page.context().close();
+  });
+
+  test("a place with hidden characters is named as it is", async () => {
+    const program = new TestServer({ program: PAGE_PROGRAM });
+    try {
+      await program.start();
+      await program.run("notes", "writer", { topic: "tides", ms: 0 });
+      const write = (value: number) => program.send<{ checkpoint_id: string }>("POST", "/threads/notes/state", { values: { changes: { "a\u202eb": value } }, as_node: "ask" });
+      const [before, after] = [await write(1), await write(2)];
+      const page = await openPage(`${program.address}/ui/threads/notes/diff/${before.checkpoint_id}..${after.checkpoint_id}`);
+      await page.getByRole("region", { name: "Differences" }).locator("code").filter({ hasText: "changes › aU+202Eb" }).waitFor();
+      await expectSound(page);
+      await page.context().close();
+    } finally {
+      await program.close();
+    }
   });
 
   test("a run is exported as a file", async () => {

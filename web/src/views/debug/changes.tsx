@@ -3,6 +3,7 @@
 import type { StateDiff } from "../../api/debug_types";
 import { changeGroups, questionNotes, subgraphNotes, type ChangeGroup, type ChangeRow } from "../../fold/changes";
 import { Value } from "../../parts/value";
+import { Visible } from "../../parts/visible";
 
 const WORDS = { added: "added", removed: "removed", changed: "changed", secret: "secret" };
 const MARKS = { added: "good", removed: "bad", changed: "accent", secret: "warn" };
@@ -13,14 +14,14 @@ export function Changes({ diff }: { diff: StateDiff }) {
     <section class="stack" aria-label="Differences">
       {diff.from.next.join() !== diff.to.next.join() && (
         <p>
-          Next: {names(diff.from.next)} before, {names(diff.to.next)} after.
+          Next: <Visible text={names(diff.from.next)} /> before, <Visible text={names(diff.to.next)} /> after.
         </p>
       )}
       {questions.length > 0 && (
         <ul>
           {questions.map(({ text, kind }) => (
             <li>
-              {kind === "added" ? "Asked" : "No longer asked"}: {text}
+              {kind === "added" ? "Asked" : "No longer asked"}: <Visible text={text} />
             </li>
           ))}
         </ul>
@@ -28,7 +29,7 @@ export function Changes({ diff }: { diff: StateDiff }) {
       {notes.length > 0 && (
         <ul>
           {notes.map((note) => (
-            <li>{note}</li>
+            <li><Visible text={note} /></li>
           ))}
         </ul>
       )}
@@ -42,7 +43,7 @@ export function Changes({ diff }: { diff: StateDiff }) {
 function Channel({ group: { within, channel, rows } }: { group: ChangeGroup }) {
   return (
     <section class="card stack">
-      <h2 class="change-channel">{[...within, channel].join(" › ")}</h2>
+      <h2 class="change-channel"><Visible text={[...within, channel].join(" › ")} /></h2>
       {rows.map((row) => (
         <Row key={`${row.kind} ${row.place}`} row={row} />
       ))}
@@ -57,7 +58,7 @@ function Row({ row: { place, kind, before, after } }: { row: ChangeRow }) {
         <span class="mark" data-kind={MARKS[kind]}>
           {WORDS[kind]}
         </span>
-        <code>{place}</code>
+        <code><Visible text={place} /></code>
       </p>
       {kind === "secret" ? (
         <p class="soft">The values differ, and are secret.</p>
