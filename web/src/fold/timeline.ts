@@ -190,6 +190,16 @@ function placeOf(pieces: Piece[], time: number, gapWidth: number): number {
   return piece.at + Math.min(Math.max(part, 0), 1) * piece.width;
 }
 
+/** Returns whether the node of a task has said what it does. */
+export function hasSummary({ summary, label }: Brief): boolean {
+  return (summary ?? label ?? "") !== "";
+}
+
+/** `It is fine. · $0.0040`: what a task did, in the words of its node, and its cost. */
+export function summaryText({ summary, label, cost }: Brief): string {
+  return [summary ?? label, costOf(cost)].filter((word) => word != null && word !== "").join(" · ");
+}
+
 /** `Review, chapter 1, superstep 3, ran, 12 ms, attempt 2, $0.004, It is fine.`: a row in words. */
 export function rowText({ task, step }: TimelineRow, now: number | null): string {
   const span = spanOf(task, now);

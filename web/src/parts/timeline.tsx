@@ -1,13 +1,14 @@
 // Tasks as rows with bars of time: supersteps as groups, parallel tasks in lanes below each other. Of many rows only those that are seen are in
 // the document. Knows no run and no request.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { gapText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
+import { gapText, hasSummary, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
 import { durationText } from "../fold/time";
 import { Button } from "./button";
+import { useMedia } from "./media";
 import { revealRow, useRowsWindow } from "./rows_window";
-import { TaskBar, TaskLink } from "./timeline_bar";
+import { TaskBar, TaskLink, TaskSummary } from "./timeline_bar";
 import "./timeline.css";
 
 interface TimelineProps {
@@ -24,14 +25,16 @@ interface TimelineProps {
   address: (row: TimelineRow) => string;
 }
 
-/** The height of a row, in pixels; rows are higher where they are touched. */
-const [ROW, TOUCHED_ROW] = [32, 44];
+/** The height of a row, in pixels; rows are higher where they are touched, and have a line more there if any has a summary. */
+const [ROW, TOUCHED_ROW, SUMMARY] = [32, 44, 20];
 const ZOOMS = [1, 2, 4, 8, 16, 32, 128];
 
 export function Timeline({ rows, scale, now, selected, diverging, open, onToggle, address }: TimelineProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(0);
-  const [height] = useState(() => (matchMedia("(max-width: 767px)").matches ? TOUCHED_ROW : ROW));
+  const isTouched = useMedia("(max-width: 767px)");
+  const hasSummaries = useMemo(() => isTouched && rows.some(({ task }) => hasSummary(task)), [rows, isTouched]);
+  const height = isTouched ? TOUCHED_ROW + (hasSummaries ? SUMMARY : 0) : ROW;
   const { from, to, above, below } = useRowsWindow(scroller, rows.length, height);
   useFollow(scroller, rows, selected, height, now !== null);
   useReveal(scroller, rows, diverging, height);
@@ -59,10 +62,10 @@ export function Timeline({ rows, scale, now, selected, diverging, open, onToggle
           </Button>
         </div>
       </div>
-      <div class="timeline-scroller" ref={scroller} tabIndex={0} role="region" aria-label="Tasks by superstep" data-zoom={ZOOMS[zoom]} data-touched={height === TOUCHED_ROW ? "" : undefined}>
+      <div class="timeline-scroller" ref={scroller} tabIndex={0} role="region" aria-label="Tasks by superstep" data-zoom={ZOOMS[zoom]} data-touched={isTouched ? "" : undefined} data-summaries={hasSummaries ? "" : undefined}>
         <ul class="timeline-rows" role="list" aria-label="Timeline" style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
           {rows.slice(from, to).map((row, at) => (
-            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isLater={selected !== null && row.checkpoint >= selected && row.within.length === 0} isDiverging={diverging.has(row.key)} isOpen={open.has(row.key)} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
+            <Row key={row.key} row={row} scale={scale} now={now} isSelected={selected === row.checkpoint} isLater={selected !== null && row.checkpoint >= selected && row.within.length === 0} isDiverging={diverging.has(row.key)} isOpen={open.has(row.key)} hasSummaries={hasSummaries} onToggle={onToggle} href={address(row)} position={from + at + 1} total={rows.length} />
           ))}
         </ul>
       </div>
@@ -109,13 +112,15 @@ interface RowProps {
   isLater: boolean;
   isDiverging: boolean;
   isOpen: boolean;
+  /** Set if summaries have a line of their own. */
+  hasSummaries: boolean;
   onToggle: (row: TimelineRow) => void;
   href: string;
   position: number;
   total: number;
 }
 
-function Row({ row, scale, now, isSelected, isLater, isDiverging, isOpen, onToggle, href, position, total }: RowProps) {
+function Row({ row, scale, now, isSelected, isLater, isDiverging, isOpen, hasSummaries, onToggle, href, position, total }: RowProps) {
   const { task, step, within, isFirst, lanes } = row;
   return (
     <li class="timeline-row" data-first={isFirst ? "" : undefined} data-selected={isSelected ? "" : undefined} data-later={isLater ? "" : undefined} data-diverges={isDiverging ? "" : undefined} aria-posinset={position} aria-setsize={total}>
@@ -140,6 +145,7 @@ function Row({ row, scale, now, isSelected, isLater, isDiverging, isOpen, onTogg
         {isFirst && lanes > 1 && <span class="timeline-lanes">× {lanes}</span>}
       </span>
       <TaskBar row={row} scale={scale} now={now} />
+      {hasSummaries && <TaskSummary row={row} />}
     </li>
   );
 }

@@ -2,8 +2,7 @@
 
 import { stateOf } from "../fold/graph";
 import { withoutTurns } from "../fold/hidden";
-import { costOf } from "../fold/journal";
-import { rowText, spanOf, type Scale, type TimelineRow } from "../fold/timeline";
+import { rowText, spanOf, summaryText, type Scale, type TimelineRow } from "../fold/timeline";
 import { durationText } from "../fold/time";
 import { StateIcon } from "./graph_parts";
 import { Visible } from "./visible";
@@ -24,7 +23,7 @@ export function TaskBar({ row: { task }, scale, now }: BarProps) {
   if (span === null) return <svg class="timeline-track" aria-hidden="true">{gaps}</svg>;
   const [from, to] = [scale.place(span.from), scale.place(span.to)];
   const short = state === "waits" ? "waits" : durationText(span.to - span.from);
-  const words = [task.summary ?? task.label, costOf(task.cost), short].filter((word) => word != null && word !== "").join(" · ");
+  const words = [summaryText(task), short].filter((word) => word !== "").join(" · ");
   return (
     <svg class="timeline-track" aria-hidden="true">
       {gaps}
@@ -50,6 +49,15 @@ function BarText({ from, to, text, size }: { from: number; to: number; text: str
     <text class="timeline-text" data-size={size} data-in={isAfter || isBefore ? undefined : ""} x={percent(x)} dx={dx} y={16} dy="0.35em" text-anchor={isBefore ? "end" : "start"}>
       {withoutTurns(text)}
     </text>
+  );
+}
+
+/** What a task did, on a line of its own where its bar has no room for it. Readers of the screen have it in its link. */
+export function TaskSummary({ row: { task } }: { row: TimelineRow }) {
+  return (
+    <span class="timeline-summary" aria-hidden="true">
+      <Visible text={summaryText(task)} />
+    </span>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { chromiumPath, closeBrowser, expectSound, lookAt, openPage } from "./browser";
+import { chromiumPath, closeBrowser, expectSound, lookAt, openPage, picture } from "./browser";
 import { PAGE_PROGRAM, TestServer } from "./server";
 
 describe.skipIf(chromiumPath() === undefined)("the spend", () => {
@@ -76,6 +76,25 @@ describe.skipIf(chromiumPath() === undefined)("the spend", () => {
     await page.locator(".task-header").getByText("chapter 2", { exact: true }).waitFor();
     await page.getByText("The chapter has one sentence.").first().waitFor();
     await page.locator(".task-facts").getByText("$0.0080").waitFor();
+    await expectSound(page);
+    await page.context().close();
+  });
+
+  test("on a phone, the summary of a task is below its bar", async () => {
+    await article("phone");
+    const page = await openPage(`${server.address}/ui/threads/phone`, { width: 360 });
+    const rows = page.getByRole("list", { name: "Timeline" }).getByRole("listitem");
+    const row = rows.filter({ has: page.getByRole("link", { name: /^chapter, chapter 2,/ }) });
+    const summary = row.locator(".timeline-summary");
+    await summary.waitFor();
+    expect(await summary.textContent()).toBe("The chapter has one sentence. · $0.0080");
+    await page.getByRole("button", { name: "Stretch the timeline" }).click();
+    const [line, bar] = [await summary.boundingBox(), await row.locator(".timeline-track").boundingBox()];
+    if (line === null || bar === null) throw new Error("nothing is shown");
+    expect(line.y).toBeGreaterThanOrEqual(bar.y + bar.height);
+    expect([line.x >= 0, line.x + line.width <= 360]).toEqual([true, true]);
+    await row.scrollIntoViewIfNeeded();
+    await picture(page, "run-summaries-360");
     await expectSound(page);
     await page.context().close();
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { isNoise, makeScale, rowText, spanOf, timelineRows } from "../../src/fold/timeline";
+import { hasSummary, isNoise, makeScale, rowText, spanOf, summaryText, timelineRows } from "../../src/fold/timeline";
 import { at, checkpoint, order, task } from "./run_fixtures";
 
 const ALL = { isNoiseShown: true, open: new Set<string>(), inside: new Map() };
@@ -41,6 +41,16 @@ describe("rows", () => {
     const dear = timelineRows([checkpoint(2, 1, 0, [task("2-0", "Check", [0, 1000], { cost: 12_500, summary: "It is tea." })])], QUIET);
     expect(rowText(dear[0]!, null)).toBe("Check, superstep 1, ran, 1.00 s, $0.0125, It is tea.");
   });
+});
+
+test.each([
+  [{ label: "tea", summary: "It is tea.", cost: 12_500 }, true, "It is tea. · $0.0125"],
+  [{ label: "tea" }, true, "tea"],
+  [{ label: null, summary: "", cost: 12_500 }, false, "$0.0125"],
+  [{}, false, ""],
+])("the summary of a task with %j", (more, has, text) => {
+  const brief = task("2-0", "Check", [0, 1000], more);
+  expect([hasSummary(brief), summaryText(brief)]).toEqual([has, text]);
 });
 
 describe("the axis", () => {
