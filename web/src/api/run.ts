@@ -73,10 +73,24 @@ export async function proceed(thread: string, graph: string): Promise<void> {
   await request(`${threadPath(thread)}/runs`, { method: "POST", body: { ...STREAMED, assistant_id: graph } });
 }
 
+interface ListedRun {
+  run_id: string;
+  status: string;
+}
+
+async function loadOpenRuns(thread: string, signal?: AbortSignal): Promise<ListedRun[]> {
+  const runs = await request<ListedRun[]>(`${threadPath(thread)}/runs?limit=1000&select=run_id,status`, { signal });
+  return runs.filter(({ status }) => status === "pending" || status === "running");
+}
+
+/** Returns whether a run of a thread is executed, or in the queue. */
+export async function hasOpenRun(thread: string, signal?: AbortSignal): Promise<boolean> {
+  return (await loadOpenRuns(thread, signal)).length > 0;
+}
+
 /** Ends the runs of a thread, those that have not started among them. */
 export async function cancelRuns(thread: string): Promise<void> {
-  const runs = await request<{ run_id: string; status: string }[]>(`${threadPath(thread)}/runs?limit=1000`);
-  const open = runs.filter(({ status }) => status === "pending" || status === "running").map(({ run_id }) => run_id);
+  const open = (await loadOpenRuns(thread)).map(({ run_id }) => run_id);
   if (open.length > 0) await request("/runs/cancel?action=interrupt", { method: "POST", body: { thread_id: thread, run_ids: open } });
 }
 

@@ -23,7 +23,8 @@ export interface RunningTask {
 /** A thread that is damaged has only its name, its status and a reason. */
 export interface RunStatus {
   thread: string;
-  graph?: string;
+  /** Null before the first run. */
+  graph?: string | null;
   status: string;
   step?: number | null;
   checkpoint?: number | null;

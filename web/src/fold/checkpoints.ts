@@ -46,6 +46,11 @@ export function joinEarlier(known: Known, page: CheckpointPage): Known {
   return { list: [...known.list, ...page.checkpoints.filter(({ checkpoint }) => checkpoint < oldest)], next: page.next };
 }
 
+/** Returns whether a thread has no checkpoint of a run: none at all, or a state that was written from outside. */
+export function isOnlyWritten({ list, next }: Known): boolean {
+  return next === null && list.every(({ source }) => source === "update");
+}
+
 /** Returns the checkpoints from the first one that is known to the newest, by their parents, oldest first. With `through`, the line that
  * leads over that checkpoint: of a branch that was left, its newest one. */
 export function lineOf(list: CheckpointEntry[], through?: number): CheckpointEntry[] {

@@ -3,7 +3,7 @@
 import type { Failure, RunStatus, TaskDetail, ValueLevel } from "../api/run_types";
 import type { Json } from "../api/types";
 import { addToTurn, costOf, startTurn, tokensOf, tokensText, type Turn } from "./journal";
-import { isObject } from "./schema";
+import { isObject, text } from "./schema";
 import { durationText } from "./time";
 
 export interface StatusWords {
@@ -40,6 +40,11 @@ const RUNS: Record<string, StatusWords> = {
 
 export function runWords(status: string): StatusWords {
   return RUNS[status] ?? { text: status.replaceAll("-", " "), mark: undefined };
+}
+
+/** Returns the graph of a thread; one that has not run may name it in its metadata alone. */
+export function graphOf({ graph, metadata }: Pick<RunStatus, "graph" | "metadata">): string | undefined {
+  return graph ?? text(metadata?.["graph_id"]) ?? undefined;
 }
 
 /** The buttons of a run: those that its status allows. */

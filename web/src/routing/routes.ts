@@ -8,7 +8,8 @@ export type Route =
   /** `within` are the tasks whose subgraphs it is in, as `3:3-0`. */
   | { view: "task"; thread: string; checkpoint?: string; task: string; within?: string[] }
   | { view: "diff"; thread: string; from: string; to: string; other?: string }
-  | { view: "start"; graph?: string }
+  /** `thread` is the one on which the run starts. */
+  | { view: "start"; graph?: string | undefined; thread?: string | undefined }
   | { view: "spend" }
   | { view: "settings" }
   | { view: "unknown"; path: string };
@@ -25,7 +26,7 @@ export function parseRoute(address: string): Route {
   if (first === "threads" && second !== undefined) return withWithin(parseThread(second, names.slice(2) as string[]), query) ?? unknown;
   if (first === "threads") return parseThreads(new URLSearchParams(query));
   if (names.length > 2 || (names.length === 2 && first !== "start")) return unknown;
-  if (first === "start") return second === undefined ? { view: "start" } : { view: "start", graph: second };
+  if (first === "start") return { view: "start", ...(second === undefined ? {} : { graph: second }), ...parseStart(new URLSearchParams(query)) };
   return first === "spend" || first === "settings" ? { view: first } : unknown;
 }
 
@@ -43,7 +44,7 @@ export function routePath(route: Route): string {
     case "diff":
       return `${join(["threads", route.thread, "diff"])}/${diffPart(route)}`;
     case "start":
-      return join(route.graph === undefined ? ["start"] : ["start", route.graph]);
+      return join(route.graph === undefined ? ["start"] : ["start", route.graph]) + queryOf({ thread: route.thread });
     case "unknown":
       return route.path;
     default:
@@ -57,7 +58,17 @@ function parseThreads(query: URLSearchParams): Route {
 }
 
 function threadsQuery({ search, status = "", graph = "" }: { search: string; status?: string; graph?: string }): string {
-  const given = Object.entries({ q: search, status, graph }).filter(([, value]) => value !== "");
+  return queryOf({ q: search, status, graph });
+}
+
+function parseStart(query: URLSearchParams): { thread?: string } {
+  const thread = query.get("thread") ?? "";
+  return thread === "" ? {} : { thread };
+}
+
+/** Writes the words of a query that are set. */
+function queryOf(words: Record<string, string | undefined>): string {
+  const given = Object.entries(words).filter((word): word is [string, string] => word[1] !== undefined && word[1] !== "");
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
 }
 

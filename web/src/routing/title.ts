@@ -9,7 +9,7 @@ export function titleOf(route: Route, waiting: number): string {
 }
 
 function nameOf(route: Route): string {
-  if ("thread" in route) return route.thread;
+  if (route.view !== "start" && "thread" in route) return route.thread;
   if (route.view === "unknown") return "Not found";
   const name = route.view.charAt(0).toUpperCase() + route.view.slice(1);
   return route.view === "start" && route.graph !== undefined ? `${name} ${route.graph}` : name;

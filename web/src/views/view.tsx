@@ -23,7 +23,7 @@ export function View({ route }: { route: Route }) {
     case "threads":
       return <Threads route={route} />;
     case "start":
-      return <Start graph={route.graph} />;
+      return <Start graph={route.graph} thread={route.thread} />;
     case "spend":
       return <Spend />;
     case "thread":

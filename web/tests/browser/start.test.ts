@@ -101,6 +101,50 @@ describe.skipIf(chromiumPath() === undefined)("the start", () => {
     await page.context().close();
   });
 
+  test("starts a thread that has no run", async () => {
+    await server.send("POST", "/threads", { thread_id: "made/1", metadata: { graph_id: "slow" } });
+    const page = await openPage(`${server.address}/ui/threads/made%2F1`);
+    await page.getByText("This thread has no run.").waitFor();
+    await picture(page, "run-none");
+    await expectSound(page);
+    await page.getByRole("main").getByRole("link", { name: "Start", exact: true }).click();
+    await page.waitForURL("**/ui/start/slow?thread=made%2F1");
+    await page.getByText("The run starts on the thread made/1.").waitFor();
+    await page.getByRole("textbox", { name: "steps", exact: true }).fill("2");
+    expect(await page.getByRole("textbox", { name: "Thread name" }).count()).toBe(0);
+    await picture(page, "start-on-thread");
+    await expectSound(page);
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL("**/ui/threads/made%2F1");
+    await page.getByRole("link", { name: "Start again", exact: true }).waitFor();
+    await expect.poll(() => page.getByRole("main").getByRole("link", { name: "Start", exact: true }).count()).toBe(0);
+    await expect.poll(() => server.send("GET", "/threads/made%2F1")).toMatchObject({ status: "idle", values: { steps: 2 } });
+    await page.context().close();
+  });
+
+  test("starts a thread that has no graph with the one that is chosen", async () => {
+    await server.send("POST", "/threads", { thread_id: "bare" });
+    const page = await openPage(`${server.address}/ui/threads/bare`);
+    await page.getByRole("main").getByRole("link", { name: "Start", exact: true }).click();
+    await page.waitForURL("**/ui/start?thread=bare");
+    await page.getByText("The run starts on the thread bare. Choose its graph.").waitFor();
+    await page.getByRole("link", { name: "approval" }).click();
+    await page.waitForURL("**/ui/start/approval?thread=bare");
+    await page.getByRole("textbox", { name: "request", exact: true }).fill("ship it");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL("**/ui/threads/bare");
+    await expect.poll(() => server.send("GET", "/threads/bare")).toMatchObject({ status: "interrupted", values: { request: "ship it" } });
+    await page.context().close();
+  });
+
+  test("starts a thread that has a state alone", async () => {
+    await server.send("POST", "/threads", { thread_id: "written", metadata: { graph_id: "counter" }, supersteps: [{ updates: [{ values: { n: 1 }, as_node: "__start__" }] }] });
+    const page = await openPage(`${server.address}/ui/threads/written`);
+    await page.getByRole("main").getByRole("link", { name: "Start", exact: true }).click();
+    await page.waitForURL("**/ui/start/counter?thread=written");
+    await page.context().close();
+  });
+
   test("makes, pauses and deletes a schedule", async () => {
     const page = await openPage(`${server.address}/ui/start/parallel`);
     await page.getByRole("button", { name: "Run by a schedule" }).click();

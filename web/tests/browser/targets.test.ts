@@ -53,6 +53,7 @@ describe.skipIf(chromiumPath() === undefined)("under a thumb", () => {
     await agents.run("squares", "parallel", { items: [1, 2, 3] });
     await agents.run("broken", "fails", { reason: "no water" }).catch(() => undefined);
     await agents.run("a thread with a name that is much longer than a phone is wide", "counter", { n: 1 });
+    await agents.send("POST", "/threads", { thread_id: "bare" });
     await agents.send("POST", "/runs/crons", { assistant_id: "counter", schedule: "0 9 * * 1-5", timezone: "Europe/Berlin", input: { n: 1 } });
     await graphs.run("planned", "release", { version: "1.2" });
     await graphs.run("merged", "release", { version: "1.3" });
@@ -94,6 +95,7 @@ describe.skipIf(chromiumPath() === undefined)("under a thumb", () => {
       await press(page, "Reject");
       await page.getByRole("alertdialog").waitFor();
     } },
+    { name: "a run with summaries", path: "/ui/threads/one", open: (page) => page.locator(".timeline-summary").first().waitFor() },
     { name: "the spend", path: "/ui/spend", open: (page) => page.getByRole("table", { name: "By task" }).waitFor() },
   ];
   const runs: View[] = [
@@ -120,6 +122,8 @@ describe.skipIf(chromiumPath() === undefined)("under a thumb", () => {
       await press(page, "Rewind");
     } },
     { name: "a run that failed", path: "/ui/threads/broken", open: (page) => graph(page, "boom failed") },
+    { name: "a thread without a run", path: "/ui/threads/bare", open: (page) => page.getByText("This thread has no run.").waitFor() },
+    { name: "a start on a thread", path: "/ui/start/parallel?thread=bare", open: (page) => page.getByText("The run starts on the thread bare.").waitFor() },
     { name: "a run with a subgraph", path: "/ui/threads/boxes", open: async (page) => {
       await press(page, "child ran", /^Inside child/);
       await graph(page, "inner_a ran");

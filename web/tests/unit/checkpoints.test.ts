@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { branchesOf, checkpointText, isEnough, joinEarlier, joinNewest, lineOf, originText, pageSize } from "../../src/fold/checkpoints";
+import { branchesOf, checkpointText, isEnough, isOnlyWritten, joinEarlier, joinNewest, lineOf, originText, pageSize } from "../../src/fold/checkpoints";
 import { checkpoint, order, task } from "./run_fixtures";
 
 const chain = (from: number, to: number) => Array.from({ length: from - to + 1 }, (_, nth) => checkpoint(from - nth, from - nth - 1 || null, from - nth - 2, []));
@@ -27,6 +27,21 @@ describe("pages", () => {
   test("earlier ones come after", () => {
     const joined = joinEarlier({ list: chain(6, 4), next: 4 }, { checkpoints: chain(4, 2), next: 2 });
     expect([ids(joined.list), joined.next]).toEqual([[6, 5, 4, 3, 2], 2]);
+  });
+});
+
+describe("a thread without a run", () => {
+  const written = checkpoint(1, null, -1, [], { source: "update" });
+
+  test("has no checkpoint, or those that were written from outside", () => {
+    expect(isOnlyWritten({ list: [], next: null })).toBe(true);
+    expect(isOnlyWritten({ list: [written], next: null })).toBe(true);
+  });
+
+  test("is told from one that has run, or whose earlier checkpoints are not loaded", () => {
+    expect(isOnlyWritten({ list: order(), next: null })).toBe(false);
+    expect(isOnlyWritten({ list: [checkpoint(3, 2, 1, [], { source: "fork" }), written], next: null })).toBe(false);
+    expect(isOnlyWritten({ list: [written], next: 1 })).toBe(false);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Journal, TaskDetail } from "../../src/api/run_types";
 import type { Json } from "../../src/api/types";
 import { costOf, dollarsText, readJournal, readTurns, tokensOf, tokensText, usedText } from "../../src/fold/journal";
-import { addLive, attemptsOf, inputLevel, NOTHING, runActions, runWords, taskFacts, taskWords, type ProtocolEvent } from "../../src/fold/task";
+import { addLive, attemptsOf, graphOf, inputLevel, NOTHING, runActions, runWords, taskFacts, taskWords, type ProtocolEvent } from "../../src/fold/task";
 import { at } from "./run_fixtures";
 
 const EFFECT = {
@@ -145,4 +145,8 @@ test("numbers as people read them", () => {
   expect([dollarsText(16_000), dollarsText(2_500_099)]).toEqual(["$0.0160", "$2.5000"]);
   expect([costOf(16_000), costOf(0), costOf(null), costOf(undefined)]).toEqual(["$0.0160", null, null, null]);
   expect([usedText({ tokens: 2380, cost: 7000 }), usedText({ tokens: 812, cost: 0 })]).toEqual(["2.4 k tokens, $0.0070", "812 tokens"]);
+});
+
+test("the graph of a thread is that of its runs, or the one that its metadata names", () => {
+  expect([graphOf({ graph: "order", metadata: { graph_id: "chat" } }), graphOf({ graph: null, metadata: { graph_id: "chat" } }), graphOf({ graph: null, metadata: { graph_id: 7 } }), graphOf({})]).toEqual(["order", "chat", undefined, undefined]);
 });

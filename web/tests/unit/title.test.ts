@@ -14,6 +14,7 @@ test.each([
   ["threads/order-7/diff/1..2", 0, "order-7 · superstep"],
   ["threads/a%E2%80%AEb", 0, "a[U+202E]b · superstep"],
   ["start/chat", 0, "Start chat · superstep"],
+  ["start/chat?thread=order-7", 0, "Start chat · superstep"],
   ["settings", 0, "Settings · superstep"],
   ["no/such/view", 0, "Not found · superstep"],
 ])("of %j with %i", (address, waiting, title) => {

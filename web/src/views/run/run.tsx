@@ -16,6 +16,7 @@ import { RunNotes, RunQuestions } from "./run_notes";
 import { Scrubber } from "./scrubber";
 import { StatePanel } from "./state_panel";
 import { TimelinePanel } from "./timeline_panel";
+import { useIsUnstarted } from "./use_is_unstarted";
 import { useInside, useRun, type Inside, type Run } from "./use_run";
 import "./run.css";
 
@@ -24,16 +25,18 @@ export function RunView({ thread, checkpoint }: { thread: string; checkpoint?: s
   const inside = useInside(thread);
   const { status, inbox, checkpoints } = run;
   const error = status.error ?? checkpoints.error;
+  const isUnstarted = useIsUnstarted(thread, checkpoints.known);
   return (
     <div class="run stack">
-      <RunHeader thread={thread} status={status.value} onChange={run.reload} />
+      <RunHeader thread={thread} status={status.value} isUnstarted={isUnstarted === true} onChange={run.reload} />
       {error !== undefined && <ErrorNote error={error} onRetry={run.reload} />}
       {status.value === undefined && error === undefined && <Loading what="the run" />}
       {status.value !== undefined && <RunNotes status={status.value} />}
       {inbox.value !== undefined && <RunQuestions items={inbox.value} onAnswered={run.reload} />}
       {checkpoints.known?.list.length === 0 && (
         <Empty title="Nothing has run yet">
-          <p>The run is in the queue. Its graph, its tasks and its state come here as soon as it starts.</p>
+          {isUnstarted === true && <p>This thread has no run. “Start” leads to the form of its input.</p>}
+          {isUnstarted === false && <p>The run is in the queue. Its graph, its tasks and its state come here as soon as it starts.</p>}
         </Empty>
       )}
       {checkpoints.known !== null && checkpoints.known.list.length > 0 && (
@@ -81,7 +84,7 @@ function Past({ thread, run, list, hasEarlier, chosen, inside, status }: PastPro
         </p>
       )}
       <Scrubber thread={thread} line={line} branches={branches} at={at} isChosen={chosen !== null} hasEarlier={hasEarlier} onEarlier={checkpoints.loadEarlier} />
-      {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph} list={list} shown={shown} onDiverge={setDivergence} />}
+      {shown !== undefined && !isRecording() && <Tools thread={thread} graph={status?.graph ?? undefined} list={list} shown={shown} onDiverge={setDivergence} />}
       {shown !== undefined && <StatePanel thread={thread} checkpoint={shown.checkpoint} parent={shown.parent} />}
     </>
   );

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { cancelRuns, loadExport, proceed } from "../../api/run";
 import type { RunStatus } from "../../api/run_types";
 import { costOf, tokensOf, tokensText } from "../../fold/journal";
-import { runActions, runWords } from "../../fold/task";
+import { graphOf, runActions, runWords } from "../../fold/task";
 import { Button, Confirm } from "../../parts/button";
 import { ErrorNote } from "../../parts/notes";
 import { Ago, Until } from "../../parts/time";
@@ -16,10 +16,12 @@ import { isRecording } from "../../api/recording";
 interface HeaderProps {
   thread: string;
   status: RunStatus | undefined;
+  /** Set if the thread waits for its first run. */
+  isUnstarted: boolean;
   onChange: () => void;
 }
 
-export function RunHeader({ thread, status, onChange }: HeaderProps) {
+export function RunHeader({ thread, status, isUnstarted, onChange }: HeaderProps) {
   return (
     <header class="stack run-header">
       <div class="row">
@@ -31,7 +33,7 @@ export function RunHeader({ thread, status, onChange }: HeaderProps) {
         )}
       </div>
       {status !== undefined && <Facts status={status} />}
-      {status !== undefined && !isRecording() && <Actions thread={thread} status={status} onChange={onChange} />}
+      {status !== undefined && !isRecording() && <Actions thread={thread} status={status} isUnstarted={isUnstarted} onChange={onChange} />}
     </header>
   );
 }
@@ -40,7 +42,7 @@ function Facts({ status }: { status: RunStatus }) {
   const [tokens, cost] = [tokensOf(status.tokens), costOf(status.cost)];
   return (
     <p class="row run-facts">
-      {status.graph !== undefined && (
+      {status.graph != null && (
         <span>
           <span class="soft">Graph</span> {status.graph}
         </span>
@@ -89,7 +91,7 @@ function nextText(next: string[]): string {
   return names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
 }
 
-function Actions({ thread, status, onChange }: { thread: string; status: RunStatus; onChange: () => void }) {
+function Actions({ thread, status, isUnstarted, onChange }: HeaderProps & { status: RunStatus }) {
   const [error, setError] = useState<Error | null>(null);
   const [isAsked, setAsked] = useState(false);
   const run = (action: Promise<unknown>): void => {
@@ -106,7 +108,12 @@ function Actions({ thread, status, onChange }: { thread: string; status: RunStat
             {name}
           </Button>
         ))}
-        {status.graph !== undefined && (
+        {isUnstarted && (
+          <a class="button" data-kind="main" href={href({ view: "start", graph: graphOf(status), thread })}>
+            Start
+          </a>
+        )}
+        {!isUnstarted && status.graph != null && (
           <a class="button" href={href({ view: "start", graph: status.graph })}>
             Start again
           </a>

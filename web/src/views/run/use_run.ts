@@ -31,7 +31,7 @@ export function useRun(thread: string): Run {
   const status = useResource(`status ${thread}`, (signal) => loadStatus(thread, signal));
   const inbox = useResource(`questions ${thread}`, (signal) => loadThreadInbox(thread, signal));
   const checkpoints = useCheckpoints(thread);
-  const graph = status.value?.graph;
+  const graph = status.value?.graph ?? undefined;
   const drawing = useResource(`drawing ${graph}`, (signal) => (graph === undefined ? Promise.resolve(null) : loadDrawing(graph, signal)));
   const topology = useMemo(() => (drawing.value == null ? undefined : readDrawing(drawing.value)), [JSON.stringify(drawing.value)]);
   const reload = (): void => (status.reload(), inbox.reload(), checkpoints.reload());

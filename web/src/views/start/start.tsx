@@ -3,32 +3,44 @@
 import { useResource } from "../../api/resource";
 import type { StartableGraph } from "../../fold/start";
 import { Empty, ErrorNote, Loading } from "../../parts/notes";
+import { Visible } from "../../parts/visible";
 import { href } from "../../routing/navigation";
 import { Crons } from "./crons";
 import { loadGraphs } from "./requests";
 import { StartGraph } from "./start_graph";
 import "./start.css";
 
-export function Start({ graph }: { graph: string | undefined }) {
+interface StartProps {
+  graph: string | undefined;
+  /** The thread on which the run starts; a new one if it is left out. */
+  thread: string | undefined;
+}
+
+export function Start({ graph, thread }: StartProps) {
   const { value: graphs, error, reload } = useResource("graphs", loadGraphs);
   const chosen = graphs?.find((one) => one.graph === graph);
   return (
     <div class="start stack">
       {graph !== undefined && (
         <p class="start-back">
-          <a class="lone-link" href={href({ view: "start" })}>All graphs</a>
+          <a class="lone-link" href={href({ view: "start", thread })}>All graphs</a>
         </p>
       )}
       <h1>{graph === undefined ? "Start" : `Start ${graph}`}</h1>
+      {thread !== undefined && (
+        <p class="note">
+          The run starts on the thread <a href={href({ view: "thread", thread })}><Visible text={thread} /></a>.{graph === undefined && " Choose its graph."}
+        </p>
+      )}
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
       {graphs === undefined && error === undefined && <Loading what="the graphs" />}
-      {graphs !== undefined && graph === undefined && <Overview graphs={graphs} />}
-      {graphs !== undefined && graph !== undefined && (chosen === undefined ? <NoGraph graph={graph} /> : <StartGraph key={graph} graph={chosen} />)}
+      {graphs !== undefined && graph === undefined && <Overview graphs={graphs} thread={thread} />}
+      {graphs !== undefined && graph !== undefined && (chosen === undefined ? <NoGraph graph={graph} /> : <StartGraph key={JSON.stringify([graph, thread])} graph={chosen} thread={thread} />)}
     </div>
   );
 }
 
-function Overview({ graphs }: { graphs: StartableGraph[] }) {
+function Overview({ graphs, thread }: { graphs: StartableGraph[]; thread: string | undefined }) {
   if (graphs.length === 0) return <NoGraphs />;
   return (
     <>
@@ -36,7 +48,7 @@ function Overview({ graphs }: { graphs: StartableGraph[] }) {
         {graphs.map((graph) => (
           <li class="card start-graph">
             <h2>
-              <a href={href({ view: "start", graph: graph.graph })}>{graph.graph}</a>
+              <a href={href({ view: "start", graph: graph.graph, thread })}>{graph.graph}</a>
             </h2>
             {graph.about !== null && <p class="soft">{graph.about}</p>}
             <Marks graph={graph} />

@@ -19,10 +19,12 @@ interface StartFormProps {
   graph: string;
   assistant: string;
   schema: Schema | null;
+  /** The thread on which the run starts; a new one if it is left out. */
+  thread: string | undefined;
   onScheduled: () => void;
 }
 
-export function StartForm({ graph, assistant, schema, onScheduled }: StartFormProps) {
+export function StartForm({ graph, assistant, schema, thread, onScheduled }: StartFormProps) {
   const form = useRef<HTMLFormElement>(null);
   const [value, setValue] = useState<Json | undefined>(() => (schema === null ? undefined : startValue(resolve(schema, schema), schema)));
   const [problems, setProblems] = useState<FormProblem[]>([]);
@@ -66,11 +68,12 @@ export function StartForm({ graph, assistant, schema, onScheduled }: StartFormPr
     if (!isSound()) return;
     setBusy(true);
     try {
-      const thread = name.trim() === "" ? freshName(graph, crypto.getRandomValues(new Uint8Array(4))) : name.trim();
-      if (name.trim() !== "" && (await isThreadThere(thread))) setNameError("A thread has this name. Choose another.");
+      const own = name.trim();
+      if (thread === undefined && own !== "" && (await isThreadThere(own))) setNameError("A thread has this name. Choose another.");
       else {
-        await startRun(thread, assistant, value ?? {});
-        return go({ view: "thread", thread });
+        const started = thread ?? (own === "" ? freshName(graph, crypto.getRandomValues(new Uint8Array(4))) : own);
+        await startRun(started, assistant, value ?? {});
+        return go({ view: "thread", thread: started });
       }
     } catch (cause) {
       explain(cause);
@@ -80,7 +83,7 @@ export function StartForm({ graph, assistant, schema, onScheduled }: StartFormPr
   return (
     <form ref={form} class="card start-form stack" noValidate aria-label="Input" onSubmit={(event) => (event.preventDefault(), void start())}>
       <InputFields schema={schema} value={value} problems={problems} others={others} onChange={change} />
-      <ThreadName graph={graph} name={name} error={nameError} onName={(words) => (setName(words), setNameError(null))} />
+      {thread === undefined && <ThreadName graph={graph} name={name} error={nameError} onName={(words) => (setName(words), setNameError(null))} />}
       {hasForm(schema) && <LimitsNote schema={schema} value={value} />}
       {others.length > 0 && (
         <ul class="note field-error start-others" data-kind="bad" role="alert">
@@ -96,9 +99,11 @@ export function StartForm({ graph, assistant, schema, onScheduled }: StartFormPr
         <Button kind="main" type="submit" disabled={isBusy}>
           Start
         </Button>
-        <Button kind="quiet" aria-expanded={isScheduling} onClick={() => setScheduling(!isScheduling)}>
-          Run by a schedule
-        </Button>
+        {thread === undefined && (
+          <Button kind="quiet" aria-expanded={isScheduling} onClick={() => setScheduling(!isScheduling)}>
+            Run by a schedule
+          </Button>
+        )}
       </div>
       {isScheduling && <CronForm assistant={assistant} input={value ?? {}} isSound={isSound} onError={explain} onCreated={onScheduled} />}
     </form>

@@ -10,7 +10,12 @@ import { Crons } from "./crons";
 import { loadInput } from "./requests";
 import { StartForm } from "./start_form";
 
-export function StartGraph({ graph }: { graph: StartableGraph }) {
+interface StartGraphProps {
+  graph: StartableGraph;
+  thread: string | undefined;
+}
+
+export function StartGraph({ graph, thread }: StartGraphProps) {
   const [chosen, setChosen] = useState(graph.assistants[0]?.assistant_id ?? "");
   const assistant = graph.assistants.find(({ assistant_id }) => assistant_id === chosen);
   const { value: schema, error, reload } = useResource(`input ${chosen}`, (signal) => loadInput(chosen, signal));
@@ -32,7 +37,7 @@ export function StartGraph({ graph }: { graph: StartableGraph }) {
       )}
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
       {schema === undefined && error === undefined && <Loading what="the form" />}
-      {schema !== undefined && <StartForm key={chosen} graph={graph.graph} assistant={chosen} schema={schema} onScheduled={() => setVersion(version + 1)} />}
+      {schema !== undefined && <StartForm key={chosen} graph={graph.graph} assistant={chosen} schema={schema} thread={thread} onScheduled={() => setVersion(version + 1)} />}
       <Crons key={version} graphs={[graph]} />
     </>
   );
