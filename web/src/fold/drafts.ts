@@ -1,9 +1,9 @@
 // What was typed into an answer that is not sent yet, as it is kept in the browser: without secrets, and bounded. Knows no storage.
 
-import type { Json, Schema } from "../api/types";
+import type { Json } from "../api/types";
 import { chosenVariant, type Action } from "./actions";
 import type { Comment } from "./comments";
-import { fields, isObject, isSecret, kindOf, resolve, text } from "./schema";
+import { isObject, resolve, text, withoutSecrets } from "./schema";
 
 export interface AnswerDraft {
   /** The action whose form is shown. */
@@ -81,23 +81,6 @@ export function keepable(action: Action | null, value: Json | undefined): Json |
   if (form == null || !isObject(value)) return value;
   const inner = withoutSecrets(value["value"], resolve(form, form), form);
   return { ...value, value: inner ?? null };
-}
-
-function withoutSecrets(value: Json | undefined, schema: Schema, root: Schema, depth = 0): Json | undefined {
-  if (value === undefined || isSecret(schema)) return undefined;
-  const kind = kindOf(schema, depth);
-  if (kind === "list" && Array.isArray(value)) {
-    const items = resolve(schema["items"] as Schema, root);
-    return value.flatMap((item) => withoutSecrets(item, items, root, depth + 1) ?? []);
-  }
-  if (kind !== "object" || !isObject(value)) return value;
-  const open = fields(schema, root).filter((field) => !isSecret(field.schema, field.name));
-  return Object.fromEntries(
-    open.flatMap((field) => {
-      const inner = withoutSecrets(value[field.name], field.schema, root, depth + 1);
-      return inner === undefined ? [] : [[field.name, inner]];
-    }),
-  );
 }
 
 function parse(words: string): Json | undefined {

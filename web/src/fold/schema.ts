@@ -106,6 +106,24 @@ export function fields(schema: Schema, root: Schema): { name: string; schema: Sc
   });
 }
 
+/** Returns a value without the fields that are secret, and without those that its schema does not have. */
+export function withoutSecrets(value: Json | undefined, schema: Schema, root: Schema, depth = 0): Json | undefined {
+  if (value === undefined || isSecret(schema)) return undefined;
+  const kind = kindOf(schema, depth);
+  if (kind === "list" && Array.isArray(value)) {
+    const items = resolve(schema["items"] as Schema, root);
+    return value.flatMap((item) => withoutSecrets(item, items, root, depth + 1) ?? []);
+  }
+  if (kind !== "object" || !isObject(value)) return value;
+  const open = fields(schema, root).filter((field) => !isSecret(field.schema, field.name));
+  return Object.fromEntries(
+    open.flatMap((field) => {
+      const inner = withoutSecrets(value[field.name], field.schema, root, depth + 1);
+      return inner === undefined ? [] : [[field.name, inner]];
+    }),
+  );
+}
+
 /** Returns the value that a form begins with; undefined leaves a field out. */
 export function startValue(schema: Schema, root: Schema, depth = 0): Json | undefined {
   if ("default" in schema) return schema["default"];

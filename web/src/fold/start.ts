@@ -1,8 +1,8 @@
 // What a person starts a run with: the graphs that are there, where an error of the server belongs in a form, what a run may cost as far
 // as its input says, and schedules in words. Knows no DOM.
 
-import type { Assistant, Json, Schema } from "../api/types";
-import { fields, isObject, kindOf, resolve, same, text, type FormProblem } from "./schema";
+import type { Assistant, Json, JsonObject, Schema } from "../api/types";
+import { fields, isObject, isSecret, kindOf, problems, resolve, same, startValue, text, withoutSecrets, type FormProblem } from "./schema";
 
 /** A graph as the server describes it. */
 export interface GraphInfo {
@@ -34,6 +34,33 @@ export function isDefault(assistant: Assistant): boolean {
 /** Returns whether a form can be made of a schema. */
 export function hasForm(schema: Schema | null): schema is Schema {
   return schema !== null && kindOf(resolve(schema, schema)) === "object" && fields(resolve(schema, schema), schema).length > 0;
+}
+
+/** The text that the server shows in the place of a secret value. */
+const HIDDEN = "[secret]";
+
+/**
+ * Returns the input of an earlier run as the value of a form, without what is secret. Null if there is none, or if the form has no place
+ * for it: a program may store an input in another form than the one in which it is typed in.
+ */
+export function earlierInput(input: Json, schema: Schema | null): JsonObject | null {
+  if (!isObject(input)) return null;
+  const open = Object.entries(input).filter(([name, value]) => !isSecret({}, name) && !JSON.stringify(value).includes(HIDDEN));
+  if (hasForm(schema) && !open.every(([name, value]) => fits(name, value, schema))) return null;
+  const shown = hasForm(schema) ? withoutSecrets(Object.fromEntries(open), resolve(schema, schema), schema) : Object.fromEntries(open);
+  return isObject(shown) && Object.keys(shown).length > 0 ? shown : null;
+}
+
+function fits(name: string, value: Json, schema: Schema): boolean {
+  const field = fields(resolve(schema, schema), schema).find((one) => one.name === name);
+  if (field === undefined) return false;
+  return (value === null && field.isNullable) || problems(value, field.schema, schema, [name]).length === 0;
+}
+
+/** Returns the value that the form of an input begins with. */
+export function firstValue(schema: Schema | null, earlier: JsonObject | null): Json | undefined {
+  const start = schema === null ? undefined : startValue(resolve(schema, schema), schema);
+  return earlier === null ? start : { ...(isObject(start) ? start : {}), ...earlier };
 }
 
 const PLACE = /(?:^|; )input((?:\.[^\s.:;[\]]+|\[\d+\])*): /g;

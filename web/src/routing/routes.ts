@@ -8,8 +8,8 @@ export type Route =
   /** `within` are the tasks whose subgraphs it is in, as `3:3-0`. */
   | { view: "task"; thread: string; checkpoint?: string; task: string; within?: string[] }
   | { view: "diff"; thread: string; from: string; to: string; other?: string }
-  /** `thread` is the one on which the run starts. */
-  | { view: "start"; graph?: string | undefined; thread?: string | undefined }
+  /** `from` is a thread whose last input fills the form, `thread` the one on which the run starts. */
+  | { view: "start"; graph?: string | undefined; from?: string | undefined; thread?: string | undefined }
   | { view: "spend" }
   | { view: "settings" }
   | { view: "unknown"; path: string };
@@ -44,7 +44,7 @@ export function routePath(route: Route): string {
     case "diff":
       return `${join(["threads", route.thread, "diff"])}/${diffPart(route)}`;
     case "start":
-      return join(route.graph === undefined ? ["start"] : ["start", route.graph]) + queryOf({ thread: route.thread });
+      return join(route.graph === undefined ? ["start"] : ["start", route.graph]) + queryOf({ from: route.from, thread: route.thread });
     case "unknown":
       return route.path;
     default:
@@ -61,9 +61,9 @@ function threadsQuery({ search, status = "", graph = "" }: { search: string; sta
   return queryOf({ q: search, status, graph });
 }
 
-function parseStart(query: URLSearchParams): { thread?: string } {
-  const thread = query.get("thread") ?? "";
-  return thread === "" ? {} : { thread };
+function parseStart(query: URLSearchParams): { from?: string; thread?: string } {
+  const [from, thread] = [query.get("from") ?? "", query.get("thread") ?? ""];
+  return { ...(from === "" ? {} : { from }), ...(thread === "" ? {} : { thread }) };
 }
 
 /** Writes the words of a query that are set. */

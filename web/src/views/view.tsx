@@ -23,7 +23,7 @@ export function View({ route }: { route: Route }) {
     case "threads":
       return <Threads route={route} />;
     case "start":
-      return <Start graph={route.graph} thread={route.thread} />;
+      return <Start graph={route.graph} from={route.from} thread={route.thread} />;
     case "spend":
       return <Spend />;
     case "thread":

@@ -101,6 +101,39 @@ describe.skipIf(chromiumPath() === undefined)("the start", () => {
     await page.context().close();
   });
 
+  test("starts again with the last input of a thread", async () => {
+    await server.run("first/1", "slow", { steps: 2, ms: 1 });
+    const page = await openPage(`${server.address}/ui/threads/first%2F1`);
+    const field = (name: string) => page.getByRole("textbox", { name, exact: true });
+    const filled = page.getByText("Filled in with the last input of");
+    await page.getByRole("link", { name: "Start again", exact: true }).click();
+    await page.waitForURL("**/ui/start/slow?from=first%2F1");
+    await filled.waitFor();
+    expect([await field("steps").inputValue(), await field("ms").inputValue()]).toEqual(["2", "1"]);
+    await picture(page, "start-again");
+    await expectSound(page);
+    // Without a record of the run, the input is that of its checkpoint.
+    const [run] = await server.send<{ run_id: string }[]>("GET", "/threads/first%2F1/runs");
+    await server.send("DELETE", `/threads/first%2F1/runs/${run?.run_id}`);
+    await page.reload();
+    await filled.waitFor();
+    expect([await field("steps").inputValue(), await field("ms").inputValue()]).toEqual(["2", "1"]);
+    await field("steps").fill("3");
+    await field("Thread name").fill("second/1");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.waitForURL("**/ui/threads/second%2F1");
+    await expect.poll(() => server.send("GET", "/threads/second%2F1")).toMatchObject({ status: "idle", values: { steps: 3, ms: 1 } });
+    await page.context().close();
+  });
+
+  test("is empty where no earlier input is known", async () => {
+    const page = await openPage(`${server.address}/ui/start/slow?from=nobody`);
+    const steps = page.getByRole("textbox", { name: "steps", exact: true });
+    await steps.waitFor();
+    expect([await steps.inputValue(), await page.getByText("Filled in").count(), page.errors]).toEqual(["", 0, []]);
+    await page.context().close();
+  });
+
   test("starts a thread that has no run", async () => {
     await server.send("POST", "/threads", { thread_id: "made/1", metadata: { graph_id: "slow" } });
     const page = await openPage(`${server.address}/ui/threads/made%2F1`);

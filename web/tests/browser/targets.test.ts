@@ -124,6 +124,7 @@ describe.skipIf(chromiumPath() === undefined)("under a thumb", () => {
     { name: "a run that failed", path: "/ui/threads/broken", open: (page) => graph(page, "boom failed") },
     { name: "a thread without a run", path: "/ui/threads/bare", open: (page) => page.getByText("This thread has no run.").waitFor() },
     { name: "a start on a thread", path: "/ui/start/parallel?thread=bare", open: (page) => page.getByText("The run starts on the thread bare.").waitFor() },
+    { name: "a form that is filled in", path: "/ui/start/parallel?from=squares", open: (page) => page.getByText("Filled in with the last input of").waitFor() },
     { name: "a run with a subgraph", path: "/ui/threads/boxes", open: async (page) => {
       await press(page, "child ran", /^Inside child/);
       await graph(page, "inner_a ran");

@@ -15,6 +15,7 @@ const ADDRESSES: [string, Route][] = [
   ["threads/order-7/diff/3..5@order%2F8", { view: "diff", thread: "order-7", from: "3", to: "5", other: "order/8" }],
   ["start", { view: "start" }],
   ["start/code-task", { view: "start", graph: "code-task" }],
+  ["start/code-task?from=order+7%2F8", { view: "start", graph: "code-task", from: "order 7/8" }],
   ["start/code-task?thread=order-7", { view: "start", graph: "code-task", thread: "order-7" }],
   ["start?thread=order-7", { view: "start", thread: "order-7" }],
   ["spend", { view: "spend" }],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import type { Assistant, Schema } from "../../src/api/types";
-import { freshName, hasForm, limitsOf, parseProblems, placeProblems, scheduleText, startable, stillWrong } from "../../src/fold/start";
+import type { Assistant, Json, Schema } from "../../src/api/types";
+import { earlierInput, firstValue, freshName, hasForm, limitsOf, parseProblems, placeProblems, scheduleText, startable, stillWrong } from "../../src/fold/start";
 
 function assistant(graph: string, name: string, metadata = {}): Assistant {
   return { assistant_id: name, graph_id: graph, name, description: null, metadata };
@@ -54,6 +54,45 @@ test("limits of an input are found by their names", () => {
     { name: "max_cost", value: "5", about: null },
     { name: "budget.tokens", value: "500", about: "In all." },
   ]);
+});
+
+describe("the input of an earlier run", () => {
+  const schema: Schema = {
+    type: "object",
+    required: ["item", "password"],
+    properties: {
+      item: { type: "string" },
+      count: { type: ["integer", "null"] },
+      password: { type: "string" },
+      buyer: { $ref: "#/$defs/Buyer" },
+      is_gift: { type: "boolean", default: false },
+    },
+    $defs: { Buyer: { type: "object", properties: { name: { type: "string" }, code: { type: "string", writeOnly: true } } } },
+  };
+
+  test.each<[string, Json, Json]>([
+    ["fills the form", { item: "tea", count: 2 }, { item: "tea", count: 2 }],
+    ["has empty values", { item: "tea", count: null }, { item: "tea", count: null }],
+    ["leaves out what the server hides", { item: "tea", password: "[secret]", buyer: { name: "Ada", code: "[secret]" } }, { item: "tea" }],
+    ["leaves out what is secret by its name or its schema", { item: "tea", password: "p", buyer: { name: "Ada", code: "c" } }, { item: "tea", buyer: { name: "Ada" } }],
+    ["is not known if it has other fields", { item: "tea", working_dir: "/home/ada" }, null],
+    ["is not known if its values do not fit", { item: { name: "tea" } }, null],
+    ["is not known if all of it is secret", { password: "[secret]" }, null],
+    ["is not known if it is empty", {}, null],
+    ["is not known if there is none", null, null],
+  ])("%s", (_, input, filled) => {
+    expect(earlierInput(input, schema)).toEqual(filled);
+  });
+
+  test("fills a form of JSON too", () => {
+    expect(earlierInput({ free: [1], api_key: "k", note: "it is [secret]" }, null)).toEqual({ free: [1] });
+  });
+
+  test("comes over the values that the form begins with", () => {
+    expect(firstValue(schema, { item: "tea" })).toEqual({ item: "tea", is_gift: false });
+    expect(firstValue(schema, null)).toEqual({ is_gift: false });
+    expect([firstValue(null, { item: "tea" }), firstValue(null, null)]).toEqual([{ item: "tea" }, undefined]);
+  });
 });
 
 test("a form needs fields", () => {

@@ -114,7 +114,7 @@ function Actions({ thread, status, isUnstarted, onChange }: HeaderProps & { stat
           </a>
         )}
         {!isUnstarted && status.graph != null && (
-          <a class="button" href={href({ view: "start", graph: status.graph })}>
+          <a class="button" href={href({ view: "start", graph: status.graph, from: thread })}>
             Start again
           </a>
         )}

@@ -1,5 +1,6 @@
 // What starting a run asks of the server. Knows no element.
 
+import { loadCheckpoints } from "../../api/run";
 import { RequestError, request } from "../../api/source";
 import { STREAMED } from "../../api/streamed";
 import type { Assistant, Cron, Json, JsonObject, Schema } from "../../api/types";
@@ -19,6 +20,24 @@ export async function loadGraphs(signal: AbortSignal): Promise<StartableGraph[]>
 export async function loadInput(assistant: string, signal: AbortSignal): Promise<Schema | null> {
   const { input_schema } = await request<{ input_schema: Schema | null }>(`/assistants/${encodeURIComponent(assistant)}/schemas`, { signal });
   return input_schema;
+}
+
+/** A request for the runs of a thread reads the newest of them, and one for its checkpoints too. */
+const NEWEST = 100;
+
+/** Returns the newest input of a thread; null if the server does not tell it. */
+export async function loadEarlierInput(thread: string, signal: AbortSignal): Promise<Json> {
+  const runs = await request<{ kwargs: { input: Json } }[]>(`/threads/${encodeURIComponent(thread)}/runs?limit=${NEWEST}&select=kwargs`, { signal });
+  return runs.find(({ kwargs }) => kwargs.input !== null)?.kwargs.input ?? loadStoredInput(thread, signal);
+}
+
+/** Returns the newest input of a thread that another program runs: what its START has written. */
+async function loadStoredInput(thread: string, signal: AbortSignal): Promise<Json> {
+  const { checkpoints } = await loadCheckpoints(thread, { limit: NEWEST }, signal);
+  const made = checkpoints.find(({ source }) => source === "input");
+  if (made === undefined) return null;
+  const { tasks } = await request<{ tasks: { name: string; result: Json }[] }>(`/threads/${encodeURIComponent(thread)}/state/${made.checkpoint}?select=tasks`, { signal });
+  return tasks.find(({ name }) => name === "__start__")?.result ?? null;
 }
 
 export async function isThreadThere(thread: string): Promise<boolean> {

@@ -12,11 +12,13 @@ import "./start.css";
 
 interface StartProps {
   graph: string | undefined;
+  /** The thread whose last input fills the form. */
+  from: string | undefined;
   /** The thread on which the run starts; a new one if it is left out. */
   thread: string | undefined;
 }
 
-export function Start({ graph, thread }: StartProps) {
+export function Start({ graph, from, thread }: StartProps) {
   const { value: graphs, error, reload } = useResource("graphs", loadGraphs);
   const chosen = graphs?.find((one) => one.graph === graph);
   return (
@@ -35,7 +37,7 @@ export function Start({ graph, thread }: StartProps) {
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
       {graphs === undefined && error === undefined && <Loading what="the graphs" />}
       {graphs !== undefined && graph === undefined && <Overview graphs={graphs} thread={thread} />}
-      {graphs !== undefined && graph !== undefined && (chosen === undefined ? <NoGraph graph={graph} /> : <StartGraph key={JSON.stringify([graph, thread])} graph={chosen} thread={thread} />)}
+      {graphs !== undefined && graph !== undefined && (chosen === undefined ? <NoGraph graph={graph} /> : <StartGraph key={JSON.stringify([graph, from, thread])} graph={chosen} from={from} thread={thread} />)}
     </div>
   );
 }

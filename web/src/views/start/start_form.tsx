@@ -4,11 +4,12 @@ import { useRef, useState } from "preact/hooks";
 
 import { RequestError } from "../../api/source";
 import type { Json, Schema } from "../../api/types";
-import { problems as problemsOf, resolve, startValue, type FormProblem } from "../../fold/schema";
-import { freshName, hasForm, parseProblems, placeName, placeProblems, stillWrong } from "../../fold/start";
+import { problems as problemsOf, resolve, type FormProblem } from "../../fold/schema";
+import { earlierInput, firstValue, freshName, hasForm, parseProblems, placeName, placeProblems, stillWrong } from "../../fold/start";
 import { Button } from "../../parts/button";
 import { ErrorNote } from "../../parts/notes";
-import { go } from "../../routing/navigation";
+import { Visible } from "../../parts/visible";
+import { go, href } from "../../routing/navigation";
 import { CronForm } from "./cron_form";
 import { InputFields } from "./input_fields";
 import { LimitsNote } from "./limits_note";
@@ -19,14 +20,18 @@ interface StartFormProps {
   graph: string;
   assistant: string;
   schema: Schema | null;
+  /** A thread, and its last input; null where that is not known. */
+  from: string | undefined;
+  earlier: Json;
   /** The thread on which the run starts; a new one if it is left out. */
   thread: string | undefined;
   onScheduled: () => void;
 }
 
-export function StartForm({ graph, assistant, schema, thread, onScheduled }: StartFormProps) {
+export function StartForm({ graph, assistant, schema, from, earlier, thread, onScheduled }: StartFormProps) {
   const form = useRef<HTMLFormElement>(null);
-  const [value, setValue] = useState<Json | undefined>(() => (schema === null ? undefined : startValue(resolve(schema, schema), schema)));
+  const [filled] = useState(() => earlierInput(earlier, schema));
+  const [value, setValue] = useState<Json | undefined>(() => firstValue(schema, filled));
   const [problems, setProblems] = useState<FormProblem[]>([]);
   const [others, setOthers] = useState<FormProblem[]>([]);
   const [error, setError] = useState<Error | null>(null);
@@ -82,6 +87,11 @@ export function StartForm({ graph, assistant, schema, thread, onScheduled }: Sta
   };
   return (
     <form ref={form} class="card start-form stack" noValidate aria-label="Input" onSubmit={(event) => (event.preventDefault(), void start())}>
+      {filled !== null && from !== undefined && (
+        <p class="note">
+          Filled in with the last input of <a href={href({ view: "thread", thread: from })}><Visible text={from} /></a>, without secrets.
+        </p>
+      )}
       <InputFields schema={schema} value={value} problems={problems} others={others} onChange={change} />
       {thread === undefined && <ThreadName graph={graph} name={name} error={nameError} onName={(words) => (setName(words), setNameError(null))} />}
       {hasForm(schema) && <LimitsNote schema={schema} value={value} />}

@@ -7,18 +7,22 @@ import type { StartableGraph } from "../../fold/start";
 import { ErrorNote, Loading } from "../../parts/notes";
 import { RoleNote } from "../../parts/role_note";
 import { Crons } from "./crons";
-import { loadInput } from "./requests";
+import { loadEarlierInput, loadInput } from "./requests";
 import { StartForm } from "./start_form";
 
 interface StartGraphProps {
   graph: StartableGraph;
+  from: string | undefined;
   thread: string | undefined;
 }
 
-export function StartGraph({ graph, thread }: StartGraphProps) {
+export function StartGraph({ graph, from, thread }: StartGraphProps) {
   const [chosen, setChosen] = useState(graph.assistants[0]?.assistant_id ?? "");
   const assistant = graph.assistants.find(({ assistant_id }) => assistant_id === chosen);
   const { value: schema, error, reload } = useResource(`input ${chosen}`, (signal) => loadInput(chosen, signal));
+  // An input that cannot be read leaves the form empty.
+  const { value: earlier } = useResource(`earlier input ${from}`, (signal) => (from === undefined ? Promise.resolve(null) : loadEarlierInput(from, signal).catch(() => null)));
+  const isLoading = schema === undefined || earlier === undefined;
   const [version, setVersion] = useState(0);
   return (
     <>
@@ -36,8 +40,8 @@ export function StartGraph({ graph, thread }: StartGraphProps) {
         </label>
       )}
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
-      {schema === undefined && error === undefined && <Loading what="the form" />}
-      {schema !== undefined && <StartForm key={chosen} graph={graph.graph} assistant={chosen} schema={schema} thread={thread} onScheduled={() => setVersion(version + 1)} />}
+      {isLoading && error === undefined && <Loading what="the form" />}
+      {!isLoading && <StartForm key={chosen} graph={graph.graph} assistant={chosen} schema={schema} from={from} earlier={earlier} thread={thread} onScheduled={() => setVersion(version + 1)} />}
       <Crons key={version} graphs={[graph]} />
     </>
   );
