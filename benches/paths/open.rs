@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use superstep::checkpoint::{Checkpointer, FjallCheckpointer};
 use superstep::prelude::*;
 use tempfile::TempDir;
 
@@ -31,27 +32,45 @@ struct Approve;
 pub(crate) fn run(bench: &Bench) {
     for mib in [1, bench.pick([40, 40, 1]), bench.pick([1000, 200, 1])] {
         sized(bench, mib);
+        on_fjall(bench, mib);
     }
+}
+
+/// The same on fjall: after a clean end, its size does not count.
+fn on_fjall(bench: &Bench, mib: u64) {
+    let folder = bench.folder();
+    let open = || FjallCheckpointer::open(folder.path()).unwrap();
+    fill(bench, graph(open()), mib, bench.pick([21, 7, 1]));
+    let opened = bench.each(|| {
+        drop(open());
+        1
+    });
+    bench.print(&Figure::wall("open", format!("open and close a fjall store of {mib} MiB"), opened).target("<= 5000"));
+    let mut nth = 0;
+    let resumed = bench.each(|| {
+        resume(bench, &graph(open()), nth);
+        nth += 1;
+        1
+    });
+    let what = format!("open, load, resume, finish, close, fjall store of {mib} MiB");
+    bench.print(&Figure::wall("open", what, resumed).target("<= 7000"));
 }
 
 fn sized(bench: &Bench, mib: u64) {
     let folder = bench.folder();
     let rounds = bench.pick([7, 3, 1]);
-    fill(bench, folder.path(), mib, 2 * rounds);
+    fill(bench, graph(SledCheckpointer::open(folder.path()).unwrap()), mib, 2 * rounds);
     first(bench, folder.path(), mib);
     let open = |_| drop(SledCheckpointer::open(folder.path()).unwrap());
     let bare = |_| drop(BareSled::open(folder.path()));
     let (ours, limit) = bench.race(rounds, 1, open, bare);
     bench.print(&Figure::cpu("open", format!("open and close a store of {mib} MiB"), ours).limit(limit.cpu));
     bench.print(&Figure::wall("open", format!("open and close a store of {mib} MiB"), ours).limit(limit.wall));
-    let resume = |nth| {
-        let graph = graph(folder.path());
-        let outcome = bench.lone.block_on(graph.thread(format!("t-{nth}")).resume::<Approve>(true)).unwrap();
-        assert!(outcome.finished().is_some());
-    };
+    let resume = |nth| resume(bench, &graph(SledCheckpointer::open(folder.path()).unwrap()), nth);
     let (ours, limit) = bench.race(rounds, 1, resume, bare);
     let what = format!("open, load, resume, finish, close, {mib} MiB");
-    bench.print(&Figure::cpu("open", what, ours).limit(limit.cpu));
+    bench.print(&Figure::cpu("open", &*what, ours).limit(limit.cpu));
+    bench.print(&Figure::wall("open", what, ours).limit(limit.wall));
 }
 
 /// The first opening after a process wrote all that: sled replays its log, and the store checks it before.
@@ -73,8 +92,12 @@ fn copy(bench: &Bench, folder: &Path) -> TempDir {
     copy
 }
 
-fn fill(bench: &Bench, folder: &Path, mib: u64, threads: u64) {
-    let graph = graph(folder);
+fn resume(bench: &Bench, graph: &CompiledGraph<Heap, Step>, nth: u64) {
+    let outcome = bench.lone.block_on(graph.thread(format!("t-{nth}")).resume::<Approve>(true)).unwrap();
+    assert!(outcome.finished().is_some());
+}
+
+fn fill(bench: &Bench, graph: CompiledGraph<Heap, Step>, mib: u64, threads: u64) {
     for nth in 0..threads {
         bench.lone.block_on(graph.thread(format!("t-{nth}")).invoke(Heap::update())).unwrap();
     }
@@ -84,11 +107,11 @@ fn fill(bench: &Bench, folder: &Path, mib: u64, threads: u64) {
     }
 }
 
-fn graph(folder: &Path) -> CompiledGraph<Heap, Step> {
+fn graph(store: impl Checkpointer) -> CompiledGraph<Heap, Step> {
     let ask = |_: Arc<Heap>, ctx: Ctx| async move {
         let approved = ctx.interrupt(Approve)?;
         Ok::<_, NodeError>(Heap::update().count(u64::from(approved)))
     };
     let graph = StateGraph::new().add_node(Step::Ask, ask.asks::<Approve>()).add_edge(START, Step::Ask);
-    graph.compile().unwrap().with_checkpointer(SledCheckpointer::open(folder).unwrap())
+    graph.compile().unwrap().with_checkpointer(store)
 }

@@ -7,6 +7,7 @@ use rstest::rstest;
 use superstep::checkpoint::{CheckpointError, Checkpointer, Claim, SledCheckpointer};
 
 use crate::filled::{everything, fill};
+use crate::read_only::copy;
 
 async fn delete(store: &SledCheckpointer, thread: &str) {
     let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
@@ -116,13 +117,4 @@ async fn a_crash_at_any_step_leaves_the_old_store_or_the_new_one(
 fn snapshots(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("snap.")).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() { copy(&entry.path(), &to) } else { _ = fs::copy(entry.path(), to).unwrap() }
-    }
 }

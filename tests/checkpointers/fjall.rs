@@ -13,7 +13,7 @@ use superstep::checkpoint::{
 use superstep::prelude::*;
 
 use crate::filled::{everything, fill};
-use crate::read_only::Mount;
+use crate::read_only::{Mount, copy};
 
 async fn filled(path: &Path) {
     let store = FjallCheckpointer::open(path).unwrap();
@@ -255,14 +255,16 @@ async fn write(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
     Ok(Draft::update().text("tides ".repeat(9000)))
 }
 
-/// Runs threads of a graph in a new store.
+/// Runs threads of a graph in a new store, and leaves it as a kill does.
 async fn written(path: &Path) {
-    let store = Arc::new(FjallCheckpointer::open(path).unwrap());
+    let live = tempfile::tempdir().unwrap();
+    let store = Arc::new(FjallCheckpointer::open(live.path()).unwrap());
     let graph = StateGraph::new().add_node(Step::Write, write).add_edge(START, Step::Write).compile().unwrap();
     let graph = graph.with_shared_checkpointer(store);
     for nth in 0..9 {
         graph.thread(format!("essay {nth}")).invoke(Draft::update()).await.unwrap();
     }
+    copy(live.path(), path);
 }
 
 #[rstest]
@@ -326,6 +328,34 @@ async fn a_truncated_journal_is_reported(#[case] percent: u64) {
     assert!(matches!(error, CheckpointError::DamagedStore { .. }), "{error}");
 }
 
+/// A kill may come between the write of a table and the emptying of the journals.
+#[rstest]
+#[case::few(0..3, false)]
+#[case::many(0..12, true)]
+#[tokio::test]
+async fn a_clean_end_leaves_little_to_read_again(#[case] checkpoints: std::ops::Range<u64>, #[case] in_table: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, killed, between] = ["store", "killed", "between"].map(|name| directory.path().join(name));
+    let store = FjallCheckpointer::open(&path).unwrap();
+    fill(&store, "t", checkpoints).await;
+    let all = everything(&store, "t").await;
+    copy(&path, &killed);
+    store.close().await.unwrap();
+    let length = |path: &Path| fs::metadata(path.join("0.jnl")).unwrap().len();
+    assert_eq!(length(&path), if in_table { 0 } else { journal_end(&killed) });
+    assert_eq!(fs::read_dir(path.join("keyspaces/1/tables")).unwrap().count() > 0, in_table);
+    copy(&path, &between);
+    fs::copy(killed.join("0.jnl"), between.join("0.jnl")).unwrap();
+    for path in [path, between, killed] {
+        for _ in 0..2 {
+            let store = FjallCheckpointer::open(&path).unwrap();
+            assert_eq!(everything(&store, "t").await, all);
+            store.close().await.unwrap();
+        }
+        assert!(length(&path) < 1 << 20, "{}", length(&path));
+    }
+}
+
 #[tokio::test]
 async fn compaction_reclaims_space_and_keeps_every_record() {
     let directory = tempfile::tempdir().unwrap();
@@ -354,13 +384,13 @@ async fn compaction_reclaims_space_and_keeps_every_record() {
 
 /// Fills a store, and splits its journal as a database does that cannot write tables as fast as it is written to.
 async fn with_full_journals(path: &Path, journals: u64) {
-    let mut ends = vec![];
+    let (live, mut ends) = (tempfile::tempdir().unwrap(), vec![]);
+    let store = FjallCheckpointer::open(live.path()).unwrap();
     for nth in 0..journals {
-        let store = FjallCheckpointer::open(path).unwrap();
         fill(&store, "t", nth * 2..nth * 2 + 2).await;
-        store.close().await.unwrap();
-        ends.push(journal_end(path) as usize);
+        ends.push(journal_end(live.path()) as usize);
     }
+    copy(live.path(), path);
     let journal = fs::read(path.join("0.jnl")).unwrap();
     let mut start = 0;
     for (nth, end) in ends.into_iter().enumerate() {

@@ -65,7 +65,7 @@ async fn delete(store: &dyn Checkpointer, thread: &str) {
     store.delete_thread(&lease).await.unwrap();
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
         let to = to.join(entry.file_name());

@@ -150,12 +150,12 @@ pub(in crate::checkpoint) fn size(path: &Path) -> u64 {
 
 /// Returns the space that a file takes on the disk, without its holes.
 #[cfg(unix)]
-fn allocated_bytes(metadata: &fs::Metadata) -> u64 {
+pub(in crate::checkpoint) fn allocated_bytes(metadata: &fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.len().min(metadata.blocks() * 512)
 }
 
 #[cfg(not(unix))]
-fn allocated(metadata: &fs::Metadata) -> u64 {
+pub(in crate::checkpoint) fn allocated_bytes(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }

@@ -76,6 +76,9 @@ impl<E: Engine> CommitterState<E> {
             self.queue.send_replies(answers);
             self.engine.maintain();
         }
+        if self.check_poison().is_ok() {
+            self.engine.settle();
+        }
     }
 
     pub(super) fn check_poison(&self) -> Result<()> {

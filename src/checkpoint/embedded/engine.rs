@@ -67,6 +67,9 @@ pub(in crate::checkpoint) trait Engine: RowSource {
     /// Does work that can wait; called between two writes.
     fn maintain(&self);
 
+    /// Does what makes the next opening cheap; called after the last write. All that was written is on disk without it.
+    fn settle(&self) {}
+
     /// Drops the database after an error and returns the error.
     fn discard(self, error: CheckpointError) -> CheckpointError;
 

@@ -12,6 +12,7 @@ use std::{fmt, io};
 use fjall::compaction::Leveled;
 use fjall::{AbstractTree, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
+use super::clean_end::{CleanEnd, FEW, MUCH, RowPlace, journal_bytes};
 use super::copy::Copy;
 use super::journal;
 use crate::checkpoint::embedded::build::size;
@@ -80,6 +81,8 @@ pub(super) struct Database {
     /// True if fjall's threads write and merge tables; else every write does it that has to.
     has_workers: bool,
     faults: Faults,
+    /// Dropped after fjall, whose files it changes.
+    end: CleanEnd,
     /// The files that are open in place of those in `path`. Dropped last.
     _copy: Option<Copy>,
 }
@@ -99,7 +102,8 @@ impl Database {
         let (db, rows) = open(path, path, options, if has_workers { WORKERS } else { 0 })?;
         let has_reserve = AtomicBool::new(options.spend_reserve);
         let faults = Faults::default();
-        let database = Self { path: path.into(), rows, db, has_reserve, has_workers, faults, _copy: None };
+        let end = CleanEnd::of(path);
+        let database = Self { path: path.into(), rows, db, has_reserve, has_workers, faults, end, _copy: None };
         call_fjall(path, || database.work())?;
         Ok(database)
     }
@@ -109,7 +113,8 @@ impl Database {
         let copy = Copy::of(path)?;
         let (db, rows) = open(copy.path(), path, &FjallOptions::default(), 0)?;
         let (has_reserve, faults) = (AtomicBool::new(true), Faults::default());
-        Ok(Self { path: path.into(), rows, db, has_reserve, has_workers: false, faults, _copy: Some(copy) })
+        let end = CleanEnd::of(path);
+        Ok(Self { path: path.into(), rows, db, has_reserve, has_workers: false, faults, end, _copy: Some(copy) })
     }
 
     /// Does what fjall's threads would do, if there are none: writes what fills memory, if there is space for it, and
@@ -132,6 +137,20 @@ impl Database {
             tree.compact(Arc::new(Leveled::default()), unread)?;
         }
         Ok(())
+    }
+
+    /// Writes the rows that are only in memory and in journals to a table, unless they are few; returns where they are.
+    fn write_out(&self) -> fjall::Result<RowPlace> {
+        self.db.persist(PersistMode::Buffer)?;
+        let tree = &self.rows.tree;
+        let are_few = tree.sealed_memtable_count() == 0 && tree.active_memtable().size() <= FEW;
+        if are_few && journal_bytes(&self.path) <= MUCH {
+            return Ok(RowPlace::Journal);
+        }
+        let unread = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
+        tree.flush_active_memtable(unread)?;
+        tree.compact(Arc::new(Leveled::default()), unread)?;
+        Ok(RowPlace::Tables)
     }
 
     /// Writes everything to tables, and rewrites the tables without removed rows. Nothing else uses the database meanwhile.
@@ -221,6 +240,16 @@ impl Engine for Database {
             let bytes = call_fjall(&self.path, || self.db.disk_space()).unwrap_or(0);
             let bytes = bytes.saturating_sub(journal::PREALLOCATED);
             self.has_reserve.store(take_reserve(&self.path, bytes, RESERVE), Ordering::Relaxed);
+        }
+    }
+
+    fn settle(&self) {
+        if !self.has_workers {
+            return; // there may be no space for a table
+        }
+        match call_fjall(&self.path, || self.write_out()) {
+            Ok(rows) => self.end.note(rows),
+            Err(error) => tracing::warn!(%error, "the rows of a store stay in its journal"),
         }
     }
 

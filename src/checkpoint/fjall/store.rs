@@ -1,15 +1,13 @@
 //! [`FjallCheckpointer`]: the embedded store on fjall, and its compaction, which rewrites every table without removed
 //! rows and empties the journal.
 
-use std::fs::{self, File};
 use std::path::Path;
 
+use super::clean_end::empty_journals;
 use super::database::{Database, FjallOptions};
 use super::open;
-use super::survey::journals;
 use crate::checkpoint::embedded::build::{CompactionReport, compact, verify_row};
 use crate::checkpoint::embedded::engine::{RowSource, Tree};
-use crate::checkpoint::embedded::files::{self, io_at};
 use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore};
 use crate::checkpoint::embedded::public_methods::public_methods;
 use crate::checkpoint::embedded::rows::{LAST, is_derived};
@@ -21,8 +19,8 @@ use crate::checkpoint::{CheckpointError, Order, RepairReport};
 /// makes the same promises as [`SledCheckpointer`](super::super::SledCheckpointer), writes less per commit, and returns
 /// the space of removed records by itself as it goes.
 ///
-/// Every acknowledged commit survives a crash and a power cut. Dropping it finishes the queue and unlocks the
-/// directory, which may block for the time of a sync; [`FjallCheckpointer::close`] does so on a blocking thread. Only
+/// Every acknowledged commit survives a crash and a power cut. Dropping it finishes the queue, writes what is only in its
+/// journal to a table if that is much, and unlocks the directory, which may block for the time of writing 32 MB; [`FjallCheckpointer::close`] does so on a blocking thread. Only
 /// the owner can read the directory (0700); its contents are not encrypted. Links inside it are not followed.
 ///
 /// A store whose files a git repository tracks came with a clone: its threads may be read, but not run until a person
@@ -132,17 +130,4 @@ fn verify_all(database: &Database) -> Result<u64, CheckpointError> {
         rows += u64::from(!is_derived(&key));
     }
     Ok(rows)
-}
-
-/// Empties the journal of a closed database whose rows are all in tables, and removes older ones: oldest first, so that
-/// after a crash none is missing between others.
-fn empty_journals(path: &Path) -> Result<(), CheckpointError> {
-    let journals = journals(path)?;
-    let Some(((_, newest), older)) = journals.split_last() else { return Ok(()) };
-    for (_, journal) in older {
-        io_at(journal, "remove the file", fs::remove_file(journal))?;
-    }
-    let opened = files::open(newest, File::options().write(true));
-    let emptied = opened.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
-    io_at(newest, "empty the file", emptied)
 }

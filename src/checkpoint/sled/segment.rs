@@ -8,7 +8,7 @@ pub(super) const SEGMENT: usize = 8 << 20;
 /// Size of a segment's header in bytes.
 pub(super) const HEADER: usize = 20;
 /// Minimum space for a message at the end of a segment.
-const ROOM: usize = 32;
+pub(super) const ROOM: usize = 32;
 
 /// Header of a segment. Positions in the log only grow, independent of the offset in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::segment::{HEADER, Header, Message, SEGMENT, SegmentEnd, SegmentExtent, messages, number_of, walk};
+use super::segment::{HEADER, Header, Message, ROOM, SEGMENT, SegmentEnd, SegmentExtent, messages, number_of, walk};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::files::{self, damaged_store, io_at};
 use crate::checkpoint::embedded::rows::STORE;
@@ -19,6 +19,8 @@ use crate::checkpoint::envelope::Envelope;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
+/// Number of bytes of a newest segment that are read first.
+const PIECE: usize = 1 << 20;
 /// Start of the names of snapshots.
 const SNAPSHOT: &str = "snap.";
 
@@ -259,7 +261,7 @@ impl Log {
             if number != found {
                 break;
             }
-            let whole = self.read_segment(number, at)?;
+            let whole = self.read_newest(number, at)?;
             let position = number * SEGMENT as u64 + whole.walk.to as u64;
             // A batch that ends before this position is complete.
             batch = batch.filter(|(.., last)| position <= *last);
@@ -281,6 +283,27 @@ impl Log {
     fn read_segment(&mut self, number: u64, at: u64) -> io::Result<IntactSegment> {
         let bytes = self.read_bytes(at, SEGMENT)?;
         Ok(IntactSegment { walk: walk(&bytes, number), bytes })
+    }
+
+    /// Reads a segment that may contain the end of the log: most of it may be zeros, which take longer to read than all else.
+    fn read_newest(&mut self, number: u64, at: u64) -> io::Result<IntactSegment> {
+        let mut bytes = self.read_bytes(at, PIECE)?;
+        loop {
+            let walk = walk(&bytes, number);
+            let rest = bytes.get(walk.to..).unwrap_or_default();
+            let is_end = rest.len() >= ROOM && rest.iter().all(|&byte| byte == 0);
+            if is_end || self.read_on(&mut bytes, at)? == 0 {
+                return Ok(IntactSegment { walk, bytes });
+            }
+        }
+    }
+
+    /// Reads as much of a segment again as was read before; returns the number of bytes.
+    fn read_on(&mut self, bytes: &mut Vec<u8>, at: u64) -> io::Result<usize> {
+        let length = bytes.len().min(SEGMENT - bytes.len());
+        bytes.reserve_exact(length);
+        self.file.seek(SeekFrom::Start(at + bytes.len() as u64))?;
+        (&self.file).take(length as u64).read_to_end(bytes)
     }
 
     fn read_bytes(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
