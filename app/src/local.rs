@@ -131,9 +131,34 @@ impl Local {
         Ok(RunError::UnknownThread { thread, near }.into())
     }
 
+    /// Reads no more threads than are needed where the status, which may depend on the graph, does not choose among them.
     async fn threads(&self, request: ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
+        let (all, limit) = (filter(&request), request.limit.unwrap_or(usize::MAX));
+        if limit == usize::MAX || request.waiting || request.status.is_some() {
+            return page(self.lines(&request, &all).await?, &request);
+        }
+        let all = match &request.after {
+            None => all,
+            Some(after) => match ThreadInfo::read(&*self.store, &ThreadId::from(after.as_str())).await? {
+                Some(after) => up_to(all, &request, after.updated_at),
+                None => all,
+            },
+        };
+        let mut newest = limit.saturating_add(1);
+        loop {
+            let lines = self.lines(&request, &all.clone().newest(newest)).await?;
+            let is_all = lines.len() < newest;
+            match page(lines, &request) {
+                Ok(page) if page.len() < limit && !is_all => newest = newest.saturating_mul(2), // many are as new as the last one
+                page => return page,
+            }
+        }
+    }
+
+    /// Returns the lines of the threads that match, the latest first.
+    async fn lines(&self, request: &ThreadsQuery, filter: &ThreadFilter) -> Result<Vec<ThreadLine>, Failure> {
         let mut lines = vec![];
-        for info in filter(&request).page(&*self.store).await?.threads {
+        for info in filter.page(&*self.store).await?.threads {
             if request.waiting && info.status != StatusKind::Interrupted {
                 continue;
             }
@@ -145,14 +170,6 @@ impl Local {
             lines.extend((fits && asks).then_some(line));
         }
         lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
-        if let Some(after) = &request.after {
-            let last = lines.iter().position(|line| line.thread == *after).ok_or_else(|| {
-                Failure::usage(format!("the list has no thread `{after}`"))
-                    .help("give the last thread of the previous page, with the same options")
-            })?;
-            lines.drain(..=last);
-        }
-        lines.truncate(request.limit.unwrap_or(usize::MAX));
         Ok(lines)
     }
 
@@ -306,6 +323,25 @@ pub(crate) fn still_running(name: &str) -> Failure {
 }
 
 /// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.
+/// Returns the lines of a page.
+fn page(mut lines: Vec<ThreadLine>, request: &ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
+    if let Some(after) = &request.after {
+        let last = lines.iter().position(|line| line.thread == *after).ok_or_else(|| {
+            Failure::usage(format!("the list has no thread `{after}`"))
+                .help("give the last thread of the previous page, with the same options")
+        })?;
+        lines.drain(..=last);
+    }
+    lines.truncate(request.limit.unwrap_or(usize::MAX));
+    Ok(lines)
+}
+
+/// Narrows a filter to the threads that are not newer than a time, in milliseconds since 1970.
+fn up_to(filter: ThreadFilter, request: &ThreadsQuery, time: u64) -> ThreadFilter {
+    let before = request.before.map_or(time + 1, |before| before.min(time + 1));
+    filter.updated_before(SystemTime::UNIX_EPOCH + Duration::from_millis(before))
+}
+
 fn filter(request: &ThreadsQuery) -> ThreadFilter {
     let time = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
     let mut filter = ThreadFilter::new().prefix(&request.prefix);

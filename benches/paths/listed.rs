@@ -1,4 +1,4 @@
-//! Threads by status, and the first page of all: the time of a list must grow with the answer, not with the threads of the store.
+//! Threads by status, the first page of all, and the newest: the time of a list must grow with the answer, not with the threads of the store.
 
 use std::sync::Arc;
 
@@ -32,9 +32,11 @@ fn listed(bench: &Bench, kind: &str, threads: u64, store: Arc<dyn Checkpointer>)
         bench.lone.block_on(thread.invoke(Writes::default())).unwrap();
     }
     let pending = ThreadFilter::new().status(StatusKind::Pending);
-    for (what, filter, target) in
-        [("pending", pending, "<= 1000, flat"), ("first", ThreadFilter::new().limit(20), "<= 50000")]
-    {
+    for (what, filter, target) in [
+        ("pending", pending, "<= 1000, flat"),
+        ("first", ThreadFilter::new().limit(20), "<= 50000"),
+        ("newest", ThreadFilter::new().newest(20), "<= 1000, flat"),
+    ] {
         let found = bench.lone.block_on(filter.page(&*store)).unwrap().threads.len();
         let listed = bench.each(|| {
             assert_eq!(bench.lone.block_on(filter.page(&*store)).unwrap().threads.len(), found);

@@ -268,6 +268,19 @@ fn threads_are_narrowed_and_paged() {
     assert_eq!(names(&["--prefix", "a-", "--status", "interrupted"]), ["a-2"]);
     assert_eq!(names(&["--limit", "2"]), ["a-1", "b-1"]);
     assert_eq!(names(&["--limit", "2", "--after", "b-1"]), ["a-2"]);
+    for limit in ["1", "2", "3"] {
+        let mut paged: Vec<String> = vec![];
+        loop {
+            let after = paged.last().cloned();
+            let after = after.iter().flat_map(|after| ["--after", after]);
+            let page = names(&["--limit", limit].into_iter().chain(after).collect::<Vec<_>>());
+            if page.is_empty() {
+                break;
+            }
+            paged.extend(page);
+        }
+        assert_eq!(paged, names(&[]));
+    }
     assert_eq!(names(&["--graph", "nap"]), [""; 0]);
     assert_eq!(names(&["--metadata", "user=ada"]), [""; 0]);
     assert_eq!(names(&["--since", "1h"]), names(&[]));

@@ -137,15 +137,16 @@ fn query() -> impl Strategy<Value = ThreadQuery> {
     let statuses = proptest::collection::vec(status, 0..3);
     let time = || proptest::option::of(0..200_u64);
     let first = (prop_oneof![Just(""), Just("a"), Just("b"), Just("ab")], statuses, proptest::option::of(0..2_usize));
-    let page = (proptest::option::of(0..NAMES.len()), proptest::option::of(0..4_usize));
+    let page =
+        (proptest::option::of(0..NAMES.len()), [proptest::option::of(0..4_usize), proptest::option::of(0..4_usize)]);
     (first, proptest::collection::vec(0..2_usize, 0..2), time(), time(), page, 0..200_u64).prop_map(
-        |((prefix, statuses, graph), pairs, since, before, (after, limit), at)| {
+        |((prefix, statuses, graph), pairs, since, before, (after, [limit, newest]), at)| {
             let mut query = ThreadQuery::default();
             (query.prefix, query.statuses, query.graph) = (prefix.into(), statuses, graph.map(graph_name));
             query.metadata = pairs.into_iter().map(pair).collect();
             (query.updated_since, query.updated_before) = (since, before);
             (query.after, query.limit) = (after.map(|at| NAMES[at].into()), limit);
-            query.at = Some(time_of(at));
+            (query.newest, query.at) = (newest, Some(time_of(at)));
             query
         },
     )

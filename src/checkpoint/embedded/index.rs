@@ -74,18 +74,35 @@ pub(super) fn removed_rows(tree: &impl Tree, mut thread_name: &[u8]) -> Result<R
 
 impl<S: RowSource> IndexReads for Snapshot<'_, S> {
     fn keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>> {
-        let (from, to) = (in_space(INDEX, from), in_space(INDEX, to));
-        let mut found = vec![];
-        for row in self.tree().range(&from, &to, Order::Ascending).take(limit) {
-            let (key, _) = row?;
-            if key.as_ref() < to.as_slice() {
-                found.push(key.as_ref()[1..].to_vec());
-            }
-        }
-        Ok(found)
+        keys(self, (from, to), Order::Ascending, limit)
+    }
+
+    fn last_keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>> {
+        keys(self, (from, to), Order::Descending, limit)
     }
 
     fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.tree().get(&in_space(INDEX, key))?.map(|row| row.as_ref().to_vec()))
     }
+}
+
+/// Returns up to `limit` keys of the index from one bound to before another.
+fn keys<S: RowSource>(
+    rows: &Snapshot<'_, S>,
+    (from, to): (&[u8], &[u8]),
+    order: Order,
+    limit: usize,
+) -> Result<Vec<Vec<u8>>> {
+    let (from, to) = (in_space(INDEX, from), in_space(INDEX, to));
+    let mut found = vec![];
+    for row in rows.tree().range(&from, &to, order) {
+        let (key, _) = row?;
+        if key.as_ref() < to.as_slice() {
+            found.push(key.as_ref()[1..].to_vec());
+        }
+        if found.len() >= limit {
+            break;
+        }
+    }
+    Ok(found)
 }

@@ -36,6 +36,9 @@ pub(in crate::checkpoint) trait IndexReads {
     /// Returns up to `limit` keys, from the first bound to before the second one.
     fn keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>>;
 
+    /// Returns up to `limit` keys between the same bounds, the last one first.
+    fn last_keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>>;
+
     /// Returns a row.
     fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 }

@@ -19,6 +19,8 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// The number of threads up to which a time narrows a list that other conditions narrow already.
 const FEW: usize = 1024;
+/// The number of keys that are read at once at least, where the newest threads are looked for.
+const FEW_NEWEST: usize = 32;
 
 /// Returns the threads of an index that meet the conditions, without the exceptions.
 pub(super) fn search(
@@ -27,6 +29,9 @@ pub(super) fn search(
     is_store_foreign: bool,
     except: &HashSet<ThreadId>,
 ) -> Result<Vec<ListedThread>> {
+    if let Some(newest) = query.newest {
+        return search_newest(rows, query, newest, is_store_foreign, except);
+    }
     let (now, limit, mut found) = (query.time(), query.page(), vec![]);
     let mut conditions = conditions(rows, query, now)?;
     let mut bound = query.after.as_ref().map(after).unwrap_or_default();
@@ -40,6 +45,39 @@ pub(super) fn search(
         if let Some(row) = rows.row(&summary_key(&thread))? {
             found.extend(Some(decode_summary(&row)?.at(now, is_store_foreign)).filter(|thread| query.fits(thread)));
         }
+    }
+    Ok(found)
+}
+
+/// Returns the newest threads of an index that meet the conditions, without the exceptions, and those that are as new as the last.
+fn search_newest(
+    rows: &dyn IndexReads,
+    query: &ThreadQuery,
+    newest: usize,
+    is_store_foreign: bool,
+    except: &HashSet<ThreadId>,
+) -> Result<Vec<ListedThread>> {
+    let (list, now, mut found) = (updated_list(), query.time(), vec![]);
+    let from = with_number(list.clone(), query.updated_since.unwrap_or(0));
+    let mut to = query.updated_before.map_or_else(|| list_end(&list), |before| with_number(list.clone(), before));
+    let mut oldest = None;
+    while from < to {
+        let keys = rows.last_keys(&from, &to, FEW_NEWEST.max(newest.min(FEW)))?;
+        let Some(last) = keys.last().cloned() else { break };
+        for key in keys {
+            let (time, thread) = take_sorted(&list, &key).ok_or_else(foreign_key)?;
+            if oldest.is_some_and(|oldest| time < oldest) {
+                return Ok(found);
+            }
+            if except.contains(&thread) || !query.fits_name(&thread) {
+                continue;
+            }
+            if let Some(row) = rows.row(&summary_key(&thread))? {
+                found.extend(Some(decode_summary(&row)?.at(now, is_store_foreign)).filter(|thread| query.fits(thread)));
+            }
+            oldest = oldest.or((found.len() >= newest).then_some(time));
+        }
+        to = last;
     }
     Ok(found)
 }

@@ -90,6 +90,7 @@ async fn list_by_index(
     for thread in apart.iter().filter(|thread| query.fits_name(thread)) {
         found.extend(reader.read(thread, now).await?.filter(|thread| query.fits(thread)));
     }
+    query.keep_newest(&mut found);
     found.sort_by(|a, b| list_order(&a.id, &b.id));
     found.truncate(query.page());
     Ok(found)

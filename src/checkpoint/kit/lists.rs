@@ -13,6 +13,7 @@ use crate::checkpoint::{
 list![
     lists_are_in_order_and_have_pages,
     lists_meet_each_condition,
+    lists_have_the_newest_threads,
     a_list_shows_what_was_written_since_the_last,
     a_deleted_thread_is_not_listed,
     a_thread_that_is_held_is_running_in_lists,
@@ -158,6 +159,41 @@ async fn lists_meet_each_condition(harness: &dyn Harness) -> Result<(), FailureR
     ensure_eq!(names(&*store, ThreadQuery { updated_since: Some(20), ..all() }).await?, ["a1", "b1"]);
     ensure_eq!(names(&*store, ThreadQuery { updated_before: Some(20), ..all() }).await?, ["a2", "b22"]);
     ensure_eq!(names(&*store, ThreadQuery { updated_before: Some(20), ..blue() }).await?, ["b22"]);
+    Ok(())
+}
+
+async fn lists_have_the_newest_threads(harness: &dyn Harness) -> Result<(), FailureReason> {
+    let store = harness.open().await?;
+    for (nth, at) in [30_u64, 10, 20, 40, 20, 300].into_iter().enumerate() {
+        let name = format!("t{nth}");
+        let team = if nth == 3 { "blue" } else { "red" };
+        Thread { at, team, ..Thread::new(&name, Task::None) }.write(&*store, 0).await?;
+    }
+    let all = ThreadQuery::default;
+    let newest = |count| ThreadQuery { newest: Some(count), ..all() };
+    let found: [(usize, &[&str]); 6] = [
+        (0, &[]),
+        (1, &["t5"]),
+        (2, &["t3", "t5"]),
+        (4, &["t0", "t2", "t3", "t4", "t5"]), // two are as new
+        (6, &["t0", "t1", "t2", "t3", "t4", "t5"]),
+        (9, &["t0", "t1", "t2", "t3", "t4", "t5"]),
+    ];
+    for (count, expected) in found {
+        ensure_eq!(names(&*store, newest(count)).await?, expected);
+    }
+    ensure_eq!(names(&*store, ThreadQuery { updated_before: Some(40), ..newest(2) }).await?, ["t0", "t2", "t4"]);
+    ensure_eq!(names(&*store, ThreadQuery { updated_since: Some(35), ..newest(5) }).await?, ["t3", "t5"]);
+    ensure_eq!(
+        names(&*store, ThreadQuery { metadata: vec![("team".into(), "red".into())], ..newest(2) }).await?,
+        ["t0", "t5"]
+    );
+    ensure_eq!(names(&*store, ThreadQuery { after: Some("t3".into()), ..newest(1) }).await?, ["t5"]);
+    ensure_eq!(names(&*store, ThreadQuery { limit: Some(2), ..newest(4) }).await?, ["t0", "t2"]);
+    let lease = store.claim(&"t1".into(), Claim::IfFree).await?;
+    ensure_eq!(names(&*store, newest(1)).await?, ["t5"]);
+    ensure_eq!(names(&*store, newest(6)).await?, ["t0", "t1", "t2", "t3", "t4", "t5"]);
+    lease.release().await?;
     Ok(())
 }
 

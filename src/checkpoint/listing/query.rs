@@ -28,6 +28,9 @@ pub struct ThreadQuery {
     pub updated_since: Option<u64>,
     /// Its newest checkpoint was made before this time, in milliseconds since 1970.
     pub updated_before: Option<u64>,
+    /// The number of threads with the latest checkpoints among those that meet the conditions: others are left out, but for those
+    /// whose newest checkpoint is as late as that of the last one.
+    pub newest: Option<usize>,
     /// Starts after this thread.
     pub after: Option<ThreadId>,
     /// The maximum number of threads.
@@ -61,6 +64,17 @@ impl ThreadQuery {
             && self.updated_before.is_none_or(|before| thread.updated_at < before)
     }
 
+    /// Drops the threads that are not among the [`newest`](Self::newest).
+    pub fn keep_newest(&self, threads: &mut Vec<ListedThread>) {
+        let Some(newest) = self.newest.filter(|newest| *newest < threads.len()) else { return };
+        let mut times: Vec<u64> = threads.iter().map(|thread| thread.updated_at).collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        match newest.checked_sub(1).and_then(|last| times.get(last)) {
+            Some(oldest) => threads.retain(|thread| thread.updated_at >= *oldest),
+            None => threads.clear(),
+        }
+    }
+
     /// Returns true if a name has the prefix and is on the page.
     pub(crate) fn fits_name(&self, name: &ThreadId) -> bool {
         let is_after = self.after.as_ref().is_none_or(|after| list_order(after, name) == Ordering::Less);
@@ -70,6 +84,11 @@ impl ThreadQuery {
     /// Returns the maximum number of threads.
     pub(crate) fn page(&self) -> usize {
         self.limit.unwrap_or(usize::MAX)
+    }
+
+    /// Returns the number of threads after which a search in the order of names ends.
+    pub(crate) fn searched(&self) -> usize {
+        if self.newest.is_some() { usize::MAX } else { self.page() }
     }
 
     /// Returns the time that decides whether a thread still waits, in milliseconds since 1970.
@@ -92,7 +111,7 @@ pub(crate) async fn list_by_reading(
     reads: &dyn ThreadReads,
     query: &ThreadQuery,
 ) -> Result<Vec<ListedThread>, CheckpointError> {
-    let (limit, now, mut found) = (query.page(), query.time(), vec![]);
+    let (limit, now, mut found) = (query.searched(), query.time(), vec![]);
     let mut reader = SummaryReader::new(reads);
     let (mut after, mut count) = (query.after.clone(), limit.max(NAMES));
     loop {
@@ -106,6 +125,8 @@ pub(crate) async fn list_by_reading(
             found.extend(reader.read(name, now).await?.filter(|thread| query.fits(thread)));
         }
         if is_last {
+            query.keep_newest(&mut found);
+            found.truncate(query.page());
             return Ok(found);
         }
         count = count.saturating_mul(2); // few of the threads fit

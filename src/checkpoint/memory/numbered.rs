@@ -59,10 +59,17 @@ impl Numbered {
         }
     }
 
-    pub(super) fn get(&self, number: Number) -> Option<&Row> {
+    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Row> {
         match self {
-            Self::Queue(rows) => place(rows, number).ok().map(|at| &rows[at].1),
-            Self::Map(rows) => rows.get(&number),
+            Self::Queue(rows) => place(rows, number).ok().map(|at| &mut rows[at].1),
+            Self::Map(rows) => rows.get_mut(&number),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Queue(rows) => rows.is_empty(),
+            Self::Map(rows) => rows.is_empty(),
         }
     }
 

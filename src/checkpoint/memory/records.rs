@@ -3,7 +3,7 @@
 
 use std::array::from_fn;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 
 use super::numbered::{Number, Numbered};
 use crate::checkpoint::key::{CheckpointId, Key, RowId};
@@ -11,6 +11,8 @@ use crate::checkpoint::row::Row;
 
 /// The number of kinds of keys.
 const KINDS: usize = 13;
+/// The least and the greatest number.
+const ALL: RangeInclusive<Number> = (0, 0)..=(u64::MAX, u64::MAX);
 
 /// Records by kind, in the order of [`Key`].
 #[derive(Debug)]
@@ -20,7 +22,17 @@ pub(super) struct Records([Section; KINDS]);
 #[derive(Debug, Default)]
 struct Section {
     numbered: Numbered,
+    /// Entries of logs, by the name of the log.
+    logs: BTreeMap<String, Numbered>,
     named: BTreeMap<Key, Row>,
+}
+
+/// The place of a record in the section of its kind.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Number(Number),
+    Log(&'a str, Number),
+    Name,
 }
 
 impl Default for Records {
@@ -31,57 +43,115 @@ impl Default for Records {
 
 impl Records {
     pub(super) fn insert(&mut self, key: Key, row: Row) {
-        match place_of(&key) {
-            (kind, Some(number)) => self.0[kind].numbered.insert(number, row),
-            (kind, None) => _ = self.0[kind].named.insert(key, row),
+        let (kind, place) = place_of(&key);
+        let Section { numbered, logs, named } = &mut self.0[kind];
+        match place {
+            Place::Number(number) => numbered.insert(number, row),
+            Place::Log(log, number) => match logs.get_mut(log) {
+                Some(log) => log.insert(number, row),
+                None => logs.entry(log.to_owned()).or_default().insert(number, row),
+            },
+            Place::Name => _ = named.insert(key, row),
         }
     }
 
     pub(super) fn remove(&mut self, key: &Key) {
-        match place_of(key) {
-            (kind, Some(number)) => self.0[kind].numbered.remove(number),
-            (kind, None) => _ = self.0[kind].named.remove(key),
+        let (kind, place) = place_of(key);
+        let Section { numbered, logs, named } = &mut self.0[kind];
+        match place {
+            Place::Number(number) => numbered.remove(number),
+            Place::Log(log, number) => {
+                let Some(entries) = logs.get_mut(log) else { return };
+                entries.remove(number);
+                if entries.is_empty() {
+                    logs.remove(log);
+                }
+            }
+            Place::Name => _ = named.remove(key),
         }
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<&Row> {
-        match place_of(key) {
-            (kind, Some(number)) => self.0[kind].numbered.get(number),
-            (kind, None) => self.0[kind].named.get(key),
+    pub(super) fn get(&mut self, key: &Key) -> Option<&mut Row> {
+        let (kind, place) = place_of(key);
+        let Section { numbered, logs, named } = &mut self.0[kind];
+        match place {
+            Place::Number(number) => numbered.get_mut(number),
+            Place::Log(log, number) => logs.get_mut(log)?.get_mut(number),
+            Place::Name => named.get_mut(key),
         }
     }
 
     /// Returns the records of a range, in the order of their keys.
     pub(super) fn range(&self, range: RangeInclusive<Key>) -> impl DoubleEndedIterator<Item = (Key, &Row)> {
-        let ((first, low), (last, high)) = (place_of(range.start()), place_of(range.end()));
+        let (first, last) = (place_of(range.start()).0, place_of(range.end()).0);
         let kinds = if range.is_empty() { 0..0 } else { first..last + 1 };
         kinds.flat_map(move |kind| {
-            let low = low.filter(|_| kind == first).unwrap_or_default();
-            let high = high.filter(|_| kind == last).unwrap_or((u64::MAX, u64::MAX));
-            let numbered = self.0[kind].numbered.range(low..=high);
-            let numbered = numbered.filter_map(move |(number, row)| Some((key_of(kind, number)?, row)));
-            let named = self.0[kind].named.range(range.clone()).map(|(key, row)| (key.clone(), row));
-            numbered.chain(named) // one of them is empty
+            let low = (kind == first).then(|| range.start().clone());
+            let high = (kind == last).then(|| range.end().clone());
+            self.0[kind].range(kind, low, high)
         })
     }
 }
 
-/// Returns the section of a key, and its number if it is one. Sections and numbers sort as the keys do.
-fn place_of(key: &Key) -> (usize, Option<Number>) {
+impl Section {
+    /// Returns the records from one key of the section to another; without them, from its first or to its last.
+    fn range(&self, kind: usize, low: Option<Key>, high: Option<Key>) -> impl DoubleEndedIterator<Item = (Key, &Row)> {
+        let number = |key: &Option<Key>| key.as_ref().and_then(|key| place_of(key).1.number());
+        let (least, most) = (number(&low).unwrap_or(*ALL.start()), number(&high).unwrap_or(*ALL.end()));
+        let log = |key: &Option<Key>| key.as_ref().and_then(|key| place_of(key).1.log().map(str::to_owned));
+        let (first, last) = (log(&low), log(&high));
+        let bounds = (bound(first.as_deref()), bound(last.as_deref()));
+        let numbered = self.numbered.range(least..=most);
+        let numbered = numbered.filter_map(move |(number, row)| Some((key_of(kind, number)?, row)));
+        let logs = self.logs.range::<str, _>(bounds).flat_map(move |(log, entries)| {
+            let least = if first.as_ref() == Some(log) { least } else { *ALL.start() };
+            let most = if last.as_ref() == Some(log) { most } else { *ALL.end() };
+            let entry = move |(number, row)| (Key::Log { channel: log.clone(), row: row_of(number) }, row);
+            entries.range(least..=most).map(entry)
+        });
+        let bounds = (bound(low.as_ref()), bound(high.as_ref()));
+        let named = self.named.range(bounds).map(|(key, row)| (key.clone(), row));
+        numbered.chain(logs).chain(named) // of one of them
+    }
+}
+
+fn bound<T>(end: Option<T>) -> Bound<T> {
+    end.map_or(Bound::Unbounded, Bound::Included)
+}
+
+impl<'a> Place<'a> {
+    fn number(self) -> Option<Number> {
+        match self {
+            Self::Number(number) | Self::Log(_, number) => Some(number),
+            Self::Name => None,
+        }
+    }
+
+    fn log(self) -> Option<&'a str> {
+        match self {
+            Self::Log(log, _) => Some(log),
+            Self::Number(_) | Self::Name => None,
+        }
+    }
+}
+
+/// Returns the section of a key, and its place there. Sections and places sort as the keys do.
+fn place_of(key: &Key) -> (usize, Place<'_>) {
+    let numbered = |kind, high, low| (kind, Place::Number((high, low)));
     match key {
-        Key::Head => (0, None),
-        Key::About => (1, None),
-        Key::Tag(_) => (2, None),
-        Key::Shape(fingerprint) => (3, Some((0, *fingerprint))),
-        Key::Checkpoint(id) => (4, Some((id.0, 0))),
-        Key::Nested(id) => (5, Some((id.0, 0))),
-        Key::Task { checkpoint, task } => (6, Some((checkpoint.0, join(*task, 0)))),
-        Key::Child { checkpoint, task, call } => (7, Some((checkpoint.0, join(*task, *call)))),
-        Key::Row(RowId { checkpoint, task, slot }) => (8, Some((checkpoint.0, join(*task, *slot)))),
-        Key::Log { .. } => (9, None),
-        Key::Effect { .. } => (10, None),
-        Key::Event { checkpoint, number } => (11, Some((checkpoint.0, *number))),
-        Key::Signal { order, id } => (12, Some((*order, *id))),
+        Key::Head => (0, Place::Name),
+        Key::About => (1, Place::Name),
+        Key::Tag(_) => (2, Place::Name),
+        Key::Shape(fingerprint) => numbered(3, 0, *fingerprint),
+        Key::Checkpoint(id) => numbered(4, id.0, 0),
+        Key::Nested(id) => numbered(5, id.0, 0),
+        Key::Task { checkpoint, task } => numbered(6, checkpoint.0, join(*task, 0)),
+        Key::Child { checkpoint, task, call } => numbered(7, checkpoint.0, join(*task, *call)),
+        Key::Row(RowId { checkpoint, task, slot }) => numbered(8, checkpoint.0, join(*task, *slot)),
+        Key::Log { channel, row } => (9, Place::Log(channel, (row.checkpoint.0, join(row.task, row.slot)))),
+        Key::Effect { .. } => (10, Place::Name),
+        Key::Event { checkpoint, number } => numbered(11, checkpoint.0, *number),
+        Key::Signal { order, id } => numbered(12, *order, *id),
     }
 }
 
@@ -95,11 +165,17 @@ fn key_of(kind: usize, (high, low): Number) -> Option<Key> {
         5 => Key::Nested(checkpoint),
         6 => Key::Task { checkpoint, task },
         7 => Key::Child { checkpoint, task, call: last },
-        8 => Key::Row(RowId { checkpoint, task, slot: last }),
+        8 => Key::Row(row_of((high, low))),
         11 => Key::Event { checkpoint, number: low },
         12 => Key::Signal { order: high, id: low },
         _ => return None,
     })
+}
+
+/// Returns the row of a number.
+#[allow(clippy::cast_possible_truncation, reason = "the halves of a number")]
+fn row_of((checkpoint, low): Number) -> RowId {
+    RowId { checkpoint: CheckpointId(checkpoint), task: (low >> 32) as u32, slot: low as u32 }
 }
 
 /// Returns two halves as one number.

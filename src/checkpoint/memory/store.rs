@@ -1,6 +1,5 @@
 //! Store that lives as long as the process. Records and heads are stored as they are, and encoded when somebody reads them.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::ops::{Bound, RangeInclusive};
@@ -169,8 +168,9 @@ impl Thread {
         commit.puts.into_iter().for_each(|(key, row)| self.records.insert(key, row));
     }
 
-    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, CheckpointError> {
-        self.records.get(key).map(|row| row.to_bytes().map(Cow::into_owned)).transpose()
+    /// Returns a record, whose bytes are made once: it is likely to be read again.
+    fn get(&mut self, key: &Key) -> Result<Option<Vec<u8>>, CheckpointError> {
+        self.records.get(key).map(|row| row.make_bytes().map(<[u8]>::to_vec)).transpose()
     }
 
     fn scan(&self, range: RangeInclusive<Key>, order: Order, limit: usize) -> Result<Vec<Record>, CheckpointError> {
@@ -210,7 +210,7 @@ impl Checkpointer for MemoryCheckpointer {
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
         let threads = self.store.lock_read();
         let found = match threads.by_name.get(thread).map(lock) {
-            Some(thread) => keys.iter().map(|key| thread.get(key)).collect(),
+            Some(mut thread) => keys.iter().map(|key| thread.get(key)).collect(),
             None => Ok(vec![None; keys.len()]),
         };
         Box::pin(ready(found))
@@ -334,6 +334,11 @@ impl IndexReads for MemoryIndex {
     fn keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, CheckpointError> {
         let found = self.0.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
         Ok(found.take(limit).map(|(key, _)| key.clone()).collect())
+    }
+
+    fn last_keys(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, CheckpointError> {
+        let found = self.0.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        Ok(found.rev().take(limit).map(|(key, _)| key.clone()).collect())
     }
 
     fn row(&self, key: &[u8]) -> Result<Option<Vec<u8>>, CheckpointError> {

@@ -45,8 +45,8 @@ pub(super) async fn list(pool: &Pool, query: &ThreadQuery) -> Result<Vec<ListedT
     };
     let (mut found, mut reader) = (list_apart(pool, query, now).await?, SummaryReader::new(pool));
     let (mut after, mut count) = (query.after.clone(), 0);
-    while count < query.page() && may_be_stored(query) {
-        let limit = query.page().saturating_sub(count).clamp(PIECE, PIECE * 16);
+    while count < query.searched() && may_be_stored(query) {
+        let limit = query.searched().saturating_sub(count).clamp(PIECE, PIECE * 16);
         let rows = stored_page(pool, query, after.as_ref(), limit).await?;
         for row in &rows {
             let name = name_in(row)?;
@@ -65,6 +65,7 @@ pub(super) async fn list(pool: &Pool, query: &ThreadQuery) -> Result<Vec<ListedT
     }
     found.sort_by(|a, b| list_order(&a.id, &b.id));
     found.dedup_by(|a, b| a.id == b.id);
+    query.keep_newest(&mut found);
     found.truncate(query.page());
     Ok(found)
 }

@@ -82,6 +82,13 @@ impl ThreadFilter {
         self
     }
 
+    /// Matches only so many of the threads that match otherwise, those whose newest checkpoints are the latest, and those whose are
+    /// as late as that of the last one. An embedded store reads no others.
+    pub fn newest(mut self, threads: usize) -> Self {
+        self.query.newest = Some(threads);
+        self
+    }
+
     /// Starts after this thread.
     pub fn after(mut self, thread: ThreadId) -> Self {
         self.query.after = Some(thread);
