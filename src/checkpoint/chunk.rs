@@ -19,14 +19,16 @@ pub(crate) struct Chunk<'a> {
     pub(crate) entries: Vec<(RowId, &'a [u8])>,
 }
 
-/// A chunk as it is filled: its encoded entries.
+/// A chunk as it is filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OpenChunk {
     /// Entry of the log before the first one, if it is known.
     pub(crate) previous: Option<RowId>,
     last: RowId,
     count: usize,
+    /// The chunk so far, and the number of its bytes before the entries.
     encoded: Vec<u8>,
+    head: usize,
 }
 
 impl OpenChunk {
@@ -36,6 +38,11 @@ impl OpenChunk {
     }
 
     pub(crate) fn push(&mut self, row: RowId, bytes: &[u8]) {
+        if self.count == 0 {
+            self.encoded.extend([FORMAT, u8::from(self.previous.is_some())]);
+            self.previous.iter().for_each(|row| put_row(row, &mut self.encoded));
+            self.head = self.encoded.len();
+        }
         put_row(&row, &mut self.encoded);
         put_number(bytes.len() as u64, &mut self.encoded);
         self.encoded.extend_from_slice(bytes);
@@ -49,16 +56,12 @@ impl OpenChunk {
 
     /// Returns the number of bytes of the encoded entries.
     pub(crate) fn bytes(&self) -> usize {
-        self.encoded.len()
+        self.encoded.len() - self.head
     }
 
-    /// Returns the last entry, and the encoded chunk.
+    /// Returns the last entry, and the encoded chunk. It has at least one entry.
     pub(crate) fn close(self) -> (RowId, Vec<u8>) {
-        let mut bytes = Vec::with_capacity(self.encoded.len() + 32);
-        bytes.extend([FORMAT, u8::from(self.previous.is_some())]);
-        self.previous.iter().for_each(|row| put_row(row, &mut bytes));
-        bytes.extend(self.encoded);
-        (self.last, bytes)
+        (self.last, self.encoded)
     }
 }
 

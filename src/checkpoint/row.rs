@@ -63,6 +63,17 @@ impl Row {
         }
     }
 
+    /// Returns the bytes; makes them if the row does not have them, and keeps them for the next time.
+    ///
+    /// # Errors
+    /// As [`to_bytes`](Self::to_bytes).
+    pub(crate) fn make_bytes(&mut self) -> Result<&[u8], CheckpointError> {
+        if let Value::Record(record) = &self.0 {
+            self.0 = Value::Bytes(record.encode()?);
+        }
+        Ok(if let Value::Bytes(bytes) = &self.0 { bytes } else { &[] })
+    }
+
     /// Returns the bytes; makes them if the row does not have them.
     ///
     /// # Errors
@@ -118,7 +129,11 @@ mod tests {
         let bytes = encode_record(&"on demand").unwrap();
         assert_eq!(row.to_bytes().unwrap(), bytes);
         assert_eq!(row.into_bytes().unwrap(), bytes);
-        assert_eq!(Row::made_by(|| "on demand").to_bytes().unwrap(), bytes);
+        let mut made_once = Row::made_by(|| "on demand");
+        assert_eq!((made_once.to_bytes().unwrap().as_ref(), made_once.size()), (&bytes[..], None));
+        assert_eq!(made_once.make_bytes().unwrap(), bytes);
+        assert_eq!(made_once.size(), Some(bytes.len()));
+        assert_eq!(made_once.make_bytes().unwrap(), bytes);
         let made = Row::from(bytes.clone());
         assert_eq!((made.size(), format!("{made:?}")), (Some(bytes.len()), format!("Row({} B)", bytes.len())));
     }

@@ -23,10 +23,28 @@ pub struct LeaseHandle(pub(super) Arc<HolderTokens>);
 
 #[derive(Debug, Default)]
 pub(super) struct HolderTokens {
-    lost: CancellationToken,
+    lost: LazyToken,
     loss: OnceLock<CheckpointError>,
-    pub(super) cancel: CancellationToken,
-    pub(super) drain: CancellationToken,
+    pub(super) cancel: LazyToken,
+    pub(super) drain: LazyToken,
+}
+
+/// A token that is made when somebody waits for it or cancels it, as few do in a short run.
+#[derive(Debug, Default)]
+pub(super) struct LazyToken(OnceLock<CancellationToken>);
+
+impl LazyToken {
+    pub(super) fn get(&self) -> &CancellationToken {
+        self.0.get_or_init(CancellationToken::new)
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.0.get().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    pub(super) fn cancel(&self) {
+        self.get().cancel();
+    }
 }
 
 impl LeaseHandle {
@@ -43,13 +61,18 @@ impl LeaseHandle {
 
     /// Waits until the loss is reported, and returns its error.
     pub(in crate::checkpoint) async fn reported(&self) -> Option<CheckpointError> {
-        self.0.lost.cancelled().await;
+        self.0.lost.get().cancelled().await;
         self.loss()
     }
 
     /// Returns whether the holder was asked to stop at once.
-    pub(in crate::checkpoint) fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.0.cancel.is_cancelled()
+    }
+
+    /// Returns whether the holder was asked to stop after its superstep.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.drain.is_cancelled()
     }
 
     /// Passes a request to the holder.

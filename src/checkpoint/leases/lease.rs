@@ -159,12 +159,22 @@ impl Lease {
 
     /// Returns a token that is cancelled when the holder is asked to stop at once.
     pub fn cancel(&self) -> &CancellationToken {
-        &self.handle.0.cancel
+        self.handle.0.cancel.get()
     }
 
     /// Returns a token that is cancelled when the holder is asked to stop after its superstep.
     pub fn drain(&self) -> &CancellationToken {
-        &self.handle.0.drain
+        self.handle.0.drain.get()
+    }
+
+    /// Returns true if the holder was asked to stop at once.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.handle.is_cancelled()
+    }
+
+    /// Returns true if the holder was asked to stop after its superstep.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.handle.is_draining()
     }
 
     /// Checks that the lease was not lost, as far as the store has noticed.

@@ -14,6 +14,7 @@ use super::table::{
 };
 use super::validate::LostEdges;
 use crate::graph::node::{Choose, DeclaredTargets, Name, NodeId, Sends, Target};
+use crate::graph::records::START_NAME;
 use crate::graph::state::stored_value::{distinct_names, short_name};
 use crate::graph::state::{AnySchema, Channel, Mask, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
@@ -154,7 +155,7 @@ impl Resolver {
             Edges::Start => Some(None),
             Edges::End => self.report(Problem::EndAsSource),
             Edges::One(node) if node.name() == "__end__" => self.report(Problem::EndAsSource),
-            Edges::One(node) if node.name() == "__start__" => Some(None),
+            Edges::One(node) if node.name() == START_NAME => Some(None),
             Edges::One(node) => match self.node_index(node) {
                 Some(at) => Some(Some(at as usize)),
                 None => self.report(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
@@ -332,7 +333,7 @@ impl Resolver {
         if let Some(at) = self.node_index(node) {
             return Some(at as usize);
         }
-        if node.name() == "__start__" {
+        if node.name() == START_NAME {
             self.problems.push(Problem::StartAsTarget { from: from.to_owned() });
         } else {
             self.lost.has_unknown_target = true;

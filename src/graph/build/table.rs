@@ -10,12 +10,12 @@ use tokio::sync::Semaphore;
 use crate::checkpoint::{ChannelShape, Shape};
 use crate::graph::context::NodeMeta;
 use crate::graph::node::{Body, Choose, LongestPoll, RowOptions};
-use crate::graph::records::START_NODE;
+use crate::graph::records::{START_NAME, START_NODE};
 use crate::graph::state::{AnySchema, Channel, Mask};
 use crate::graph::view::{AnyChild, Outline};
 
 /// The name of START.
-static START: LazyLock<Arc<str>> = LazyLock::new(|| "__start__".into());
+static START: LazyLock<Arc<str>> = LazyLock::new(|| START_NAME.into());
 
 /// A compiled graph.
 pub(crate) struct Table {

@@ -123,13 +123,13 @@ impl RunShared {
     /// Returns true if the run was cancelled, here or elsewhere.
     pub(crate) fn is_cancelled(&self) -> bool {
         is_cancelled(self.cancellation.cancel.as_ref())
-            || self.recorder.as_ref().is_some_and(|recorder| recorder.lease().cancel().is_cancelled())
+            || self.recorder.as_ref().is_some_and(|recorder| recorder.lease().is_cancelled())
     }
 
     /// Returns true if the run stops after its superstep.
     pub(crate) fn is_draining(&self) -> bool {
         is_cancelled(self.cancellation.drain.as_ref())
-            || self.recorder.as_ref().is_some_and(|recorder| recorder.lease().drain().is_cancelled())
+            || self.recorder.as_ref().is_some_and(|recorder| recorder.lease().is_draining())
     }
 }
 

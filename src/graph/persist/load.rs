@@ -14,7 +14,9 @@ use crate::graph::build::Table;
 use crate::graph::context::{Answers, EarlierQuestion, KnownAnswers};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, DeclaredQuestion, InterruptId, Question, QuestionFormat, Terms};
-use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, SENT, START_KEY, START_NODE, Tasks};
+use crate::graph::records::{
+    CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, SENT, START_KEY, START_NAME, START_NODE, Tasks,
+};
 use crate::graph::state::{AnyWrites, Channel, Mask, Storage};
 use crate::graph::superstep::{
     FinishedResult, Position, Routing, StartInput, StoredChannels, StoredWrites, Task, TaskState,
@@ -171,7 +173,7 @@ impl Reader {
         let control = self.control(table, &record, &mapping).await?;
         let mut nodes = vec![];
         control.pulls(&table.wiring, &mut nodes);
-        let start = record.control.start.map(|_| PlannedTask::stored(START_KEY, "__start__".into()));
+        let start = record.control.start.map(|_| PlannedTask::stored(START_KEY, START_NAME.into()));
         let edge = |node: u32| {
             let (stored, name) = (mapping.stored_task(node), table.row(node).name.to_string());
             PlannedTask { key: node, stored, name }

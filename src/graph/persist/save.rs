@@ -136,9 +136,11 @@ pub(crate) fn checkpoint(
         puts.extend(chunk_key(&log_name(table, path, channel), last).map(|key| (key, bytes.into())));
     }
     let whole = recorder.durability() == Durability::Exit;
+    // What was loaded, or was stored by this run, is in the shape of this table.
+    let has_shape = pos.channels.base.is_some();
     let record = record(table, pos, path, recorder.lease().epoch(), whole);
     let identity = &table.identity;
-    if recorder.is_new_shape(identity.fingerprint) {
+    if !has_shape && recorder.is_new_shape(identity.fingerprint) {
         puts.push((Key::Shape(identity.fingerprint), encode_record(&identity.shape)?.into()));
     }
     if let Some(graph) = recorder.take_introduction() {

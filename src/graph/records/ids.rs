@@ -25,6 +25,8 @@ pub(crate) const BY_HANDLER: u32 = 1 << 31;
 
 /// The index of the virtual first node.
 pub(crate) const START_NODE: u32 = ControlRecord::START;
+/// The name of START.
+pub(crate) const START_NAME: &str = "__start__";
 
 /// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.
 pub(crate) const SENT: u32 = 1 << 24;

@@ -36,7 +36,9 @@ pub(crate) use checkpoint_reader::{ListedCheckpoint, growth};
 pub use clock::Clock;
 pub(crate) use clock::Host;
 pub(crate) use fork::{Caller, Stamp};
-pub(crate) use ids::{BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NODE, UPDATE_KEY};
+pub(crate) use ids::{
+    BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NAME, START_NODE, UPDATE_KEY,
+};
 pub(crate) use journal::{EFFECTS_LIMIT, Journal, LookupResult, ORIGIN};
 pub(crate) use journal_path::{EntryKey, JournalPath, PathTask, escaped_key, handler_of};
 pub(crate) use mailbox::{KeyedSignal, PendingSignal, SIGNAL_BYTES, SIGNALS_LIMIT};

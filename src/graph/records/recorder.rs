@@ -45,7 +45,7 @@ impl ThreadGuard {
     /// written, the lease ends with its time.
     pub(crate) async fn release(self) {
         let lease = &self.0.lease;
-        let freed = if lease.cancel().is_cancelled() { lease.leave().await } else { lease.release().await };
+        let freed = if lease.is_cancelled() { lease.leave().await } else { lease.release().await };
         if let Err(error) = freed {
             tracing::warn!(thread = self.0.lease.thread().as_str(), %error, "the lease was not released");
         }

@@ -12,7 +12,7 @@ use crate::checkpoint::{Source, TaskRecord};
 use crate::graph::build::GraphCore;
 use crate::graph::context::{Comparison, Difference, GraphScope, Spot, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::records::{Caller, Journal, Reader, START_NODE};
+use crate::graph::records::{Caller, Journal, Reader, START_NAME, START_NODE};
 use crate::graph::run::children::{base_version, pointer_number};
 use crate::graph::run::enter::graph_scope;
 use crate::graph::run::perform::start;
@@ -440,7 +440,7 @@ async fn compare_input(run: &Run, walk: &Walk, input: &AnyWrites, comparison: &C
     if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0, &lost)? {
         difference.what = format!("input, {}", difference.what);
         let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.scope.names, task: None };
-        comparison.set_divergence(spot, "__start__", difference);
+        comparison.set_divergence(spot, START_NAME, difference);
     }
     Ok(())
 }

@@ -32,10 +32,7 @@ impl Run {
         let is_unlimited =
             budget.running.is_none() && budget.limits.supersteps.is_none() && budget.limits.until.is_none();
         let is_unstored = self.shared.recorder.is_none() && self.shared.environment.cache.is_none();
-        let (before, after) = (&self.stops.overrides.before, &self.stops.overrides.after);
-        let stops =
-            [before.as_ref().unwrap_or(&self.table.stops.before), after.as_ref().unwrap_or(&self.table.stops.after)];
-        let has_no_stops = stops.iter().all(|stops| matches!(stops, Stops::None));
+        let has_no_stops = self.breakpoints().iter().all(|stops| matches!(stops, Stops::None));
         self.is_root() && is_unseen && is_unlimited && is_unstored && has_no_stops && self.shared.replay.is_none()
     }
 

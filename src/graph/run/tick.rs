@@ -13,7 +13,7 @@ use super::execute::LonePoll;
 use super::state::Run;
 use super::trace;
 use crate::checkpoint::Source;
-use crate::graph::build::Table;
+use crate::graph::build::{Stops, Table};
 use crate::graph::context::{Budget, Exit};
 use crate::graph::error::RunError;
 use crate::graph::superstep::task::plan;
@@ -123,8 +123,14 @@ impl Run {
         Ok(self.cancelled_or_over_budget())
     }
 
+    /// Returns where the run stops before and after nodes.
+    pub(super) fn breakpoints(&self) -> [&Stops<u32>; 2] {
+        let (own, graph) = (&self.stops.overrides, &self.table.stops);
+        [own.before.as_ref().unwrap_or(&graph.before), own.after.as_ref().unwrap_or(&graph.after)]
+    }
+
     fn stops_at_breakpoint(&self) -> bool {
-        let before = self.stops.overrides.before.as_ref().unwrap_or(&self.table.stops.before);
+        let [before, _] = self.breakpoints();
         self.stops.breakpoints_active && Table::stops_at(before, self.step.tasks.iter().map(|task| task.node))
     }
 
@@ -187,7 +193,7 @@ impl Run {
     }
 
     fn stops_after(&self) -> bool {
-        let after = self.stops.overrides.after.as_ref().unwrap_or(&self.table.stops.after);
+        let [_, after] = self.breakpoints();
         !self.only_starts() && Table::stops_at(after, self.step.tasks.iter().map(|task| task.node))
     }
 }

@@ -9,6 +9,7 @@ use superstep_base::panics::catch_panic;
 use crate::checkpoint::{OpenChunk, RowId, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::{INPUT, RunError};
+use crate::graph::records::START_NAME;
 use crate::graph::state::{AnyState, AnyWrite, AnyWrites, ApplyError, Mask, Merge, Storage};
 
 /// The rows of a task's writes.
@@ -134,7 +135,7 @@ pub(crate) fn with_returned(state: &AnyState, returned: Option<ReturnedObject>) 
 
 /// Turns an index into words: who wrote the channel.
 pub(crate) fn apply_run_error(table: &Table, step: i64, error: ApplyError, nodes: Vec<String>) -> RunError {
-    let shown = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
+    let shown = |node: String| if node.trim_matches('`') == START_NAME { INPUT.into() } else { node };
     let nodes = nodes.into_iter().map(shown).collect();
     match error {
         ApplyError::Concurrent { channel } => {

@@ -37,7 +37,7 @@ pub(crate) struct RunEnd {
 
 /// A [`RunEnd`], and the lease under which it was stored.
 struct StoredEnd {
-    end: RunEnd,
+    end: Box<RunEnd>,
     epoch: u64,
 }
 
@@ -293,9 +293,8 @@ impl ThreadCore {
     }
 
     /// Returns the position at which the thread was left, unless it has moved since or has tasks to run.
-    pub(super) fn take_end_at_rest(&self, recorder: &Recorder) -> Option<Position> {
-        let end = self.take_end(recorder)?.position;
-        end.control.is_idle(&self.graph.table.wiring).then_some(end)
+    pub(super) fn take_end_at_rest(&self, recorder: &Recorder) -> Option<Box<RunEnd>> {
+        self.take_end(recorder).filter(|end| end.position.control.is_idle(&self.graph.table.wiring))
     }
 
     /// Returns the position at which the thread was left, as its checkpoint has it, unless the thread has moved since.
@@ -303,7 +302,7 @@ impl ThreadCore {
         &self,
         reader: &Reader,
         recorder: &Recorder,
-    ) -> Result<Option<RunEnd>, RunError> {
+    ) -> Result<Option<Box<RunEnd>>, RunError> {
         let Some(end) = self.take_end(recorder) else { return Ok(None) };
         // A command that is stored beside the checkpoint may have changed the position already.
         let command = Key::Task { checkpoint: end.position.meta.id, task: COMMAND_KEY };
@@ -321,7 +320,7 @@ impl ThreadCore {
         Reader { known: Some(known.map_or_else(KnownValues::default, KnownValues::of_root)), ..reader }
     }
 
-    fn take_end(&self, recorder: &Recorder) -> Option<RunEnd> {
+    fn take_end(&self, recorder: &Recorder) -> Option<Box<RunEnd>> {
         if self.at.is_some() || !self.scope.nodes.is_empty() {
             return None;
         }
@@ -339,7 +338,7 @@ impl ThreadCore {
         let (Some(thread), Some(end)) = (&self.id, end) else { return };
         let (bytes, epoch) = (end.bytes(), recorder.lease().epoch());
         recorder.lease().mark_end();
-        let stored = Box::new(StoredEnd { end: *end, epoch });
+        let stored = Box::new(StoredEnd { end, epoch });
         self.graph.last_ends.keep(thread.clone(), recorder.head(), bytes, stored);
     }
 }

@@ -133,7 +133,7 @@ impl ThreadCore {
     ) -> Result<bool, RunError> {
         let Ok(outcome) = done else { return Ok(false) };
         let may_go_on = recorder.durability() != Durability::Exit && self.at.is_none();
-        if !may_go_on || outcome.questions().is_empty() || recorder.lease().cancel().is_cancelled() {
+        if !may_go_on || outcome.questions().is_empty() || recorder.lease().is_cancelled() {
             return Ok(false);
         }
         let posted = posted_answers(&&**recorder.store(), recorder.lease().thread()).await?;

@@ -164,7 +164,7 @@ impl ThreadCore {
         };
         let end = shared.recorder.as_ref().and_then(|recorder| self.take_end_at_rest(recorder));
         let mut run = Box::new(match end {
-            Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), pos),
+            Some(end) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), end.position),
             None => Box::pin(self.load_for_input(shared)).await?,
         });
         self.at_rest(&run).await?;
@@ -204,7 +204,8 @@ impl ThreadCore {
             return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
         };
         self.check_at(&reader).await?;
-        if let Some(RunEnd { position, step }) = self.take_stored_end(&reader, &recorder).await? {
+        if let Some(end) = self.take_stored_end(&reader, &recorder).await? {
+            let RunEnd { position, step } = *end;
             let mut run = Run::new(table, shared, GraphScope::root(), position);
             step.filter(|_| !fresh).into_iter().for_each(|step| run.take_up(step));
             let mapping = run.own_mapping();

@@ -193,8 +193,8 @@ impl ThreadCore {
         let reader = reader(&recorder);
         // The end of the superstep before, or of the last run in this process, saves reading the checkpoint.
         let known = match known {
-            Some(known) => Some(*known),
             None => self.take_stored_end(&reader, &recorder).await?,
+            known => known,
         };
         if let Some(known) = known {
             let run = Run::new(table, shared, GraphScope::root(), known.position);

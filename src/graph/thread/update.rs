@@ -13,7 +13,9 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, SENT, START_KEY, START_NODE, ThreadGuard};
+use crate::graph::records::{
+    Durability, NEW_LINE, Puts, Recorder, SENT, START_KEY, START_NAME, START_NODE, ThreadGuard,
+};
 use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
@@ -283,7 +285,7 @@ async fn nodes(scoped: &mut ScopedRun, updates: Vec<AnyUpdate>) -> Result<Vec<St
 fn attributed_node(run: &Run, by: &AsNode, alone: bool) -> Result<u32, RunError> {
     match by {
         AsNode::Start => Ok(START_NODE),
-        AsNode::Node(node) if node.name() == "__start__" => Ok(START_NODE),
+        AsNode::Node(node) if node.name() == START_NAME => Ok(START_NODE),
         AsNode::Node(node) => {
             run.table.node_index(node.as_str()).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() })
         }
