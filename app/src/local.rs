@@ -131,27 +131,35 @@ impl Local {
         Ok(RunError::UnknownThread { thread, near }.into())
     }
 
-    /// Reads no more threads than are needed where the status, which may depend on the graph, does not choose among them.
     async fn threads(&self, request: ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
-        let (all, limit) = (filter(&request), request.limit.unwrap_or(usize::MAX));
-        if limit == usize::MAX || request.waiting || request.status.is_some() {
-            return page(self.lines(&request, &all).await?, &request);
+        if let Some(lines) = self.newest_lines(&request).await? {
+            return Ok(lines);
         }
-        let all = match &request.after {
-            None => all,
-            Some(after) => match ThreadInfo::read(&*self.store, &ThreadId::from(after.as_str())).await? {
-                Some(after) => up_to(all, &request, after.updated_at),
-                None => all,
-            },
+        page(self.lines(&request, &filter(&request)).await?, &request)
+    }
+
+    /// Returns a page by reading few more threads than it has. None if that needs all of them: if there is no limit, if the status,
+    /// which may depend on the graph, chooses among them, or if the page begins after a thread that is not found so.
+    async fn newest_lines(&self, request: &ThreadsQuery) -> Result<Option<Vec<ThreadLine>>, Failure> {
+        let Some(limit) = request.limit.filter(|_| !request.waiting && request.status.is_none()) else {
+            return Ok(None);
         };
+        let mut all = filter(request);
+        if let Some(after) = &request.after {
+            let Ok(Some(after)) = ThreadInfo::read(&*self.store, &ThreadId::from(after.as_str())).await else {
+                return Ok(None);
+            };
+            all = up_to(all, request, after.updated_at);
+        }
         let mut newest = limit.saturating_add(1);
         loop {
-            let lines = self.lines(&request, &all.clone().newest(newest)).await?;
+            let lines = self.lines(request, &all.clone().newest(newest)).await?;
             let is_all = lines.len() < newest;
-            match page(lines, &request) {
-                Ok(page) if page.len() < limit && !is_all => newest = newest.saturating_mul(2), // many are as new as the last one
-                page => return page,
+            let Ok(page) = page(lines, request) else { return Ok(None) };
+            if page.len() >= limit || is_all {
+                return Ok(Some(page));
             }
+            newest = newest.saturating_mul(2); // many are as new as the last one
         }
     }
 
@@ -322,7 +330,6 @@ pub(crate) fn still_running(name: &str) -> Failure {
     Failure::new(error).hint("`{status}` shows when it has ended")
 }
 
-/// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.
 /// Returns the lines of a page.
 fn page(mut lines: Vec<ThreadLine>, request: &ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
     if let Some(after) = &request.after {
@@ -338,10 +345,12 @@ fn page(mut lines: Vec<ThreadLine>, request: &ThreadsQuery) -> Result<Vec<Thread
 
 /// Narrows a filter to the threads that are not newer than a time, in milliseconds since 1970.
 fn up_to(filter: ThreadFilter, request: &ThreadsQuery, time: u64) -> ThreadFilter {
-    let before = request.before.map_or(time + 1, |before| before.min(time + 1));
+    let end = time.saturating_add(1);
+    let before = request.before.map_or(end, |before| before.min(end));
     filter.updated_before(SystemTime::UNIX_EPOCH + Duration::from_millis(before))
 }
 
+/// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.
 fn filter(request: &ThreadsQuery) -> ThreadFilter {
     let time = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
     let mut filter = ThreadFilter::new().prefix(&request.prefix);

@@ -357,6 +357,24 @@ async fn a_clean_end_leaves_little_to_read_again(#[case] checkpoints: std::ops::
 }
 
 #[tokio::test]
+async fn a_store_that_was_moved_leaves_another_in_its_place_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, moved] = ["store", "moved"].map(|name| directory.path().join(name));
+    let store = FjallCheckpointer::open(&path).unwrap();
+    fill(&store, "t", 0..12).await;
+    let all = everything(&store, "t").await;
+    fs::rename(&path, &moved).unwrap();
+    let other = FjallCheckpointer::open(&path).unwrap();
+    fill(&other, "t", 0..3).await;
+    let before = contents(&path);
+    store.close().await.unwrap();
+    assert!(contents(&path) == before);
+    other.close().await.unwrap();
+    assert_eq!(everything(&FjallCheckpointer::open(&path).unwrap(), "t").await.1, 6);
+    assert_eq!(everything(&FjallCheckpointer::open(&moved).unwrap(), "t").await, all);
+}
+
+#[tokio::test]
 async fn compaction_reclaims_space_and_keeps_every_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");

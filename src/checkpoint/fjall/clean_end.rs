@@ -9,6 +9,7 @@ use super::journal::{PREALLOCATED, Rest, walk};
 use super::survey::journals;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::build::allocated_bytes;
+use crate::checkpoint::embedded::directory::sync_directories;
 use crate::checkpoint::embedded::files::{self, io_at};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -34,12 +35,23 @@ pub(super) enum RowPlace {
 #[derive(Debug)]
 pub(super) struct CleanEnd {
     path: PathBuf,
+    /// The directory at that path when the database was opened: meanwhile it may have been moved, and another store be there.
+    directory: Option<FileId>,
     rows: OnceLock<RowPlace>,
 }
 
+/// A device, and a file on it.
+type FileId = (u64, u64);
+
 impl CleanEnd {
     pub(super) fn of(path: &Path) -> Self {
-        Self { path: path.into(), rows: OnceLock::new() }
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        Self { directory: file_id(&path), path, rows: OnceLock::new() }
+    }
+
+    /// Returns true if the database is still where it was opened.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.directory.is_some() && file_id(&self.path) == self.directory
     }
 
     /// Notes that nothing more is written.
@@ -50,7 +62,7 @@ impl CleanEnd {
 
 impl Drop for CleanEnd {
     fn drop(&mut self) {
-        let shortened = match self.rows.get() {
+        let shortened = match self.rows.get().filter(|_| self.is_in_place()) {
             Some(RowPlace::Tables) => empty_journals(&self.path),
             Some(RowPlace::Journal) => cut_journal(&self.path),
             None => Ok(()),
@@ -75,6 +87,9 @@ pub(super) fn empty_journals(path: &Path) -> Result<()> {
     for (_, journal) in older {
         io_at(journal, "remove the file", fs::remove_file(journal))?;
     }
+    if !older.is_empty() {
+        sync_directories(path, &[])?; // none of them may come back without the rows of the newest
+    }
     let opened = files::open(newest, File::options().write(true));
     let emptied = opened.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
     io_at(newest, "empty the file", emptied)
@@ -93,4 +108,15 @@ fn cut_journal(path: &Path) -> Result<()> {
         Rest::Empty if extent.end < START => io_at(newest, "cut the file", file.set_len(extent.end)),
         _ => Ok(()),
     }
+}
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(_: &Path) -> Option<FileId> {
+    None
 }

@@ -35,6 +35,8 @@ const WORKERS: usize = 2;
 const BLOCKING_MEMTABLES: usize = 4;
 /// Number of runs on the first level from which fjall delays batches; with 30, none returns until a worker has merged them.
 const SLOW_RUNS: usize = 20;
+/// Number of runs on the first level from which closing merges them. Processes that write little each add one, and none of them merges.
+const MANY_RUNS: usize = 8;
 /// Size in bytes of the tables that a compaction makes.
 const TABLE: u64 = 64_000_000;
 /// Size of the reserve in bytes: journal for the removals, and a table of what is left.
@@ -149,7 +151,9 @@ impl Database {
         }
         let unread = self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
         tree.flush_active_memtable(unread)?;
-        tree.compact(Arc::new(Leveled::default()), unread)?;
+        if tree.l0_run_count() >= MANY_RUNS {
+            _ = tree.compact(Arc::new(Leveled::default()), unread); // else a later write does it
+        }
         Ok(RowPlace::Tables)
     }
 
@@ -244,8 +248,9 @@ impl Engine for Database {
     }
 
     fn settle(&self) {
-        if !self.has_workers {
-            return; // there may be no space for a table
+        // Without workers there may be no space for a table.
+        if !self.has_workers || !self.end.is_in_place() {
+            return;
         }
         match call_fjall(&self.path, || self.write_out()) {
             Ok(rows) => self.end.note(rows),

@@ -20,8 +20,9 @@ use crate::checkpoint::{CheckpointError, Order, RepairReport};
 /// the space of removed records by itself as it goes.
 ///
 /// Every acknowledged commit survives a crash and a power cut. Dropping it finishes the queue, writes what is only in its
-/// journal to a table if that is much, and unlocks the directory, which may block for the time of writing 32 MB; [`FjallCheckpointer::close`] does so on a blocking thread. Only
-/// the owner can read the directory (0700); its contents are not encrypted. Links inside it are not followed.
+/// journal to a table if that is much (at most 64 MB; tables of many short openings are merged now and then), and unlocks the
+/// directory, which blocks meanwhile; [`FjallCheckpointer::close`] does so on a blocking thread. Only the owner can read the
+/// directory (0700); its contents are not encrypted. Links inside it are not followed.
 ///
 /// A store whose files a git repository tracks came with a clone: its threads may be read, but not run until a person
 /// [trusts](crate::checkpoint::trust) one of them, and with it the whole store in its tracked state.
