@@ -94,15 +94,8 @@ fn keys<S: RowSource>(
     limit: usize,
 ) -> Result<Vec<Vec<u8>>> {
     let (from, to) = (in_space(INDEX, from), in_space(INDEX, to));
-    let mut found = vec![];
-    for row in rows.tree().range(&from, &to, order) {
-        let (key, _) = row?;
-        if key.as_ref() < to.as_slice() {
-            found.push(key.as_ref()[1..].to_vec());
-        }
-        if found.len() >= limit {
-            break;
-        }
-    }
-    Ok(found)
+    let tree = rows.tree();
+    let before =
+        tree.range(&from, &to, order).filter(|row| row.as_ref().map_or(true, |(key, _)| key.as_ref() < to.as_slice()));
+    before.take(limit).map(|row| Ok(row?.0.as_ref()[1..].to_vec())).collect()
 }

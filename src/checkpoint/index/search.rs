@@ -42,11 +42,20 @@ pub(super) fn search(
         if except.contains(&thread) {
             continue;
         }
-        if let Some(row) = rows.row(&summary_key(&thread))? {
-            found.extend(Some(decode_summary(&row)?.at(now, is_store_foreign)).filter(|thread| query.fits(thread)));
-        }
+        found.extend(fitting(rows, query, &thread, (now, is_store_foreign))?);
     }
     Ok(found)
+}
+
+/// Returns the summary of a thread, if it meets the conditions at a time.
+fn fitting(
+    rows: &dyn IndexReads,
+    query: &ThreadQuery,
+    thread: &ThreadId,
+    (now, is_store_foreign): (u64, bool),
+) -> Result<Option<ListedThread>> {
+    let Some(row) = rows.row(&summary_key(thread))? else { return Ok(None) };
+    Ok(Some(decode_summary(&row)?.at(now, is_store_foreign)).filter(|thread| query.fits(thread)))
 }
 
 /// Returns the newest threads of an index that meet the conditions, without the exceptions, and those that are as new as the last.
@@ -72,9 +81,7 @@ fn search_newest(
             if except.contains(&thread) || !query.fits_name(&thread) {
                 continue;
             }
-            if let Some(row) = rows.row(&summary_key(&thread))? {
-                found.extend(Some(decode_summary(&row)?.at(now, is_store_foreign)).filter(|thread| query.fits(thread)));
-            }
+            found.extend(fitting(rows, query, &thread, (now, is_store_foreign))?);
             oldest = oldest.or((found.len() >= newest).then_some(time));
         }
         to = last;
