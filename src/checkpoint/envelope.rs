@@ -49,6 +49,13 @@ pub(crate) fn split_name(mut name: &[u8]) -> Option<(ThreadId, Key)> {
     name.is_empty().then_some((thread, key))
 }
 
+/// Returns true if the bytes are zeros, as in a part of a file that was allocated and has not been written.
+#[cfg(feature = "_embedded")]
+pub(crate) fn is_unwritten(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|piece| *piece == ZEROS[..piece.len()])
+}
+
 impl<'a> Envelope<'a> {
     /// Encodes the row.
     pub(crate) fn seal(&self) -> Vec<u8> {
@@ -69,7 +76,7 @@ impl<'a> Envelope<'a> {
     /// Returns the positions in `bytes` at which a row may start.
     #[cfg(feature = "_embedded")]
     pub(crate) fn starts(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        bytes.windows(MAGIC.len()).enumerate().filter(|(_, at)| **at == MAGIC).map(|(at, _)| at)
+        memchr::memchr_iter(MAGIC[0], bytes).filter(|&at| bytes[at..].starts_with(&MAGIC))
     }
 
     /// Returns the length of the encoded row in bytes.
@@ -265,6 +272,26 @@ mod tests {
             prop_assert_eq!(carved.length(), sealed.seal().len());
             prop_assert_eq!(&carved, &sealed);
             prop_assert_eq!(split_name(carved.name), Some((thread.as_str().into(), key)));
+        }
+
+        #[test]
+        fn rows_are_found_between_other_bytes(
+            pieces in prop::collection::vec(prop_oneof![Just(MAGIC.to_vec()), prop::collection::vec(any::<u8>(), 0..6)], 0..12),
+        ) {
+            let bytes = pieces.concat();
+            let expected: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&MAGIC)).collect();
+            prop_assert_eq!(Envelope::starts(&bytes).collect::<Vec<_>>(), expected.clone());
+            let mut back: Vec<_> = Envelope::starts(&bytes).rev().collect();
+            back.reverse();
+            prop_assert_eq!(back, expected);
+        }
+
+        #[test]
+        fn zeros_are_unwritten(length in 0_usize..10_000, written: Option<prop::sample::Index>) {
+            let mut bytes = vec![0; length];
+            let written = written.filter(|_| length > 0).map(|at| at.index(length));
+            written.into_iter().for_each(|at| bytes[at] = 7);
+            prop_assert_eq!(is_unwritten(&bytes), written.is_none());
         }
 
         #[test]

@@ -19,6 +19,9 @@ mod read_only;
 mod server;
 mod sled;
 mod stores;
+#[cfg(unix)]
+#[path = "../support/written.rs"]
+mod written;
 
 use rstest::rstest;
 use stores::{Embedded, Memory};

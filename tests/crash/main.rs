@@ -18,3 +18,6 @@ mod kill;
 mod machines;
 mod retention;
 mod rng;
+#[cfg(all(unix, feature = "sled"))]
+#[path = "../support/written.rs"]
+mod written;

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::checkpoint::envelope::Envelope;
+use crate::checkpoint::envelope::{Envelope, is_unwritten};
 
 /// Length of a new journal in bytes; most of it takes no space on the disk.
 pub(super) const PREALLOCATED: u64 = 64 << 20;
@@ -46,7 +46,7 @@ pub(super) fn walk(mut journal: impl Read, next: u64) -> io::Result<Extent> {
     loop {
         let length = extent.extend(&bytes);
         bytes.drain(..length);
-        if bytes.first() == Some(&0) && bytes.iter().all(|&byte| byte == 0) {
+        if bytes.first() == Some(&0) && is_unwritten(&bytes) {
             bytes.truncate(1); // no batch starts with a zero, so it is enough to remember that there was one
         }
         let read = (&mut journal).take(PIECE.max(bytes.len()) as u64).read_to_end(&mut bytes)?;
@@ -72,11 +72,11 @@ impl Extent {
 
 impl Rest {
     fn of(bytes: &[u8]) -> Self {
-        if bytes.iter().all(|&byte| byte == 0) {
+        if is_unwritten(bytes) {
             return Self::Empty;
         }
-        let mut starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == JournalBatch::START);
-        let is_followed = starts.any(|(at, _)| JournalBatch::parse(&bytes[at..]).is_some());
+        let mut starts = memchr::memchr_iter(JournalBatch::START, bytes);
+        let is_followed = starts.any(|at| JournalBatch::parse(&bytes[at..]).is_some());
         if is_followed { Self::Followed } else { Self::Torn }
     }
 }

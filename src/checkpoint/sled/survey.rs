@@ -15,7 +15,7 @@ use super::segment::{HEADER, Header, Message, ROOM, SEGMENT, SegmentEnd, Segment
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::files::{self, damaged_store, io_at};
 use crate::checkpoint::embedded::rows::STORE;
-use crate::checkpoint::envelope::Envelope;
+use crate::checkpoint::envelope::{Envelope, is_unwritten};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -291,7 +291,7 @@ impl Log {
         loop {
             let walk = walk(&bytes, number);
             let rest = bytes.get(walk.to..).unwrap_or_default();
-            let is_end = rest.len() >= ROOM && rest.iter().all(|&byte| byte == 0);
+            let is_end = rest.len() >= ROOM && is_unwritten(rest);
             if is_end || self.read_on(&mut bytes, at)? == 0 {
                 return Ok(IntactSegment { walk, bytes });
             }

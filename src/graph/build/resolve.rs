@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::builder::{AddedBranch, Edges, GraphParts, StateGraph, source_name, target_name};
 use super::compiled::CompiledGraph;
@@ -63,7 +64,7 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
-    let shape = shape(&schema, &nodes, &joins, (history.version, name_changes(&schema, &renamed)));
+    let shape = Arc::new(shape(&schema, &nodes, &joins, (history.version, name_changes(&schema, &renamed))));
     let deferred = nodes.iter().map(|row| row.options.defer).collect();
     let can_ask = nodes.iter().any(asks);
     // Threads store the shape; its hash tells the versions of a graph apart.

@@ -36,7 +36,7 @@ pub(crate) struct Table {
 /// The name of a graph, and what tells its versions apart.
 pub(crate) struct GraphIdentity {
     pub name: String,
-    pub shape: Shape,
+    pub shape: Arc<Shape>,
     pub fingerprint: u64,
     /// Present names of nodes by former ones.
     pub renamed: BTreeMap<String, String>,

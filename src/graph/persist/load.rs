@@ -203,26 +203,23 @@ impl Reader {
         stored: &[WriteRecord],
         mapping: &Mapping,
     ) -> Result<(AnyWrites, StoredWrites), RunError> {
-        let (mut kept, mut keys) = (vec![], vec![]);
+        let (mut kept, mut keys) = (Vec::with_capacity(stored.len()), Vec::with_capacity(stored.len()));
         for write in stored {
             let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
             // A write that the present rule cannot apply is still shown; no run continues with it.
             let overwrite = mapping.taken_as(table, write).unwrap_or(write.overwrite);
-            kept.push(WriteRecord { channel, overwrite, ..*write });
-            keys.push((
-                mapping.row_key(table, path, channel, write.overwrite, row),
-                mapping.present_key(table, path, channel, overwrite, row),
-            ));
+            let stored = mapping.row_key(table, path, channel, write.overwrite, row);
+            let present = (!mapping.is_same()).then(|| mapping.present_key(table, path, channel, overwrite, row));
+            kept.push((WriteRecord { channel, overwrite, ..*write }, present.filter(|present| *present != stored)));
+            keys.push(stored);
         }
         let channels = table.schema.channels();
-        let (mut writes, mut rows_now) = (AnyWrites::default(), StoredWrites::default());
+        let (mut writes, mut rows_now) = (AnyWrites(Vec::with_capacity(kept.len())), StoredWrites::default());
         rows_now.reserve(kept.len());
-        let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
-        let rows = self.rows(stored.clone()).await?;
-        for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
+        for ((write, moved), bytes) in kept.into_iter().zip(self.rows(keys).await?) {
             let at = write.channel as usize;
-            rows_now.push(*write, channels.get(at).map_or(Storage::Never, Channel::storage), &bytes);
-            if stored != present {
+            rows_now.push(write, channels.get(at).map_or(Storage::Never, Channel::storage), &bytes);
+            if let Some(present) = moved {
                 mapping.add_rewrite(present, bytes.clone());
             }
             if at >= channels.len() {

@@ -1,10 +1,12 @@
 //! Encoding a run: writes become rows, tasks and positions become records. Decoding is in `load`, and `control` has both.
 
+use std::sync::Arc;
+
 use super::control::{control_record, goto_records, plain_control};
 pub(super) use crate::checkpoint::log_name as log_of;
 use crate::checkpoint::{
     AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, Key, LogRange, Row, RowId, SendRecord, Slot,
-    TaskRecord, TaskStatus, WriteRecord, chunk_key, encode_record,
+    TaskRecord, TaskStatus, WriteRecord, chunk_key,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -141,7 +143,7 @@ pub(crate) fn checkpoint(
     let record = record(table, pos, path, recorder.lease().epoch(), whole);
     let identity = &table.identity;
     if !has_shape && recorder.is_new_shape(identity.fingerprint) {
-        puts.push((Key::Shape(identity.fingerprint), encode_record(&identity.shape)?.into()));
+        puts.push((Key::Shape(identity.fingerprint), Row::record(Arc::clone(&identity.shape))));
     }
     if let Some(graph) = recorder.take_introduction() {
         let (graph, stops) = (graph.to_owned(), recorder.stops().to_vec());

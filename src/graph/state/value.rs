@@ -2,6 +2,7 @@
 //! decodes them.
 
 use std::any::{Any, type_name};
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -58,15 +59,34 @@ impl ValueError {
 /// Size limit of a stored value, in bytes.
 const VALUE_LIMIT: usize = 64 << 20;
 
-fn header(codec: u8, version: u32, type_name: &str) -> Vec<u8> {
+/// Size in bytes from which an encoded value keeps the buffer that it was written to, instead of being copied out of it.
+const LARGE: usize = 4096;
+
+thread_local! {
+    /// The buffer in which values of this thread are encoded.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Returns what is written to a buffer. A small value takes no more memory than its bytes.
+fn in_buffer<E>(write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Vec<u8>, E> {
+    // A new one if there is none to reuse, as where a value encodes another one.
+    let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
+    buffer.clear();
+    let written = write(&mut buffer);
+    if buffer.len() >= LARGE {
+        return written.map(|()| buffer);
+    }
+    let written = written.map(|()| buffer.as_slice().to_vec());
+    let _ = BUFFER.try_with(|free| free.set(buffer));
+    written
+}
+
+fn put_header(codec: u8, version: u32, type_name: &str, out: &mut Vec<u8>) {
     let name = type_name.as_bytes();
     let name = &name[..name.len().min(255)];
-    let mut out = Vec::with_capacity(name.len() + 64);
-    out.push(codec);
-    out.extend(version.to_le_bytes());
-    out.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
-    out.extend(name);
-    out
+    let [a, b, c, d] = version.to_le_bytes();
+    out.extend_from_slice(&[codec, a, b, c, d, u8::try_from(name.len()).unwrap_or(u8::MAX)]);
+    out.extend_from_slice(name);
 }
 
 /// Encodes a value that belongs to no channel: a payload, question or answer. `what` names it in errors.
@@ -75,10 +95,11 @@ pub(crate) fn encode<T: Serialize + ?Sized>(
     type_name: &str,
     value: &T,
 ) -> Result<Vec<u8>, ValueError> {
-    let mut out = header(MESSAGE_PACK, 1, type_name);
-    encode_value(&what, value, &mut out)?;
-    check_size(what, &out)?;
-    Ok(out)
+    in_buffer(|out| {
+        put_header(MESSAGE_PACK, 1, type_name, out);
+        encode_value(&what, value, out)?;
+        Ok(check_size(what, out)?)
+    })
 }
 
 pub(crate) fn is_named(bytes: &[u8], type_name: &str) -> bool {
@@ -133,22 +154,21 @@ fn encode_in(channel: &Channel, type_name: &str, value: &impl Serialize) -> Resu
     };
     let what = || format!("channel `{}`", channel.name());
     let version = channel.schema_version();
-    match channel.value_codec() {
-        Codec::MessagePack => {
-            let mut out = header(MESSAGE_PACK, version, type_name);
-            encode_value(what, value, &mut out).map_err(refused)?;
-            check_size(what, &out)?;
-            Ok(out)
+    in_buffer(|out| {
+        match channel.value_codec() {
+            Codec::MessagePack => {
+                put_header(MESSAGE_PACK, version, type_name, out);
+                encode_value(what, value, out).map_err(refused)?;
+            }
+            Codec::Bincode => {
+                put_header(BINCODE, version, type_name, out);
+                let mut serialize = || value.serialize(&mut bincode::Serializer::new(&mut *out, options()));
+                let done = catch_panic_as(|| serialize().map_err(|error| error.to_string()), serialize_panicked);
+                done.map_err(|reason| codec(channel, channel.redact(reason)))?;
+            }
         }
-        Codec::Bincode => {
-            let mut out = header(BINCODE, version, type_name);
-            let mut serialize = || value.serialize(&mut bincode::Serializer::new(&mut out, options()));
-            let done = catch_panic_as(|| serialize().map_err(|error| error.to_string()), serialize_panicked);
-            done.map_err(|reason| codec(channel, channel.redact(reason)))?;
-            check_size(what, &out)?;
-            Ok(out)
-        }
-    }
+        Ok(check_size(what, out)?)
+    })
 }
 
 fn check_size(what: impl Fn() -> String, out: &[u8]) -> Result<(), CheckpointError> {
@@ -177,4 +197,60 @@ pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, ValueError> {
 
 fn codec(channel: &Channel, reason: String) -> ValueError {
     CheckpointError::Codec { what: format!("channel `{}`", channel.name()), reason }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serializer;
+
+    use super::*;
+
+    /// Encodes its text by itself while it is encoded, as a type that stores another one may.
+    struct Wrapped(String);
+
+    impl Serialize for Wrapped {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let inner = self.0.encode().map_err(serde::ser::Error::custom)?;
+            serializer.serialize_bytes(&inner)
+        }
+    }
+
+    struct Refused;
+
+    impl Serialize for Refused {
+        fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("refused"))
+        }
+    }
+
+    struct Panics;
+
+    impl Serialize for Panics {
+        fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            panic!("a value that panics")
+        }
+    }
+
+    fn expected(text: &String) -> Vec<u8> {
+        let mut bytes = vec![];
+        put_header(MESSAGE_PACK, 1, type_name::<String>(), &mut bytes);
+        bytes.extend(rmp_serde::to_vec_named(text).unwrap());
+        bytes
+    }
+
+    #[test]
+    fn a_value_has_only_its_own_bytes() {
+        let around = expected(&"x".repeat(1000)).len() - 1000;
+        for length in [0, 1, 100, LARGE - around - 1, LARGE - around, LARGE, 3 * LARGE, 5] {
+            let text = "x".repeat(length);
+            let bytes = text.encode().unwrap();
+            assert_eq!(bytes, expected(&text));
+            assert!(bytes.len() >= LARGE || bytes.capacity() == bytes.len());
+            assert!((text.clone(), Refused).encode().is_err());
+            assert!((text.clone(), Panics).encode().is_err());
+            let wrapped = Wrapped(text).encode().unwrap();
+            assert!(wrapped.ends_with(&bytes), "{length}");
+            assert!(StoredValue::of(&wrapped).is_ok_and(|value| value.type_name == type_name::<Wrapped>()));
+        }
+    }
 }

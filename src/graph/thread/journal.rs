@@ -12,9 +12,8 @@ use crate::graph::interrupt::{AnswerInfo, AnyQuestion, Question, QuestionFormat}
 use crate::graph::json::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::{AnyState, AnyWrite};
+use crate::graph::state::AnyState;
 use crate::graph::superstep::{Position, Task};
-use crate::graph::view::event::{place, task_id};
 use crate::graph::view::task_journal::entries;
 use crate::graph::view::untyped::channel_json;
 use crate::graph::view::{
@@ -33,14 +32,13 @@ impl Ledger {
         task: &Task,
         is_root: bool,
     ) -> Self {
-        let node = table.node_name(task.node).to_string();
-        let first = (task.node != START_NODE).then(|| table.row(task.node).facts.first_name.to_string());
-        let written = task.result().map(|done| done.writes.0.clone()).unwrap_or_default();
+        let node = table.node_name(task.node);
+        let first = (task.node != START_NODE).then(|| Arc::clone(&table.row(task.node).facts.first_name));
         let mut ledger = Self::of_lost_task(reader, own, is_root);
         (ledger.task.name, ledger.task.sent) = (first.unwrap_or_default(), task.key.checked_sub(SENT));
-        (ledger.task.place, ledger.task.version) = (place(&node, &task_id(own.0, own.1)), pos.control.version);
-        ledger.secrets = Secrets::of(table, &pos.state, written);
-        ledger.questions = questions(table, task, &node);
+        (ledger.task.node, ledger.task.version) = (Arc::clone(node), pos.control.version);
+        ledger.secrets = Secrets::of(table, &pos.state, task);
+        ledger.questions = questions(table, task, node);
         ledger
     }
 
@@ -115,10 +113,10 @@ impl Ledger {
     /// Returns the messages of the task, and of the tasks in its subgraphs.
     async fn emitted_messages(&self, reader: &Reader, root: CheckpointId) -> Result<Vec<JournalMessage>, RunError> {
         let key = |number| Key::Event { checkpoint: root, number };
-        let mut messages = vec![];
+        let (mut messages, place) = (vec![], self.task.place());
         for (at, bytes) in reader.scan(key(0)..=key(u64::MAX)).await? {
             let event = EventRecord::decode(&reader.thread, at, &bytes)?;
-            let depth = event.path.iter().position(|place| *place == self.task.place);
+            let depth = event.path.iter().position(|found| *found == place);
             let is_own = (event.checkpoint, event.task) == self.task.own;
             if !is_own && depth.is_none() {
                 continue;
@@ -242,10 +240,11 @@ pub(crate) type NestedState = (Box<NestedSnapshot>, Option<Activation>);
 
 impl Secrets {
     /// Returns the secret values of a state, and of a task's writes.
-    pub(crate) fn of(table: &Arc<Table>, state: &AnyState, written: Vec<AnyWrite>) -> Self {
+    pub(crate) fn of(table: &Arc<Table>, state: &AnyState, task: &Task) -> Self {
         if !table.schema.channels().iter().any(|channel| channel.is_secret()) {
             return Self::default();
         }
+        let written = task.result().map(|done| done.writes.0.clone()).unwrap_or_default();
         let (table, state) = (Arc::clone(table), state.clone());
         Self(vec![Arc::new(move || {
             let channels = table.schema.channels();

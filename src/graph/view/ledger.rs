@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 
+use super::event::{place, task_id};
 use super::task_journal::{JournalKind, JournalQuestion, TaskJournal};
 use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId};
 use crate::graph::records::JournalPath;
@@ -30,14 +31,21 @@ pub(crate) struct Ledger {
 pub(crate) struct LedgerTask {
     /// The checkpoint that planned the task, and its key as it is stored.
     pub own: (CheckpointId, u32),
-    /// The task as a namespace names it.
-    pub place: String,
+    /// The node; empty if the graph no longer has it.
+    pub node: Arc<str>,
     /// The version of the graph's control when it was planned.
     pub version: u64,
     /// The name in journals: the node's first one.
-    pub name: String,
+    pub name: Arc<str>,
     /// The index of its send.
     pub sent: Option<u32>,
+}
+
+impl LedgerTask {
+    /// Returns the task as a namespace names it.
+    pub(crate) fn place(&self) -> String {
+        place(&self.node, &task_id(self.own.0, self.own.1))
+    }
 }
 
 /// The activation of a subgraph that a snapshot shows.

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::rng::Rng;
+use crate::written::written_length;
 
 /// Damage to one file.
 #[derive(Clone, Debug)]
@@ -46,8 +47,7 @@ fn list(store: &Path, under: &str) -> Vec<(String, u64)> {
             found.extend(list(store, &format!("{name}/")));
             found.push((name, 0));
         } else {
-            let bytes = fs::read(entry.path()).unwrap();
-            found.push((name, bytes.iter().rposition(|&byte| byte != 0).map_or(0, |at| at as u64 + 1)));
+            found.push((name, written_length(&fs::read(entry.path()).unwrap())));
         }
     }
     found.sort();
