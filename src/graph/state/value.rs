@@ -206,18 +206,18 @@ mod tests {
     use super::*;
 
     /// Encodes its text by itself while it is encoded, as a type that stores another one may.
-    struct Wrapped(String);
+    struct Wrapper(String);
 
-    impl Serialize for Wrapped {
+    impl Serialize for Wrapper {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let inner = self.0.encode().map_err(serde::ser::Error::custom)?;
             serializer.serialize_bytes(&inner)
         }
     }
 
-    struct Refused;
+    struct Unserializable;
 
-    impl Serialize for Refused {
+    impl Serialize for Unserializable {
         fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
             Err(serde::ser::Error::custom("refused"))
         }
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    fn expected(text: &String) -> Vec<u8> {
+    fn expected_bytes(text: &str) -> Vec<u8> {
         let mut bytes = vec![];
         put_header(MESSAGE_PACK, 1, type_name::<String>(), &mut bytes);
         bytes.extend(rmp_serde::to_vec_named(text).unwrap());
@@ -240,17 +240,17 @@ mod tests {
 
     #[test]
     fn a_value_has_only_its_own_bytes() {
-        let around = expected(&"x".repeat(1000)).len() - 1000;
+        let around = expected_bytes(&"x".repeat(1000)).len() - 1000;
         for length in [0, 1, 100, LARGE - around - 1, LARGE - around, LARGE, 3 * LARGE, 5] {
             let text = "x".repeat(length);
             let bytes = text.encode().unwrap();
-            assert_eq!(bytes, expected(&text));
+            assert_eq!(bytes, expected_bytes(&text));
             assert!(bytes.len() >= LARGE || bytes.capacity() == bytes.len());
-            assert!((text.clone(), Refused).encode().is_err());
+            assert!((text.clone(), Unserializable).encode().is_err());
             assert!((text.clone(), Panics).encode().is_err());
-            let wrapped = Wrapped(text).encode().unwrap();
+            let wrapped = Wrapper(text).encode().unwrap();
             assert!(wrapped.ends_with(&bytes), "{length}");
-            assert!(StoredValue::of(&wrapped).is_ok_and(|value| value.type_name == type_name::<Wrapped>()));
+            assert!(StoredValue::of(&wrapped).is_ok_and(|value| value.type_name == type_name::<Wrapper>()));
         }
     }
 }
