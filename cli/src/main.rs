@@ -46,7 +46,7 @@ fn app() -> App {
         .graph_with(
             "tasks",
             of_agents(
-                task_based::graph()
+                task_based::crew_graph()
                     .about("Execute a plan task by task with coding agents, after your approval")
                     .example("--plan plan.md --driver cli:claude --thread tides")
                     .example("--issue issue.md --profile superstep.toml --thread tides")
@@ -57,7 +57,7 @@ fn app() -> App {
         .graph_with(
             "phases",
             of_agents(
-                phased::graph()
+                phased::crew_graph()
                     .about("Execute a plan in phases with coding agents in parallel, after your approval")
                     .example("--plan plan.md --driver cli:claude --thread tides")
                     .example("--issue issue.md --profile superstep.toml --max-parallel 8 --thread tides")
@@ -92,7 +92,7 @@ fn app() -> App {
 
 /// The workflow that executes a task by verification.
 fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
-    code_task_graph::graph()
+    code_task_graph::crew_graph()
         .about("Execute a task with a coding agent until its verifiers pass")
         .example("--task task.md --driver cli:claude --thread tides")
         .example("--task task.md --profile superstep.toml --parallel 3 --thread tides")

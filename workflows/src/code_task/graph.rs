@@ -12,9 +12,17 @@ use superstep::graph::{
     CompileError, CompiledGraph, Ctx, END, Node, NodeError, NodeId, START, Sends, State, StateGraph, Writes, worker,
 };
 use superstep::nodes::__private::restore_worktree;
-use superstep::nodes::{Agents, developer, node};
+use superstep::nodes::{Agents, Crew, developer, node};
 
 type CompileResult<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
+
+/// Returns the same [`graph`] for a [`Crew`]. It is compiled with this crate, so a program that uses it is built sooner.
+///
+/// # Errors
+/// As [`graph`].
+pub fn crew_graph() -> CompileResult<Crew> {
+    graph()
+}
 
 /// Returns the graph. Its agents and verifiers come from the context of the run.
 ///

@@ -30,7 +30,7 @@ mod summary;
 mod verifying;
 mod view;
 
-pub use graph::{code_task, code_task_agent, graph};
+pub use graph::{code_task, code_task_agent, crew_graph, graph};
 #[doc(hidden)]
 pub use records::{digests, finding_lines, run_folder};
 pub use start::{TaskStart, TaskStartError, fork};

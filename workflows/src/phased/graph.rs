@@ -8,7 +8,7 @@ use crate::task_based::{self, ExecutionState};
 use superstep::graph::{
     CompileError, CompiledGraph, END, NodeId, Route, START, Sends, StateGraph, Worker, targets, worker,
 };
-use superstep::nodes::{Agents, architect, human_approval, node, plan_validator, prepare_workspace};
+use superstep::nodes::{Agents, Crew, architect, human_approval, node, plan_validator, prepare_workspace};
 use superstep::routes::{AfterApproval, AfterPlanReview, AfterStart};
 
 /// The nodes of the graph.
@@ -67,6 +67,14 @@ const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtas
 
 type Phases<C> = StateGraph<ExecutionState, PhaseStep, C>;
 type CompileResult<C> = Result<CompiledGraph<ExecutionState, PhaseStep, C>, CompileError>;
+
+/// Returns the same [`graph`] for a [`Crew`]. It is compiled with this crate, so a program that uses it is built sooner.
+///
+/// # Errors
+/// As [`graph`].
+pub fn crew_graph() -> CompileResult<Crew> {
+    graph()
+}
 
 /// Returns the whole workflow. Its agents come from the run's context. A plan without phases is executed task by task.
 ///

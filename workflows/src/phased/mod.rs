@@ -32,7 +32,7 @@ mod subtask_jobs;
 mod view;
 
 pub use super::phases::{Omission, PhaseState, PhaseStatus, Progress, Subtask, SubtaskRun, SubtaskState};
-pub use graph::{PhaseStep, graph};
+pub use graph::{PhaseStep, crew_graph, graph};
 pub use parts::{
     PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
 };

@@ -6,7 +6,7 @@ use crate::AttemptOutcome;
 use crate::routes::{AfterBegin, AfterHalting, route_after_halting, route_begin};
 use superstep::graph::{CompileError, CompiledGraph, END, NodeId, START, StateGraph, targets};
 use superstep::nodes::{
-    Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
+    Agents, Crew, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
     reviewer, verify,
 };
 use superstep::plan::Decision;
@@ -42,11 +42,21 @@ pub enum Step {
     Halt,
 }
 
+type CompileResult<C> = Result<CompiledGraph<ExecutionState, Step, C>, CompileError>;
+
+/// Returns the same [`graph`] for a [`Crew`]. It is compiled with this crate, so a program that uses it is built sooner.
+///
+/// # Errors
+/// As [`graph`].
+pub fn crew_graph() -> CompileResult<Crew> {
+    graph()
+}
+
 /// Returns the graph. Its agents come from the context of the run.
 ///
 /// # Errors
 /// Only if the graph is invalid, which is a bug.
-pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, CompileError> {
+pub fn graph<C: Agents>() -> CompileResult<C> {
     StateGraph::new()
         .add_node(Step::Architect, architect(jobs::architect, done::architect).replayable())
         .add_node(

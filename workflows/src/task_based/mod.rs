@@ -34,7 +34,7 @@ pub use super::start::StartError;
 #[doc(hidden)]
 pub use super::start::ensure_programs;
 pub use fork::fork;
-pub use graph::{Step, graph};
+pub use graph::{Step, crew_graph, graph};
 pub use start::RunStart;
 pub use state::{AgenticStatus, ExecutionState, ExecutionStateUpdate, RunOutcome, RunResult};
 #[doc(hidden)]
