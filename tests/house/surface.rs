@@ -9,7 +9,7 @@ use crate::files::{SHIPPED, is_shipped, source_files};
 use crate::words::items;
 
 /// The largest number of exported names: of the library alone, and of all crates.
-const EXPORTED: (usize, usize) = (477, 794);
+const EXPORTED: (usize, usize) = (477, 797);
 /// The largest number of functions and types in a thousand whose name is one participle.
 const PARTICIPLES: (usize, usize) = (12, 6);
 
