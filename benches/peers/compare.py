@@ -92,7 +92,7 @@ def show(least, theirs):
     for workload, own in least["superstep"].items():
         found = [*(least[peer].get(workload) for peer in PEERS[1:]), of_langgraph(workload)]
         cells = [f"{cpu:.2f} ({cpu / own:.2f}x)" if cpu else "-" for cpu in found]
-        print(f"{workload:<44}{own:>11.3f}" + "".join(f"{cell:>20}" for cell in cells) + f"{goal(workload, own, found[0]):>26}")
+        print(f"{workload:<44}{own:>11.3f}" + "".join(f"{cell:>20}" for cell in cells) + f"{goal(workload, own, least['graph-flow'].get(workload)):>26}")
 
 
 def goal(workload, own, beside):
