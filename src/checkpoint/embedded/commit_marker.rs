@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use super::engine::{FaultSwitch, Tree};
 use super::files::{self, damaged_store, io_at};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::envelope::Envelope;
+use crate::checkpoint::envelope::{Envelope, is_unwritten};
 
 const NAME: &str = "tip";
 /// Size of a slot in bytes; larger than any key.
@@ -47,7 +47,7 @@ impl CommitMarker {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => io_at(&path, "read the file", read)?,
         };
-        if bytes.iter().all(|&byte| byte == 0) {
+        if is_unwritten(&bytes) {
             return Ok(None);
         }
         let reason = "its file `tip` cannot be read, so whether its newest commits are there is unknown";

@@ -46,7 +46,7 @@ pub(super) fn walk(mut journal: impl Read, next: u64) -> io::Result<Extent> {
     loop {
         let length = extent.extend(&bytes);
         bytes.drain(..length);
-        if bytes.first() == Some(&0) && is_unwritten(&bytes) {
+        if is_unwritten(&bytes) {
             bytes.truncate(1); // no batch starts with a zero, so it is enough to remember that there was one
         }
         let read = (&mut journal).take(PIECE.max(bytes.len()) as u64).read_to_end(&mut bytes)?;

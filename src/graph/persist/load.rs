@@ -208,10 +208,10 @@ impl Reader {
             let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
             // A write that the present rule cannot apply is still shown; no run continues with it.
             let overwrite = mapping.taken_as(table, write).unwrap_or(write.overwrite);
-            let stored = mapping.row_key(table, path, channel, write.overwrite, row);
+            let key = mapping.row_key(table, path, channel, write.overwrite, row);
             let present = (!mapping.is_same()).then(|| mapping.present_key(table, path, channel, overwrite, row));
-            kept.push((WriteRecord { channel, overwrite, ..*write }, present.filter(|present| *present != stored)));
-            keys.push(stored);
+            kept.push((WriteRecord { channel, overwrite, ..*write }, present.filter(|present| *present != key)));
+            keys.push(key);
         }
         let channels = table.schema.channels();
         let (mut writes, mut rows_now) = (AnyWrites(Vec::with_capacity(kept.len())), StoredWrites::default());
