@@ -7,14 +7,15 @@ use std::cell::Cell;
 use std::fmt::Display;
 
 use bincode::Options;
-use rmp_serde::decode::ReadReader;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use superstep_base::panics::{catch_panic, serialize_panicked};
 
 use super::depth::DepthLimited;
 use super::error::CheckpointError;
 use super::key::ThreadId;
+use super::message_pack::ValueDeserializer;
 
 /// Newest format of engine records; written by this release.
 pub const FORMAT: u8 = 7;
@@ -25,8 +26,7 @@ const MISSING_LISTS: [usize; 6] = [7, 6, 5, 3, 2, 1];
 /// Maximum nesting of arrays and maps in a user's value when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
 
-/// Maximum nesting when reading. `rmp-serde` also counts options, enums and newtypes, and every written value must stay
-/// readable.
+/// Maximum nesting when reading, where a variant with fields counts twice. Every written value must stay readable.
 pub(super) const DECODE_DEPTH: usize = 4 * ENCODE_DEPTH;
 
 /// Encodes an engine record: one byte of format, then bincode.
@@ -97,10 +97,52 @@ pub(crate) fn encode_value<T: Serialize + ?Sized>(
     }
 }
 
-pub(crate) fn value_deserializer(bytes: &[u8]) -> rmp_serde::Deserializer<ReadReader<&[u8]>> {
-    let mut from = rmp_serde::Deserializer::new(bytes);
-    from.set_max_depth(DECODE_DEPTH);
-    from
+/// Returns a reader of a user's value.
+pub(crate) fn value_deserializer(bytes: &[u8]) -> ValueDeserializer<'_> {
+    ValueDeserializer::new(bytes, DECODE_DEPTH)
+}
+
+/// Reads JSON as a value of a type.
+///
+/// # Errors
+/// The reason why it is none.
+pub(crate) fn decode_json<T: DeserializeOwned>(json: &Value) -> Result<T, String> {
+    read_json(json, |from| T::deserialize(from))
+}
+
+/// Gives a reader JSON in the form in which other values are stored, so that no type is compiled for both.
+///
+/// # Errors
+/// As [`decode_json`].
+pub(crate) fn read_json<T>(
+    json: &Value,
+    read: impl FnOnce(&mut ValueDeserializer<'_>) -> Result<T, rmp_serde::decode::Error>,
+) -> Result<T, String> {
+    let bytes = rmp_serde::to_vec(&JsonValue(json)).map_err(|error| error.to_string())?;
+    // serde's name for the null of JSON.
+    let reason =
+        |error: rmp_serde::decode::Error| error.to_string().replace("invalid type: unit value", "invalid type: null");
+    read(&mut value_deserializer(&bytes).with_json()).map_err(reason)
+}
+
+/// JSON with plain numbers, however `serde_json` keeps them.
+struct JsonValue<'a>(&'a Value);
+
+impl Serialize for JsonValue<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => out.serialize_unit(),
+            Value::Bool(value) => out.serialize_bool(*value),
+            Value::String(text) => out.serialize_str(text),
+            Value::Array(items) => out.collect_seq(items.iter().map(JsonValue)),
+            Value::Object(fields) => out.collect_map(fields.iter().map(|(name, value)| (name, JsonValue(value)))),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => out.serialize_u64(number),
+                (None, Some(number)) => out.serialize_i64(number),
+                (None, None) => out.serialize_f64(number.as_f64().unwrap_or(f64::NAN)),
+            },
+        }
+    }
 }
 
 fn decode_body<T: DeserializeOwned>(body: &[u8]) -> bincode::Result<T> {

@@ -48,6 +48,7 @@ pub mod kit;
 mod leases;
 pub(crate) mod listing;
 mod memory;
+mod message_pack;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
 #[cfg(feature = "_embedded")]
@@ -87,7 +88,7 @@ pub use checkpoint_record::{
 pub use checkpointer::{Checkpointer, similar_threads};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
-pub(crate) use codec::{encode_again, encode_value, value_deserializer};
+pub(crate) use codec::{decode_json, encode_again, encode_value, read_json, value_deserializer};
 pub use commit::{BoxFuture, Commit, Receipt, Record, ThreadHead};
 pub use error::CheckpointError;
 pub use expiry::{Expiry, ExpiryReport, expire_threads};

@@ -2,10 +2,10 @@
 
 use std::any::type_name;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::question::{CloseReason, Interrupt, InterruptId, QuestionFormat};
+use crate::checkpoint::decode_json;
 use crate::graph::state::{ValueError, reading, stored_value, value};
 
 /// An answer to a question, stored with the name and note of the person. It is checked first: an invalid one changes
@@ -119,6 +119,6 @@ pub(crate) struct DeclaredQuestion {
 
 pub(crate) fn encode_checked<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(json) = &answer.json else { return reading::decode::<I::Resume>(&bytes).map(|_| bytes) };
-    let value = I::Resume::deserialize(json).map_err(|error| error.to_string())?;
+    let value: I::Resume = decode_json(json)?;
     Answer::new::<I>(&value).bytes.map_err(|error| error.to_string())
 }

@@ -13,7 +13,7 @@ use superstep_base::time::system_time;
 
 use super::question::NotAnId;
 use super::sketch::sketch;
-use crate::checkpoint::{Key, POSTED_ANSWERS, ReceiveRecord, signal_name};
+use crate::checkpoint::{Key, POSTED_ANSWERS, ReceiveRecord, decode_json, signal_name};
 use crate::graph::json::{Object, node_path, time_text, write_time};
 use crate::graph::state::{ValueError, reading, stored_value, value};
 
@@ -229,7 +229,7 @@ impl SignalType {
 
 fn encode_checked<T: Signal>(request: &SignalRequest, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let Some(json) = &request.json else { return reading::decode::<T>(&bytes).map(|_| bytes) };
-    let signal = T::deserialize(json).map_err(|error| error.to_string())?;
+    let signal: T = decode_json(json)?;
     SignalRequest::new(&signal).bytes.map_err(|error| error.to_string())
 }
 

@@ -6,11 +6,12 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 
 use super::command::{AnyCommand, AnyNodeResult, IntoCommand, NodeResult, other_types};
 use super::id::NodeId;
 use super::options::NodeOptions;
+use crate::checkpoint::decode_json;
 use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
 use crate::graph::state::{AnyState, Boxed, DecodeError, Payload, State, reading};
@@ -310,7 +311,7 @@ where
     }
 
     fn payload_of_json(&self, json: &serde_json::Value) -> Option<serde_json::Result<Arc<dyn Payload>>> {
-        Some(I::deserialize(json).map(|payload| Arc::new(payload) as Arc<dyn Payload>))
+        Some(payload_of_json::<I>(json))
     }
 
     fn body_type(&self) -> BodyType {
@@ -357,7 +358,7 @@ where
     }
 
     fn payload_of_json(&self, json: &serde_json::Value) -> Option<serde_json::Result<Arc<dyn Payload>>> {
-        Some(I::deserialize(json).map(|payload| Arc::new(payload) as Arc<dyn Payload>))
+        Some(payload_of_json::<I>(json))
     }
 
     fn body_type(&self) -> BodyType {
@@ -372,6 +373,11 @@ fn downcast<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {
 
 fn decode_payload<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payload>, DecodeError> {
     reading::decode_known::<I>(bytes, I::json).map(|payload| Arc::new(payload) as Arc<dyn Payload>)
+}
+
+fn payload_of_json<I: Payload + DeserializeOwned>(json: &serde_json::Value) -> serde_json::Result<Arc<dyn Payload>> {
+    let payload = decode_json::<I>(json).map_err(serde_json::Error::custom)?;
+    Ok(Arc::new(payload))
 }
 
 fn missing_payload<I>() -> String {

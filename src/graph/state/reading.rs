@@ -12,7 +12,7 @@ use superstep_base::panics::{catch_panic, catch_panic_as};
 use super::channel::{Channel, Codec};
 use super::channels::State;
 use super::stored_value::{JSON, StoredValue, distinct_names, first_lost_field, is_same_type, json, options};
-use crate::checkpoint::value_deserializer;
+use crate::checkpoint::{decode_json, read_json, value_deserializer};
 
 /// The kind of data-defined channels that store with the value whether it is readable.
 const PAIRED: &str = "after_finish";
@@ -83,16 +83,16 @@ pub(crate) fn take_list<S: State>(
     };
     let list = list();
     let version = stored.map_or(1, |(_, version)| version);
-    let read = list.and_then(|list| catch_panic_as(|| read_json(channel, &mut into, list, version), panic_text));
+    let read = list.and_then(|list| catch_panic_as(|| read_list(channel, &mut into, list, version), panic_text));
     read.map_err(|reason| decode_error(channel, channel.type_name(), stored, reason))
 }
 
 /// Reads a value that was assembled from several stored ones.
-fn read_json<I: Target>(channel: &Channel, into: &mut I, value: Value, version: u32) -> Result<I::Read, String> {
+fn read_list<I: Target>(channel: &Channel, into: &mut I, value: Value, version: u32) -> Result<I::Read, String> {
     if version != channel.schema_version() {
         return into.upgrade(value, version).unwrap_or_else(|| Err(format!("nothing upgrades version {version}")));
     }
-    let read = into.take(value.clone()).map_err(|error: serde_json::Error| error.to_string())?;
+    let read = read_json(&value, |from| into.take(from))?;
     check_lossless(&value, into.to_json(&read))?;
     Ok(read)
 }
@@ -126,7 +126,7 @@ pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T)
     let unread = |reason: String| unread(raw.type_name, raw.version, reason);
     if raw.type_name == JSON {
         let json = json(&raw).map_err(unread)?;
-        return deserialize(json).map_err(unread);
+        return catch_panic_as(|| decode_json(&json), panic_text).map_err(unread);
     }
     let value = deserialize(&mut value_deserializer(raw.body)).map_err(unread)?;
     if !is_same_type(raw.type_name, type_name::<T>()) && !is_same_type(type_name::<Value>(), type_name::<T>()) {
@@ -220,7 +220,7 @@ fn decode_as<I: Target>(
     let stored = json(raw)?;
     let read = match raw.codec {
         Codec::MessagePack => decode_direct(raw, into)?,
-        Codec::Bincode => into.take(stored.clone()).map_err(|error| error.to_string())?,
+        Codec::Bincode => read_json(&stored, |from| into.take(from))?,
     };
     check_lossless(&stored, into.to_json(&read))?;
     Ok(read)
