@@ -5,15 +5,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ctx::Ctx;
-use super::journal::{Entry, JournalLookup};
+use super::journal::{Entry, JournalLookup, encode_result};
 use super::lazy::Lazy;
 use super::shared::StagedResult;
 use super::task::TaskCtx;
@@ -26,7 +26,10 @@ use crate::graph::state::{Boxed, Canon, reading};
 /// The body or the probe of an effect, which takes the idempotency key. It has no type of its own: the compiler suggests a
 /// missing `.await` only where it knows the whole type of a future, and a closure's is open until the function around it is
 /// checked.
-type Call<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<T, NodeError>> + Send + 'a>;
+type Call<'a, R> = Box<dyn FnOnce(String) -> Boxed<'a, Result<R, NodeError>> + Send + 'a>;
+
+/// A result in the form in which it is stored.
+type EncodedResult = Result<Vec<u8>, RunError>;
 
 /// A side effect that is about to happen, unless it has happened: await it. Made by [`Ctx::effect`].
 #[must_use = "an effect happens when it is awaited"]
@@ -37,8 +40,36 @@ struct NewEffect<'a, C, T> {
     ctx: &'a Ctx<C>,
     key: String,
     arguments: Result<Canon, RunError>,
-    body: Call<'a, T>,
-    probe: Option<Call<'a, Option<T>>>,
+    calls: Calls<'a>,
+    result: Slot<T>,
+}
+
+/// The calls of an effect, without the type of its result.
+struct Calls<'a> {
+    body: Call<'a, EncodedResult>,
+    probe: Option<Call<'a, Option<EncodedResult>>>,
+}
+
+/// The result of an effect that was done or found in this attempt, for its caller.
+struct Slot<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> Slot<T> {
+    /// Puts the result in, and returns the form in which it is stored.
+    fn fill(&self, key: &str, result: T) -> EncodedResult {
+        let encoded = encode_result(key, &result);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        encoded
+    }
+
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl<C, T> std::fmt::Debug for Effect<'_, C, T> {
@@ -102,14 +133,16 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         T: Serialize + DeserializeOwned + Send + 'a,
         E: Into<NodeError>,
     {
-        let key = key.into();
+        let (key, result) = (key.into(), Slot(Arc::default()));
         let arguments = Canon::of(|| format!("arguments of effect `{key}`"), arguments).map_err(RunError::from);
-        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, body: erase_call(body), probe: None }))
+        let (slot, name) = (result.clone(), key.clone());
+        let body = erase_call(body, move |value| slot.fill(&name, value));
+        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, calls: Calls { body, probe: None }, result }))
     }
 }
 
-/// Returns the call without the types of its closure, future and error.
-fn erase_call<'a, F, Fut, T, E>(call: F) -> Call<'a, T>
+/// Returns the call without the types of its closure, future, result and error.
+fn erase_call<'a, F, Fut, T, E, R>(call: F, encode: impl FnOnce(T) -> R + Send + 'a) -> Call<'a, R>
 where
     F: FnOnce(String) -> Fut + Send + 'a,
     Fut: Future<Output = Result<T, E>> + Send + 'a,
@@ -117,11 +150,14 @@ where
 {
     Box::new(|key| {
         let result = call(key);
-        Box::pin(async move { result.await.map_err(E::into) })
+        Box::pin(async move { result.await.map(encode).map_err(E::into) })
     })
 }
 
-impl<'a, C, T> Effect<'a, C, T> {
+impl<'a, C, T> Effect<'a, C, T>
+where
+    T: Serialize + DeserializeOwned + Send + 'a,
+{
     /// Probes whether the effect has happened, when it may have: the task ran before, and nothing is recorded. It gets
     /// the idempotency key; what it finds counts as the result, and the effect is not done again.
     pub fn probe<P, Fut, E>(self, probe: P) -> Self
@@ -130,7 +166,11 @@ impl<'a, C, T> Effect<'a, C, T> {
         Fut: Future<Output = Result<Option<T>, E>> + Send + 'a,
         E: Into<NodeError>,
     {
-        Self(self.0.set(|new| new.probe = Some(erase_call(probe))))
+        Self(self.0.set(|new| {
+            let (slot, name) = (new.result.clone(), new.key.clone());
+            let encode = move |found: Option<T>| found.map(|value| slot.fill(&name, value));
+            new.calls.probe = Some(erase_call(probe, encode));
+        }))
     }
 }
 
@@ -164,47 +204,72 @@ where
 {
     fn run(self) -> Boxed<'a, Result<T, NodeError>> {
         Box::pin(async move {
-            let Self { ctx, key, arguments, body, probe } = self;
+            let Self { ctx, key, arguments, calls, result } = self;
             let task = &*ctx.0;
-            let found = task.begin_entry(EffectKind::Effect, &key, arguments).await;
-            let mut entry = match found.map_err(|wrong| task.fail_with(wrong))? {
-                JournalLookup::Recorded(record) => {
-                    return task.decode_result(&key, &record).map_err(|wrong| task.fail_with(wrong));
-                }
+            let fill = |bytes: &[u8]| Ok(result.fill(&key, reading::decode_only(bytes)?));
+            let recorded = task.do_once(&key, arguments, calls, &fill).await?;
+            match (recorded, result.take()) {
+                (None, Some(result)) => Ok(result),
+                (Some(record), _) => task.decode_result(&key, &record).map_err(|wrong| task.fail_with(wrong)),
+                (None, None) => Err(NodeError::permanent("an effect has no result")),
+            }
+        })
+    }
+}
+
+/// Reads a result that a test gives.
+type FillFn<'a> = &'a (dyn Fn(&[u8]) -> Result<EncodedResult, String> + Send + Sync);
+
+impl TaskCtx {
+    /// Does an effect, unless it has happened. Returns its record if another attempt made it; else the result is in the slot of
+    /// the caller.
+    fn do_once<'a, 'c: 'a>(
+        &'a self,
+        key: &'a str,
+        arguments: Result<Canon, RunError>,
+        calls: Calls<'c>,
+        fill: FillFn<'a>,
+    ) -> Boxed<'a, Result<Option<EffectRecord>, NodeError>> {
+        Box::pin(async move {
+            let found = self.begin_entry(EffectKind::Effect, key, arguments).await;
+            let mut entry = match found.map_err(|wrong| self.fail_with(wrong))? {
+                JournalLookup::Recorded(record) => return Ok(Some(record)),
                 JournalLookup::Failed(error) => return Err(error),
                 JournalLookup::New(entry) => entry,
             };
-            let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
-            kept.map_err(|error| task.fail_with(error.into()))?;
-            let idempotency = entry.record.idempotency.clone();
-            let mut result = match task.staged_result(&key, &entry)? {
-                Some(StagedResult::Fails(error)) => return Err(task.record_failure(&key, &entry, error)),
-                Some(StagedResult::Value(value)) => Some((value, EffectEnd::Done)),
-                None => None,
-            };
-            if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_started()) {
-                let asked = task.in_effect((&key, "?"), async { probe(idempotency.clone()).await }).await;
-                result = asked??.map(|found| (found, EffectEnd::Found));
-            }
-            let (result, end) = match result {
-                Some(known) => known,
-                None => {
-                    task.note_start(&entry);
-                    let ended = task.in_effect((&key, ""), async { body(idempotency).await }).await;
-                    task.journal().stop(&entry.key);
-                    match ended? {
-                        Ok(result) => (result, EffectEnd::Done),
-                        Err(error) => return Err(task.record_failure(&key, &entry, error)),
-                    }
-                }
-            };
-            entry.add_run(task, end);
-            entry.set(&key, &result).map_err(|wrong| task.fail_with(wrong))?;
-            match task.keep(&key, entry).await.map_err(|wrong| task.fail_with(wrong))? {
-                None => Ok(result),
-                Some(first) => task.decode_result(&key, &first).map_err(|wrong| task.fail_with(wrong)),
-            }
+            let kept = self.journal().plan_kept(self.shared.recorder.as_deref()).await;
+            kept.map_err(|error| self.fail_with(error.into()))?;
+            let (result, end) = self.result_of(key, &entry, calls, fill).await?;
+            entry.add_run(self, end);
+            entry.record.value = result.map_err(|wrong| self.fail_with(wrong))?;
+            self.keep(key, entry).await.map_err(|wrong| self.fail_with(wrong))
         })
+    }
+
+    /// Returns the result that a test has set, that the probe finds, or that of the body.
+    async fn result_of(
+        &self,
+        key: &str,
+        entry: &Entry,
+        calls: Calls<'_>,
+        fill: FillFn<'_>,
+    ) -> Result<(EncodedResult, EffectEnd), NodeError> {
+        match self.staged_result(key, entry, fill)? {
+            Some(StagedResult::Fails(error)) => return Err(self.record_failure(key, entry, error)),
+            Some(StagedResult::Value(result)) => return Ok((result, EffectEnd::Done)),
+            None => {}
+        }
+        let idempotency = entry.record.idempotency.clone();
+        if let Some(probe) = calls.probe.filter(|_| self.journal().has_started()) {
+            let asked = self.in_effect((key, "?"), async { probe(idempotency.clone()).await }).await;
+            if let Some(found) = asked?? {
+                return Ok((found, EffectEnd::Found));
+            }
+        }
+        self.note_start(entry);
+        let ended = self.in_effect((key, ""), async { (calls.body)(idempotency).await }).await;
+        self.journal().stop(&entry.key);
+        ended?.map(|result| (result, EffectEnd::Done)).map_err(|error| self.record_failure(key, entry, error))
     }
 }
 
@@ -218,25 +283,24 @@ impl TaskCtx {
     }
 
     /// Returns the result of an effect that a test has set.
-    fn staged_result<T: DeserializeOwned>(
+    fn staged_result(
         &self,
         key: &str,
         entry: &Entry,
-    ) -> Result<Option<StagedResult<T>>, NodeError> {
+        fill: FillFn<'_>,
+    ) -> Result<Option<StagedResult<EncodedResult>>, NodeError> {
         let Some(stage) = &self.shared.environment.stage else { return Ok(None) };
         let record = &entry.record;
         let staged = stage.result(key, &record.shown, &record.idempotency).map_err(|wrong| self.fail_with(wrong))?;
-        let read = |bytes: Vec<u8>| {
-            reading::decode_only(&bytes).map_err(|reason| {
-                let what = format!("result that the test gives effect `{key}`");
-                self.fail_with(RunError::Codec { what, reason })
-            })
+        let unreadable = |reason| {
+            let what = format!("result that the test gives effect `{key}`");
+            self.fail_with(RunError::Codec { what, reason })
         };
-        match staged {
-            Some(StagedResult::Value(bytes)) => Ok(Some(StagedResult::Value(read(bytes)?))),
-            Some(StagedResult::Fails(error)) => Ok(Some(StagedResult::Fails(error))),
-            None => Ok(None),
-        }
+        Ok(match staged {
+            Some(StagedResult::Value(bytes)) => Some(StagedResult::Value(fill(&bytes).map_err(unreadable)?)),
+            Some(StagedResult::Fails(error)) => Some(StagedResult::Fails(error)),
+            None => None,
+        })
     }
 
     /// Notes how an effect failed, for replays: an attempt does it again.

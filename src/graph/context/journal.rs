@@ -39,10 +39,15 @@ impl Entry {
     }
 
     pub(crate) fn set<T: Serialize + DeserializeOwned>(&mut self, key: &str, value: &T) -> Result<(), RunError> {
-        let what = || format!("result of effect `{key}`");
-        self.record.value = value::encode_both_ways(what, std::any::type_name::<T>(), value)?;
+        self.record.value = encode_result(key, value)?;
         Ok(())
     }
+}
+
+/// Returns a result in the form in which it is stored.
+pub(super) fn encode_result<T: Serialize + DeserializeOwned>(key: &str, value: &T) -> Result<Vec<u8>, RunError> {
+    let what = || format!("result of effect `{key}`");
+    Ok(value::encode_both_ways(what, std::any::type_name::<T>(), value)?)
 }
 
 /// The journal's result for an entry that a body requests.
