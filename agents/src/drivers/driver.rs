@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use async_recursion::async_recursion as boxed;
 use futures::Stream;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -138,6 +139,7 @@ impl std::fmt::Debug for AgentEvents {
 
 impl AgentEvents {
     /// Returns the next event.
+    #[boxed]
     pub async fn next(&mut self) -> Option<Result<AgentEvent, DriverError>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
@@ -172,6 +174,7 @@ pub struct Sender(mpsc::Sender<AgentEvent>);
 
 impl Sender {
     /// Sends an event; waits while the buffer is full.
+    #[boxed]
     pub async fn send(&self, event: AgentEvent) {
         // The receiver is gone: the turn is about to be dropped.
         let _ = self.0.send(event).await;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{DriverError, DriverErrorClass, Finished, Usage};
+use crate::process::run_blocking;
 
 /// First line of a turn's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,8 +106,7 @@ impl TurnLog {
     async fn line(&self, line: Line) -> Result<(), DriverError> {
         let file = Arc::clone(&self.file);
         let work = move || encode(&[line]).and_then(|bytes| append(&file, &bytes));
-        let written = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        written.map_err(|error| write_error(&error))
+        run_blocking(work).await.flatten().map_err(|error| write_error(&error))
     }
 }
 

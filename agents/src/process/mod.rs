@@ -11,10 +11,12 @@
 //! | `environment` | the variables of a child |
 //! | `redactor` | keys, and their removal from texts |
 //! | `alive` | the processes of this machine |
+//! | `blocking` | work on a thread of its own |
 //!
 //! Small because it only lists the folder.
 
 mod alive;
+mod blocking;
 mod cgroup;
 mod environment;
 mod group;
@@ -26,6 +28,7 @@ mod running;
 #[doc(hidden)]
 pub use alive::Life;
 pub(crate) use alive::{EndMark, ProcessId, boot_time, has_variable, may_use, works_in};
+pub(crate) use blocking::run_blocking;
 pub use environment::Environment;
 pub use output::Output;
 pub(crate) use output::Tail;

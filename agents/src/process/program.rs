@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use async_recursion::async_recursion as boxed;
 use futures::future::{MaybeDone, maybe_done};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -236,6 +237,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`run`](Self::run); exceeding the bounds is no error.
+    #[boxed]
     pub async fn run_within(&self, bounds: &Bounds) -> io::Result<BoundedRun> {
         Ok(self.run_watched_within(bounds).await?.0)
     }

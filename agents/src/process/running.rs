@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
+use async_recursion::async_recursion as boxed;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::ChildStdout;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -102,6 +103,7 @@ impl Running {
     ///
     /// # Errors
     /// [`StopReason`], if it must be ended before. It still runs then: see [`end`](Self::end).
+    #[boxed]
     pub async fn next(&mut self, watch: &Watch) -> Result<Option<OutputItem>, StopReason> {
         let Self { group, lines: Some(lines), side, exited, .. } = self else { return Ok(None) };
         loop {
@@ -129,6 +131,7 @@ impl Running {
     ///
     /// # Errors
     /// If it cannot be waited for.
+    #[boxed]
     pub async fn end(mut self, patience: Duration, grace: Duration) -> io::Result<ProgramExit> {
         // Nothing more is returned, but the program may still write, and must not block.
         let away = self.lines.take();

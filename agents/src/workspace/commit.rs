@@ -1,6 +1,7 @@
 //! Commits of exactly one tree, made by the git program, so that hooks run and commits are signed; identified by
 //! trailers.
 
+use async_recursion::async_recursion as boxed;
 use git2::Repository;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,7 @@ impl Workspace {
     /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not at `parent` on `branch`,
     /// [`Ongoing`](WorkspaceError::Ongoing) and [`Locked`](WorkspaceError::Locked) as in
     /// [`ensure_ready`](Self::ensure_ready).
+    #[boxed]
     pub async fn commit(&self, request: &CommitRequest) -> Result<CommitResult, WorkspaceError> {
         Ok(self.commit_with_output(request).await?.0)
     }
@@ -103,6 +105,7 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
+    #[boxed]
     pub async fn commit_with_output(&self, request: &CommitRequest) -> Result<(CommitResult, String), WorkspaceError> {
         let (committed, output) = self.make_commit(request).await?;
         if let Some(made) = committed.commit() {
@@ -189,6 +192,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if HEAD cannot be read.
+    #[boxed]
     pub async fn started_commit(&self, key: &CommitKey) -> Result<Option<Option<CommitId>>, WorkspaceError> {
         let Some((parent, files)) = self.noted_commit(key).await? else { return Ok(None) };
         let head = self.head().await?.commit().cloned();
@@ -211,6 +215,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the branch cannot be read.
+    #[boxed]
     pub async fn find_commit(
         &self,
         key: &CommitKey,
@@ -224,6 +229,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the branch cannot be read.
+    #[boxed]
     pub async fn commits(&self, since: Option<&CommitId>) -> Result<Vec<MadeCommit>, WorkspaceError> {
         let since = since.cloned();
         self.read("read the branch", move |repository, _| made_since(repository, since.as_ref())).await
@@ -233,6 +239,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`IdentityMissing`](WorkspaceError::IdentityMissing).
+    #[boxed]
     pub async fn ensure_identity(&self) -> Result<(), WorkspaceError> {
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             let answer = self.git(&["var", who]).run().await?;

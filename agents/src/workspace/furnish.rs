@@ -4,6 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
+use async_recursion::async_recursion as boxed;
 use serde::{Deserialize, Serialize};
 use superstep_base::moved::present_path;
 
@@ -42,6 +43,7 @@ impl Workspace {
     /// [`Unfurnished`](WorkspaceError::Unfurnished) if a path is not relative, leaves the work tree or goes through a
     /// link, if its source is missing, or if a link's path is taken. [`Io`](WorkspaceError::Io) if a file cannot be
     /// written.
+    #[boxed]
     pub async fn furnish(&self, linked: &Self, with: &Furnishings) -> Result<(), WorkspaceError> {
         let (with, into) = (with.clone(), linked.0.root.clone());
         self.run_blocking(move |place| {

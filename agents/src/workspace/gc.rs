@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use async_recursion::async_recursion as boxed;
 use git2::{ErrorCode, ObjectType, Oid, Repository, Signature};
 
 use super::error::WorkspaceError;
@@ -49,6 +50,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the reference cannot be read.
+    #[boxed]
     pub async fn keeps_objects(&self, thread: &str) -> Result<bool, WorkspaceError> {
         Ok(self.reference(&objects_of(thread)).await?.is_some())
     }
@@ -58,6 +60,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the reference cannot be read.
+    #[boxed]
     pub async fn keeps_recorded(&self, thread: &str) -> Result<bool, WorkspaceError> {
         let name = objects_of(thread);
         let look = move |repository: &Repository, place: &Place| {
@@ -74,6 +77,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    #[boxed]
     pub async fn keep_recorded(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
@@ -86,6 +90,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    #[boxed]
     pub async fn keep_objects(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
@@ -98,6 +103,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    #[boxed]
     pub async fn keep_only(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
@@ -121,6 +127,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a reference cannot be removed.
+    #[boxed]
     pub async fn remove_references(&self, thread: &str, folder: &str) -> Result<(), WorkspaceError> {
         let below = reference_name(thread, &[folder]);
         self.objects("remove references", move |repository, place| {
@@ -138,6 +145,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a reference cannot be removed.
+    #[boxed]
     pub async fn remove_integration(&self, thread: &str) -> Result<(), WorkspaceError> {
         let thread = thread.to_owned();
         self.objects("remove references", move |repository, place| {

@@ -11,6 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use async_recursion::async_recursion as boxed;
+
 use super::error::WorkspaceError;
 use super::lock_note::{ClaimKind, LockNote, NotedLock, NotedLocks, StoredNote};
 use super::place::{Fault, Place, Workspace};
@@ -91,6 +93,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the note cannot be written.
+    #[boxed]
     pub async fn note_agent(&self, limit: Duration) -> Result<LockNote, WorkspaceError> {
         self.run_blocking(move |place| {
             remove_left(&place);
@@ -107,6 +110,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    #[boxed]
     pub async fn agent_ended(&self, note: LockNote) -> Result<(), WorkspaceError> {
         self.run_blocking(|place| note.end(&place)).await
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fmt, fs};
 
+use async_recursion::async_recursion as boxed;
 use git2::{Config, ConfigLevel, ObjectType, Oid};
 use serde::{Deserialize, Serialize};
 use superstep_base::moved;
@@ -116,6 +117,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    #[boxed]
     pub async fn fingerprint(&self) -> Result<GitFingerprint, WorkspaceError> {
         self.run_blocking(|place| fingerprint(&place)).await
     }
@@ -125,6 +127,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Tampered`](WorkspaceError::Tampered) with the changes.
+    #[boxed]
     pub async fn ensure_untampered(&self) -> Result<(), WorkspaceError> {
         self.run_blocking(|place| ensure_trusted(&place)).await?
     }
@@ -134,6 +137,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitMissing`](WorkspaceError::GitMissing) if git cannot be run.
+    #[boxed]
     pub async fn has_hooks(&self) -> Result<bool, WorkspaceError> {
         let call = self.git(&["config", "--null", "--get-regexp", r"^(core\.hookspath|hook\..*)$"]);
         if configures_hooks(&call.run().await?.stdout) {

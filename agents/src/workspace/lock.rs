@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use async_recursion::async_recursion as boxed;
+
 use super::cause::Holder;
 use super::error::WorkspaceError;
 use super::git_locks::remove_left;
@@ -37,6 +39,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Busy`](WorkspaceError::Busy) with the process that holds it.
+    #[boxed]
     pub async fn lock(&self, thread: &str) -> Result<WorkspaceLock, WorkspaceError> {
         let thread = thread.to_owned();
         self.run_blocking(move |place| {
@@ -61,6 +64,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Busy`](WorkspaceError::Busy) with the process that holds it.
+    #[boxed]
     pub async fn ensure_unheld(&self) -> Result<(), WorkspaceError> {
         self.run_blocking(|place| {
             let Ok(mut file) = File::open(path_in(&place)) else { return Ok(()) };

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
+use async_recursion::async_recursion as boxed;
 use git2::{ErrorCode, Repository};
 use superstep_base::moved::{present_path, stored_path};
 
@@ -19,6 +20,7 @@ use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT, WorkspaceOpti
 use super::place::{Fault, Place, SEPARATE, SeparateGitDir, Workspace, inside, is_unborn, join, own_folder};
 use super::program::Call;
 use super::worktree::entries_of;
+use crate::process::run_blocking;
 
 /// Minimum version of git.
 const OLDEST: (u32, u32) = (2, 30);
@@ -40,7 +42,7 @@ impl Workspace {
     /// Those of [`open`](Self::open).
     pub async fn open_with(dir: impl AsRef<Path>, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let dir = present_path(dir);
-        let place = join(tokio::task::spawn_blocking(move || find(&dir, options)).await, &PathBuf::new())?;
+        let place = join(run_blocking(move || find(&dir, options)).await, &PathBuf::new())?;
         let place = Arc::new(place);
         check_version(&place).await?;
         Ok(Self(place))
@@ -114,7 +116,7 @@ impl Workspace {
         work: impl FnOnce(&Repository, &Place) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         let place = Arc::clone(&self.0);
-        let worked = tokio::task::spawn_blocking(move || {
+        let worked = run_blocking(move || {
             let repository = open(&place).map_err(|source| unreadable_error(&place.root, source))?;
             work(&repository, &place).map_err(|fault| fault.into_error(doing))
         });
@@ -127,13 +129,14 @@ impl Workspace {
         work: impl FnOnce(Arc<Place>) -> T + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         let place = Arc::clone(&self.0);
-        join(tokio::task::spawn_blocking(move || Ok(work(place))).await, &self.0.root)
+        join(run_blocking(move || Ok(work(place))).await, &self.0.root)
     }
 
     /// Returns the tree of HEAD's commit, if there is one.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    #[boxed]
     pub async fn head_tree(&self) -> Result<Option<TreeId>, WorkspaceError> {
         self.read("read HEAD", |repository, _| match repository.head() {
             Ok(head) => Ok(Some(head.peel_to_tree()?.id().into())),
@@ -232,6 +235,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the folder for git cannot be created.
+    #[boxed]
     pub async fn open_guarded(&self) -> Result<Self, WorkspaceError> {
         let place = self.run_blocking(|place| guarded_place(&place, &place.root, Some(&place.git_dir))).await??;
         Ok(Self(Arc::new(place)))

@@ -230,10 +230,7 @@ impl From<WorkspaceError> for Fault {
     }
 }
 
-pub(super) fn join<T>(
-    joined: Result<Result<T, WorkspaceError>, tokio::task::JoinError>,
-    root: &Path,
-) -> Result<T, WorkspaceError> {
-    let lost = |error| WorkspaceError::Io { doing: "work in", path: root.to_owned(), source: io::Error::other(error) };
+pub(super) fn join<T>(joined: io::Result<Result<T, WorkspaceError>>, root: &Path) -> Result<T, WorkspaceError> {
+    let lost = |source| WorkspaceError::Io { doing: "work in", path: root.to_owned(), source };
     joined.map_err(lost)?
 }

@@ -11,14 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::spawn_blocking;
-
 use super::error::WorkspaceError;
 use super::git_locks::{Locks, locked_error, named_in};
 use super::guard::{borrowed_hooks, ensure_trusted, renew_trust};
 use super::lock_note::{LockNote, VARIABLE};
 use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT};
 use super::place::{Place, join};
+use crate::process::run_blocking;
 use crate::process::{BoundedRun, Bounds, Environment, Program, ProgramEnd, Redactor};
 
 /// Number of bytes kept of the error output of git or a hook.
@@ -173,7 +172,7 @@ impl<'a> Call<'a> {
     async fn note_locks(&self, limit: Duration) -> Result<Option<LockNote>, WorkspaceError> {
         let Some(locks) = self.locks.clone() else { return Ok(None) };
         let place = Arc::clone(self.place);
-        let noted = spawn_blocking(move || locks.wait_and_note(&place, limit)).await;
+        let noted = run_blocking(move || locks.wait_and_note(&place, limit)).await;
         join(noted, &self.place.root).map(Some)
     }
 
@@ -183,7 +182,7 @@ impl<'a> Call<'a> {
         work: impl FnOnce(&Place) -> Result<(), WorkspaceError> + Send + 'static,
     ) -> Result<(), WorkspaceError> {
         let place = Arc::clone(self.place);
-        join(spawn_blocking(move || work(&place)).await, &self.place.root)
+        join(run_blocking(move || work(&place)).await, &self.place.root)
     }
 
     async fn ensure_allowed(&self) -> Result<(), WorkspaceError> {

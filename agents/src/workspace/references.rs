@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use async_recursion::async_recursion as boxed;
 use git2::{BranchType, ErrorCode, Oid, Reference, Repository, Signature, Time};
 
 use super::error::WorkspaceError;
@@ -30,6 +31,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
+    #[boxed]
     pub async fn reference(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let name = private(name)?;
         self.objects("read a reference", move |repository, _| find_reference(repository, &name)).await
@@ -40,6 +42,7 @@ impl Workspace {
     /// # Errors
     /// [`ReferenceMoved`](WorkspaceError::ReferenceMoved) if it is elsewhere,
     /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
+    #[boxed]
     pub async fn set_reference(
         &self,
         name: &str,
@@ -72,6 +75,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
+    #[boxed]
     pub async fn remove_reference(&self, name: &str) -> Result<(), WorkspaceError> {
         let name = private(name)?;
         self.objects("remove a reference", move |repository, place| delete(repository, place, &name)).await
@@ -83,6 +87,7 @@ impl Workspace {
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or parent do not exist,
     /// [`BadReference`](WorkspaceError::BadReference) if the reference is not below `refs/superstep/`.
+    #[boxed]
     pub async fn keep_tree(&self, kept: &StoredTree) -> Result<CommitId, WorkspaceError> {
         let (reference, kept) = (private(&kept.reference)?, kept.clone());
         self.new_objects("keep the files", move |repository, place| {

@@ -1,5 +1,6 @@
 //! Salvage: work of a discarded attempt, stored under its own reference, to be restored on request.
 
+use async_recursion::async_recursion as boxed;
 use git2::{ErrorCode, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or base do not exist.
+    #[boxed]
     pub async fn salvage(
         &self,
         key: &SalvageKey,
@@ -61,6 +63,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the references cannot be read.
+    #[boxed]
     pub async fn salvaged_work(&self, thread: &str) -> Result<Vec<SalvagedWork>, WorkspaceError> {
         let folder = private_folder(thread);
         self.objects("read salvaged work", move |repository, _| {
@@ -85,6 +88,7 @@ impl Workspace {
     /// [`NoSuchSalvage`](WorkspaceError::NoSuchSalvage), [`InTheWay`](WorkspaceError::InTheWay) if it would write files
     /// with uncommitted changes, [`Conflict`](WorkspaceError::Conflict) if later commits changed the same lines.
     /// Nothing was changed.
+    #[boxed]
     pub async fn restore(&self, reference: &str) -> Result<ResetResult, WorkspaceError> {
         self.ensure_ready().await?;
         let (base, kept) = self.salvaged_trees(reference).await?;

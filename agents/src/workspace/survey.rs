@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use async_recursion::async_recursion as boxed;
 use git2::Repository;
 
 use super::error::WorkspaceError;
@@ -57,6 +58,7 @@ impl Workspace {
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the repository cannot be read, [`GitFailed`](WorkspaceError::GitFailed) if git
     /// cannot list ignored files.
+    #[boxed]
     pub async fn survey(&self) -> Result<Survey, WorkspaceError> {
         let ignored = self.needed_files().await?;
         self.read("look at the repository", move |repository, place| {
@@ -77,6 +79,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`IndexForm`](WorkspaceError::IndexForm), [`FilterMissing`](WorkspaceError::FilterMissing).
+    #[boxed]
     pub async fn ensure_supported(&self) -> Result<(), WorkspaceError> {
         let own_programs = self.git(&["--exec-path"]).output().await?;
         let own_programs = PathBuf::from(String::from_utf8_lossy(&own_programs).trim());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use async_recursion::async_recursion as boxed;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
@@ -281,6 +282,7 @@ impl Write for Stream {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Posts JSON; the error contains the reason without the address, which may hold a secret.
+#[boxed]
 pub async fn post(url: &str, json: String) -> Result<(), String> {
     let url = Url::parse(url).map_err(|error| error.to_string())?;
     let mut headers = HeaderMap::new();

@@ -21,6 +21,7 @@ use crate::drivers::{
     Access, AgentEvent, AgentRequest, DriverError, DriverErrorClass, Finished, Price, Sender, Session, SessionStore,
     TurnStatus, Usage,
 };
+use crate::process;
 
 /// Maximum size of a tool result in an event, in bytes.
 const SHOWN: usize = 4000;
@@ -352,6 +353,6 @@ pub(super) struct Parts {
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
 ) -> Result<T, DriverError> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = process::run_blocking(work).await;
     done.unwrap_or_else(|error| Err(DriverError::new(DriverErrorClass::Fatal, format!("a session's file: {error}"))))
 }

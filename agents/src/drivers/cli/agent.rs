@@ -19,6 +19,7 @@ use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, DriverErrorClass, Finished, Sender,
     SessionRef, SessionStore, events,
 };
+use crate::process::run_blocking;
 use crate::process::{Environment, OutputItem, Program, Redactor, Running, StopReason, Watch};
 
 /// Maximum number of bytes kept of an agent's standard error.
@@ -151,7 +152,7 @@ impl CliAgent {
         let Some(store) = self.store.clone() else { return };
         let AgentRequest { session, turn, role, model, .. } = request.clone();
         let finished = finished.clone();
-        let stored = tokio::task::spawn_blocking(move || {
+        let stored = run_blocking(move || {
             store.store_result(
                 &TurnRequest { session: &session, turn: &turn, role: &role, model: model.as_deref() },
                 finished,

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
+use async_recursion::async_recursion as boxed;
+
 use super::answer::{Refusal, ToolAnswer, ToolLimits, cut, short_name};
 use super::root::{Records, RelativePath, Root};
 use super::shell::{self, UNCONFINED};
 use super::spec::{self, Change, Place, ReadArguments, Search, ShellArguments, ToolSpec, WriteArguments, parse};
 use super::{edit, read};
 use crate::drivers::Access;
+use crate::process;
 
 /// The tools of one folder.
 ///
@@ -88,6 +91,7 @@ impl Toolbox {
 
     /// Runs a call; `arguments` is JSON. Unknown tools, invalid arguments and refusals are returned as results.
     /// Dropping the future kills a command with all processes of its group.
+    #[boxed]
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer = match self.has_tool(name) {
             true => self.dispatch(name, arguments).await,
@@ -191,7 +195,7 @@ where
     }
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
     let flag = Arc::clone(&stop.0);
-    let working = tokio::task::spawn_blocking(move || {
+    let working = process::run_blocking(move || {
         let _keep_alive = keep_alive;
         work(&flag)
     });

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use async_recursion::async_recursion as boxed;
 use git2::Repository;
 
 use super::fold::is_used_elsewhere;
@@ -36,6 +37,7 @@ impl Workspace {
     /// [`BranchTaken`](WorkspaceError::BranchTaken) if it exists, but neither at HEAD's commit nor at or after
     /// `left_at`. [`BadBranch`](WorkspaceError::BadBranch) if the name is invalid.
     /// [`GitFailed`](WorkspaceError::GitFailed) if switching back would overwrite changes.
+    #[boxed]
     pub async fn own_branch(&self, name: &str, left_at: Option<&CommitId>) -> Result<OwnBranch, WorkspaceError> {
         self.ensure_ready().await?;
         let before = self.head().await?;
@@ -102,6 +104,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`BadBranch`](WorkspaceError::BadBranch) if the name is invalid.
+    #[boxed]
     pub async fn branch_at(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let name = name.to_owned();
         self.objects("read a branch", move |repository, _| {
@@ -118,6 +121,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`BadBranch`](WorkspaceError::BadBranch), [`BranchInTheWay`](WorkspaceError::BranchInTheWay).
+    #[boxed]
     pub async fn ensure_room_for(&self, name: &str) -> Result<(), WorkspaceError> {
         self.branch_at(name).await?;
         let name = name.to_owned();
@@ -136,6 +140,7 @@ impl Workspace {
     /// # Errors
     /// [`BranchTaken`](WorkspaceError::BranchTaken) if the branch exists. [`BadBranch`](WorkspaceError::BadBranch) if
     /// the name is invalid. [`GitFailed`](WorkspaceError::GitFailed) if git cannot switch.
+    #[boxed]
     pub async fn new_branch(&self, name: &str, at: &CommitId) -> Result<(), WorkspaceError> {
         if let Some(commit) = self.branch_at(name).await? {
             return Err(WorkspaceError::BranchTaken { branch: name.to_owned(), commit });
@@ -148,6 +153,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`BadBranch`](WorkspaceError::BadBranch) if the name is invalid.
+    #[boxed]
     pub async fn remove_branch_at(&self, name: &str, at: &CommitId) -> Result<(), WorkspaceError> {
         if self.branch_at(name).await?.as_ref() != Some(at) {
             return Ok(());
@@ -211,6 +217,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if HEAD cannot be read.
+    #[boxed]
     pub async fn go_back(&self, own: &str, to: &Head) -> Result<Option<String>, WorkspaceError> {
         if self.head().await?.branch() != Some(own) {
             return Ok(None);
@@ -240,6 +247,7 @@ impl Workspace {
     /// # Errors
     /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be
     /// detached and is at a commit of another history.
+    #[boxed]
     pub async fn own_head(&self, standing: &BranchPositions) -> Result<Head, WorkspaceError> {
         match (&standing.branch, &standing.commit) {
             (Some(branch), left_at) => {
@@ -257,6 +265,7 @@ impl Workspace {
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) if the files have changes in the same lines. Those of
     /// [`own_branch`](Self::own_branch).
+    #[boxed]
     pub async fn follow(&self, moved: &BranchMove) -> Result<(), WorkspaceError> {
         self.ensure_ready().await?;
         let (Some(old), branch) = (&moved.old, moved.branch.as_str()) else { return Ok(()) };
@@ -306,6 +315,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if HEAD cannot be written.
+    #[boxed]
     pub async fn detach_at(&self, at: &CommitId) -> Result<(), WorkspaceError> {
         let at = at.clone();
         self.read("set HEAD", move |repository, place| {
@@ -319,6 +329,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a commit cannot be read.
+    #[boxed]
     pub async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
         let (tip, base) = (tip.clone(), base.clone());
         self.objects("read the history", move |repository, _| {

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use async_recursion::async_recursion as boxed;
 use git2::{Oid, Repository};
 
 use super::head::{Head, descends, head_of};
@@ -70,6 +71,7 @@ impl Workspace {
     /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if the agent left HEAD at a commit of another history, so that the
     /// files are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in
     /// progress.
+    #[boxed]
     pub async fn fold(&self, standing: &BranchPositions, thread: Option<&str>) -> Result<FoldResult, WorkspaceError> {
         self.ensure_ready().await?;
         let head = self.movement(standing).await?.head;
@@ -210,6 +212,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the commit does not exist.
+    #[boxed]
     pub async fn keep_commits(&self, thread: &str, last: &CommitId) -> Result<String, WorkspaceError> {
         let (thread, last) = (thread.to_owned(), last.clone());
         self.objects("keep commits", move |repository, place| {

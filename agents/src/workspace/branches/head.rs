@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::{fmt, fs};
 
+use async_recursion::async_recursion as boxed;
 use git2::{Error, Oid, Repository, Sort};
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    #[boxed]
     pub async fn head(&self) -> Result<Head, WorkspaceError> {
         self.read("read HEAD", |repository, _| head_of(repository)).await
     }
@@ -81,6 +83,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Unreadable`](WorkspaceError::Unreadable) if the repository cannot be opened.
+    #[boxed]
     pub async fn ongoing_operation(&self) -> Result<Option<OngoingOperation>, WorkspaceError> {
         self.read("read the state", |repository, _| Ok(OngoingOperation::of(repository.state()))).await
     }
@@ -90,6 +93,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Ongoing`](WorkspaceError::Ongoing), [`Locked`](WorkspaceError::Locked).
+    #[boxed]
     pub async fn ensure_ready(&self) -> Result<(), WorkspaceError> {
         if let Some(what) = self.ongoing_operation().await? {
             return Err(WorkspaceError::Ongoing { what, root: self.0.root.clone() });
@@ -204,6 +208,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if git cannot end it.
+    #[boxed]
     pub async fn quit_left(&self, since: u64) -> Result<Option<OngoingOperation>, WorkspaceError> {
         let Some(what) = self.ongoing_operation().await? else { return Ok(None) };
         let is_since = self.run_blocking(move |place| {
@@ -218,6 +223,7 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`quit_left`](Self::quit_left).
+    #[boxed]
     pub async fn quit_killed(&self, since: u64) -> Result<Option<OngoingOperation>, WorkspaceError> {
         if self.run_blocking(|place| is_made_for_agents(&place)).await? {
             self.quit_left(since).await

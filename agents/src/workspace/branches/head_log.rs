@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, thread};
 
+use async_recursion::async_recursion as boxed;
 use git2::{ObjectType, Oid, Repository};
 
 use super::head::descends;
@@ -257,6 +258,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the note cannot be written.
+    #[boxed]
     pub async fn watch_turn(&self, thread: &str, task: &str) -> Result<TurnWatch, WorkspaceError> {
         let names = [thread.to_owned(), task.to_owned()];
         self.run_blocking(move |place| {
@@ -271,6 +273,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    #[boxed]
     pub async fn turns(&self, thread: &str, task: &str) -> Result<Vec<[u64; 2]>, WorkspaceError> {
         let names = [thread.to_owned(), task.to_owned()];
         self.run_blocking(move |place| parts(&fs::read_to_string(note(&place, &names)).unwrap_or_default())).await
@@ -280,6 +283,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    #[boxed]
     pub async fn forget_turns(&self, thread: &str) -> Result<(), WorkspaceError> {
         let thread = thread.to_owned();
         self.run_blocking(move |place| {

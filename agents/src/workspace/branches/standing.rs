@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use async_recursion::async_recursion as boxed;
 use git2::{BranchType, Oid, Repository};
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +112,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    #[boxed]
     pub async fn branch_positions(&self, others: &[&str]) -> Result<BranchPositions, WorkspaceError> {
         let others: Vec<String> = others.iter().map(|&name| name.to_owned()).collect();
         let standing = self.read("read the branches", move |repository, _| {
@@ -134,6 +136,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the time.
+    #[boxed]
     pub async fn with_all_branches(&self, standing: BranchPositions) -> Result<BranchPositions, WorkspaceError> {
         self.read("read the branches", move |repository, place| {
             let all = branches(repository)?.into_iter().map(|(name, tip)| (name, tip.into())).collect();
@@ -148,6 +151,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    #[boxed]
     pub async fn foreign_move(&self, standing: &BranchPositions) -> Result<Option<BranchMove>, WorkspaceError> {
         let standing = standing.clone();
         self.read("read the branches", move |repository, place| {
@@ -169,6 +173,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    #[boxed]
     pub async fn is_moved_here(&self, moved: &BranchMove) -> Result<bool, WorkspaceError> {
         let moved = moved.clone();
         self.read("read the reflog", move |repository, place| is_seen(repository, place, &moved)).await
@@ -178,6 +183,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    #[boxed]
     pub async fn movement(&self, standing: &BranchPositions) -> Result<Movement, WorkspaceError> {
         let standing = standing.clone();
         self.read("read the branches", move |repository, _| {

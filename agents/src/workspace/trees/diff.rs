@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use async_recursion::async_recursion as boxed;
 use git2::{Delta, DiffDelta, DiffFindOptions, DiffFormat, DiffLineType, DiffOptions, ObjectType, Patch, Repository};
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +108,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
+    #[boxed]
     pub async fn diff(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<TreeDiff, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
@@ -125,6 +127,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
+    #[boxed]
     pub async fn diff_start(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<(String, bool), WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
@@ -142,6 +145,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
+    #[boxed]
     pub async fn changed_files(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
@@ -157,6 +161,7 @@ impl Workspace {
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist, [`Io`](WorkspaceError::Io) if the file
     /// cannot be written.
+    #[boxed]
     pub async fn write_diff(&self, from: &TreeId, to: &TreeId, file: &Path) -> Result<(), WorkspaceError> {
         let (from, to, file) = (from.clone(), to.clone(), file.to_owned());
         self.objects("compare two trees", move |repository, _| {
@@ -179,6 +184,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a tree cannot be read.
+    #[boxed]
     pub async fn leaked_keys(
         &self,
         from: &TreeId,
@@ -196,6 +202,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
+    #[boxed]
     pub async fn top_names(&self, of: &TreeId) -> Result<Vec<String>, WorkspaceError> {
         let of = of.clone();
         self.objects("read a tree", move |repository, _| {
@@ -210,6 +217,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
+    #[boxed]
     pub async fn text_of(&self, of: &TreeId, path: &str, most: usize) -> Result<Option<String>, WorkspaceError> {
         let (of, path) = (of.clone(), path.to_owned());
         self.objects("read a file", move |repository, _| text_in(repository, &of, Path::new(&path), most)).await

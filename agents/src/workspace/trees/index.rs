@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
+use async_recursion::async_recursion as boxed;
+
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::git_locks::{locked_error, with_locks};
 use crate::workspace::id::TreeId;
@@ -113,6 +115,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the index cannot be read.
+    #[boxed]
     pub async fn is_tracked(&self, path: &Path) -> Result<bool, WorkspaceError> {
         let path = as_bytes(path);
         self.read("read the index", move |repository, _| {

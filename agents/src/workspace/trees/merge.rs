@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use async_recursion::async_recursion as boxed;
 use git2::build::TreeUpdateBuilder;
 use git2::{
     Commit, DiffFile, DiffOptions, ErrorCode, FileFavor, FileMode, IndexConflict, IndexEntry, MergeOptions, Oid,
@@ -24,6 +25,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) if lines were changed that the user had changed too.
+    #[boxed]
     pub async fn onto_head(&self, from: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
         let head = match self.head_tree().await? {
             Some(head) => head,
@@ -36,6 +38,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be written.
+    #[boxed]
     pub async fn empty_tree(&self) -> Result<TreeId, WorkspaceError> {
         self.objects("write a tree", |repository, _| Ok(repository.treebuilder(None)?.write()?.into())).await
     }
@@ -44,6 +47,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) with the files in which both sides changed the same lines.
+    #[boxed]
     pub async fn apply_change(&self, from: &TreeId, onto: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
         if from == onto || onto == to {
             return Ok(to.clone());
@@ -64,6 +68,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or commits do not exist.
+    #[boxed]
     pub async fn with_commits(
         &self,
         onto: &TreeId,
@@ -89,6 +94,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
+    #[boxed]
     pub async fn with_file(&self, onto: &TreeId, path: &Path, text: &str) -> Result<TreeId, WorkspaceError> {
         let (onto, path, text) = (onto.clone(), path.to_owned(), text.to_owned());
         let write = move |repository: &Repository, _: &Place| {
@@ -206,6 +212,7 @@ impl Workspace {
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) if both sides changed the same lines,
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a commit does not exist.
+    #[boxed]
     pub async fn rebase(&self, from: &CommitId, to: &CommitId, onto: &CommitId) -> Result<CommitId, WorkspaceError> {
         let [from, to, onto] = [from, to, onto].map(Clone::clone);
         let rebase = self.new_objects("rebase commits", move |repository, _| {
@@ -224,6 +231,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Conflict`](WorkspaceError::Conflict) if both sides changed the same lines.
+    #[boxed]
     pub async fn merge_commits(
         &self,
         tip: &CommitId,

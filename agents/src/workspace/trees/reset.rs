@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use async_recursion::async_recursion as boxed;
 use git2::{Delta, DiffOptions, Repository, Tree};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,7 @@ impl Workspace {
     /// # Errors
     /// [`InTheWay`](WorkspaceError::InTheWay) if a file that is in no snapshot would be overwritten: nothing was
     /// changed. [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
+    #[boxed]
     pub async fn reset_to(&self, to: &TreeId) -> Result<ResetResult, WorkspaceError> {
         let reset = self.reset_files(to).await?;
         self.reset_index().await?;
@@ -60,6 +62,7 @@ impl Workspace {
     ///
     /// # Errors
     /// Those of [`reset_to`](Self::reset_to).
+    #[boxed]
     pub async fn reset_files(&self, to: &TreeId) -> Result<ResetResult, WorkspaceError> {
         self.ensure_ready().await?;
         let from = self.snapshot().await?.tree;
@@ -168,6 +171,7 @@ impl Workspace {
     /// kill), [`NotForward`](WorkspaceError::NotForward) if `to` is not a descendant of `from`,
     /// [`InTheWay`](WorkspaceError::InTheWay) if one of the files has changes that are in neither commit: nothing was
     /// changed.
+    #[boxed]
     pub async fn advance(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<Vec<String>, WorkspaceError> {
         self.ensure_ready().await?;
         let has_moved = self.has_moved(branch, from, to).await?;
@@ -201,6 +205,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if it does not exist.
+    #[boxed]
     pub async fn tree_of(&self, commit: &CommitId) -> Result<TreeId, WorkspaceError> {
         let commit = commit.clone();
         self.objects("read a commit", move |repository, _| {
@@ -214,6 +219,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the commit does not exist.
+    #[boxed]
     pub async fn parent_of(&self, commit: &CommitId) -> Result<Option<CommitId>, WorkspaceError> {
         let commit = commit.clone();
         self.objects("read a commit", move |repository, _| {

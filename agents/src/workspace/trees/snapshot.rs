@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use async_recursion::async_recursion as boxed;
 use git2::FileMode;
 use serde::{Deserialize, Serialize};
 
@@ -178,6 +179,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if git fails. A file that git refuses is left out.
+    #[boxed]
     pub async fn snapshot(&self) -> Result<WorktreeSnapshot, WorkspaceError> {
         self.after_collection().await;
         let mut taken = self.snapshot_from(self.scratch().await?).await;
@@ -234,6 +236,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
+    #[boxed]
     pub async fn dirt(&self) -> Result<Vec<String>, WorkspaceError> {
         let changes = self.changes(None).await?;
         let files = changes.written.iter().chain(&changes.removed).chain(&changes.staged);
@@ -247,6 +250,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Dirty`](WorkspaceError::Dirty) names the files.
+    #[boxed]
     pub async fn ensure_clean(&self) -> Result<(), WorkspaceError> {
         match self.dirt().await? {
             files if files.is_empty() => Ok(()),
@@ -259,6 +263,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
+    #[boxed]
     pub async fn ignore_store(&self) -> Result<(), WorkspaceError> {
         self.ignore(".superstep/").await
     }
@@ -268,6 +273,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
+    #[boxed]
     pub async fn ignore(&self, pattern: &str) -> Result<(), WorkspaceError> {
         let line = pattern.to_owned();
         self.read("write info/exclude", move |_, place| {

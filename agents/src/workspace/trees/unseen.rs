@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use async_recursion::async_recursion as boxed;
 use git2::{Oid, Repository};
 
 use super::snapshot::{OmissionReason, OmittedFile};
@@ -36,6 +37,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
+    #[boxed]
     pub async fn unseen_files(&self, since: u64) -> Result<Vec<OmittedFile>, WorkspaceError> {
         let status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--no-renames"];
         let output = self.git(&status).arg("--ignore-submodules=all").output().await?;
@@ -59,6 +61,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the branches cannot be read.
+    #[boxed]
     pub async fn unseen_commits(&self, standing: &BranchPositions) -> Result<Vec<OmittedFile>, WorkspaceError> {
         let standing = standing.clone();
         self.read("look for commits", move |repository, place| {
