@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::future::join;
 use proptest::prelude::*;
 use rstest::rstest;
+use serde::Serializer;
 use superstep::graph::{Boxed, Name, Persistence};
 use superstep::prelude::*;
 
@@ -75,6 +76,34 @@ async fn an_effect_that_ignores_its_interrupt_is_not_recorded() {
     let graph = chain(Builder::new().add_node(id("a"), node.asks::<Approve>()), &["a"]);
     let store = Store::memory();
     store.thread(&graph).invoke(start()).await.unwrap();
+    let outcome = store.thread(&graph).resume::<Approve>(true).await.unwrap();
+    assert_eq!(outcome.state().notes, ["true"]);
+}
+
+/// An answer that can be stored only if it is positive.
+#[derive(Deserialize)]
+struct Positive(bool);
+
+impl Serialize for Positive {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        if self.0 { out.serialize_bool(true) } else { Err(serde::ser::Error::custom("it is not positive")) }
+    }
+}
+
+#[tokio::test]
+async fn an_effect_that_ignores_its_interrupt_asks_although_its_result_cannot_be_stored() {
+    let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
+        Box::pin(async move {
+            let inner = ctx.clone();
+            let ask = |_| async move { Ok::<_, NodeError>(Positive(inner.interrupt(Approve).unwrap_or(false))) };
+            let approved = ctx.effect("ask", &(), ask).await?;
+            Ok(Pad::update().notes([approved.0.to_string()]))
+        })
+    };
+    let graph = chain(Builder::new().add_node(id("a"), node.asks::<Approve>()), &["a"]);
+    let store = Store::memory();
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!(outcome.questions().len(), 1);
     let outcome = store.thread(&graph).resume::<Approve>(true).await.unwrap();
     assert_eq!(outcome.state().notes, ["true"]);
 }

@@ -63,7 +63,7 @@ impl<'de> ValueDeserializer<'de> {
 
     fn visit_map<V: Visitor<'de>>(&mut self, length: u32, visitor: V) -> Result<V::Value, Error> {
         self.enter()?;
-        let mut access = Access { from: &mut *self, items: Items::Values { left: length, all: length } };
+        let mut access = Access { from: &mut *self, items: Items::values(length) };
         let read = visitor.visit_map(&mut access)?;
         access.end()?;
         self.levels += 1;
@@ -161,7 +161,7 @@ impl<'de> Deserializer<'de> for &mut ValueDeserializer<'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.token()? {
             Token::Map(length) => self.visit_map(length, visitor),
-            Token::List(length) => self.visit_list(Items::Values { left: length, all: length }, visitor),
+            Token::List(length) => self.visit_list(Items::values(length), visitor),
             Token::Extension(extension) => {
                 self.ahead = Some(Token::ExtensionList(extension));
                 visitor.visit_newtype_struct(self)
@@ -301,14 +301,6 @@ impl Access<'_, '_> {
         token.is_some()
     }
 
-    fn left(&self) -> usize {
-        match &self.items {
-            Items::Values { left, .. } => *left as usize,
-            Items::Numbers(bytes) => bytes.len(),
-            Items::Extension(kind, bytes) => usize::from(kind.is_some()) + usize::from(bytes.is_some()),
-        }
-    }
-
     /// Checks that the visitor has read all items.
     fn end(self) -> Result<(), Error> {
         match self.items {
@@ -332,7 +324,7 @@ impl<'de> SeqAccess<'de> for Access<'_, 'de> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.left())
+        Some(self.items.count())
     }
 }
 
@@ -354,7 +346,7 @@ impl<'de> MapAccess<'de> for Access<'_, 'de> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.left())
+        Some(self.items.count())
     }
 }
 

@@ -38,6 +38,21 @@ pub(super) enum Items<'de> {
     Extension(Option<i8>, Option<&'de [u8]>),
 }
 
+impl Items<'_> {
+    pub(super) fn values(length: u32) -> Self {
+        Items::Values { left: length, all: length }
+    }
+
+    /// Returns the number of items that are still to be read.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Items::Values { left, .. } => *left as usize,
+            Items::Numbers(bytes) => bytes.len(),
+            Items::Extension(kind, bytes) => usize::from(kind.is_some()) + usize::from(bytes.is_some()),
+        }
+    }
+}
+
 /// Bytes that have not been read.
 pub(super) struct Unread<'de>(pub &'de [u8]);
 
@@ -129,7 +144,7 @@ impl<'de> Token<'de> {
     /// Returns the items of a value that may be seen as a list.
     pub(super) fn items(self) -> Option<Items<'de>> {
         match self {
-            Token::List(length) => Some(Items::Values { left: length, all: length }),
+            Token::List(length) => Some(Items::values(length)),
             Token::Bytes(bytes) => Some(Items::Numbers(bytes)),
             Token::ExtensionList(Extension(kind, bytes)) => Some(Items::Extension(Some(kind), Some(bytes))),
             _ => None,

@@ -260,7 +260,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     /// # Errors
     /// [`RunError::NoCheckpointer`] if the thread is not stored; if its store cannot be read.
     pub async fn effects_of<B: Send + Sync + 'static>(mut self, thread: &Thread<S, N, B>) -> Result<Self, RunError> {
-        let (Some(store), Some(id)) = (&thread.core.graph.store, &thread.core.id) else {
+        let Some((store, id)) = thread.core.stored_in() else {
             return Err(RunError::NoCheckpointer { what: "reading recorded effects" });
         };
         let at = |id| Key::Effect { checkpoint: CheckpointId(id), task: 0, key: String::new() };

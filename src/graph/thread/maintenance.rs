@@ -152,7 +152,7 @@ impl ThreadCore {
     pub(crate) fn delete(&self) -> Boxed<'_, Result<(), RunError>> {
         Box::pin(async move {
             self.check_whole("deletion")?;
-            let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
+            let Some((store, id)) = self.stored_in() else {
                 return Err(RunError::NoCheckpointer { what: "deleting a thread" });
             };
             let lease = store.claim(id, Claim::IfFree).await?;

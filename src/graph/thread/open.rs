@@ -172,9 +172,14 @@ impl ThreadCore {
         self
     }
 
+    /// Returns the store of the thread, and its name there.
+    pub(crate) fn stored_in(&self) -> Option<(&Arc<dyn Checkpointer>, &ThreadId)> {
+        self.graph.store.as_ref().zip(self.id.as_ref())
+    }
+
     /// Claims the thread and reads its head; none without a store.
     pub(crate) async fn open(&self) -> Result<Option<Arc<Recorder>>, RunError> {
-        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(None) };
+        let Some((store, id)) = self.stored_in() else { return Ok(None) };
         let claim = if self.settings.take_over { Claim::TakeOver } else { Claim::IfFree };
         // One that was lost since the thread was claimed is claimed again, or the thread is busy.
         let lease = match self.environment.lease.take_for(id).filter(|lease| lease.check().is_ok()) {
@@ -194,7 +199,7 @@ impl ThreadCore {
 
     /// Fails for an imported thread that nobody has trusted yet.
     pub(crate) async fn check_trusted(&self) -> Result<(), RunError> {
-        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(()) };
+        let Some((store, id)) = self.stored_in() else { return Ok(()) };
         Self::check_trust(&**store, id, about_thread(&**store, id).await?.as_ref())
     }
 
@@ -208,7 +213,7 @@ impl ThreadCore {
 
     /// Returns a reader and the head, without claiming the thread.
     pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<ThreadHead>), RunError> {
-        let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
+        let Some((store, thread)) = self.stored_in() else {
             return Err(RunError::NoCheckpointer { what });
         };
         let head = store.head(thread).await?;

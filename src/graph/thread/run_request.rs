@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use super::handle::ThreadCore;
@@ -18,12 +19,14 @@ use crate::graph::records::reader::reader;
 use crate::graph::records::{Mapping, NEW_LINE, Reader, Recorder, ThreadGuard};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
-use crate::graph::state::{AnyState, AnyWrite, Boxed};
+use crate::graph::state::{AnyState, AnyWrite, AnyWrites, Boxed};
 use crate::graph::superstep::Position;
 use crate::graph::superstep::task::planned_tasks;
 use crate::graph::view::Sink;
 
 const RUNNING: &str = "running a thread";
+
+type RawInput = Arc<Map<String, Value>>;
 
 impl ThreadCore {
     /// Runs a request.
@@ -78,8 +81,9 @@ impl ThreadCore {
         self.check_whole("a run")?;
         self.check()?;
         self.check_writes(request.writes())?;
-        let Some(recorder) = Box::pin(self.open()).await? else {
-            return Ok(catch_panics(RUNNING, self.drive(request, self.shared(None, sink))).await?.0);
+        let opened = if self.stored_in().is_some() { Box::pin(self.open()).await? } else { None };
+        let Some(recorder) = opened else {
+            return Ok(self.drive(request, self.shared(None, sink)).await?.0);
         };
         recorder.add_items(std::mem::take(&mut request.items));
         let guard = ThreadGuard(Arc::clone(&recorder));
@@ -137,8 +141,13 @@ impl ThreadCore {
         request: Box<AnyRequest>,
         shared: Arc<RunShared>,
     ) -> Result<(Outcome<AnyState>, Option<Box<RunEnd>>), RunError> {
-        // Boxed, the run too: a run that waits in a node keeps no room for loading.
-        let mut run = Box::pin(self.load_run(request, shared)).await?;
+        let mut run = match request.kind {
+            Kind::Input(writes) if self.needs_nothing_loaded(&shared) => {
+                begin(Box::new(self.empty_run(shared)), writes, request.given)?
+            }
+            // Boxed, the run too: a run that waits in a node keeps no room for loading.
+            kind => Box::pin(self.load_run(kind, request.given, shared)).await?,
+        };
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         run.shared.stragglers.wait(|| run.table.declares_waits()).await?;
@@ -149,28 +158,38 @@ impl ThreadCore {
                 Box::pin(run.emit_breakpoint()).await; // of a subgraph
             }
         }
-        let is_resumable = is_resumable(&exit);
+        let is_kept = is_resumable(&exit) && run.recorder().is_some();
         let outcome = run.outcome(exit);
-        Ok((outcome, if is_resumable { end_to_keep(*run) } else { None }))
+        Ok((outcome, if is_kept { end_to_keep(*run) } else { None }))
+    }
+
+    /// Returns true if the thread has no checkpoint yet, or stores none.
+    fn needs_nothing_loaded(&self, shared: &RunShared) -> bool {
+        let is_new = |recorder: &Arc<Recorder>| recorder.head().checkpoint.is_none() && !recorder.has_items();
+        shared.recorder.as_ref().is_none_or(|recorder| self.at.is_none() && is_new(recorder))
+    }
+
+    fn empty_run(&self, shared: Arc<RunShared>) -> Run {
+        let table = Arc::clone(&self.graph.table);
+        let position = Position::empty(&table);
+        Run::new(table, shared, GraphScope::root(), position)
     }
 
     /// Loads the thread as a run, with the request applied to it.
-    async fn load_run(&self, request: Box<AnyRequest>, shared: Arc<RunShared>) -> Result<Box<Run>, RunError> {
-        let writes = match request.kind {
+    async fn load_run(&self, kind: Kind, raw: Option<RawInput>, shared: Arc<RunShared>) -> Result<Box<Run>, RunError> {
+        let writes = match kind {
             Kind::Input(writes) => writes,
             Kind::Go { answers, command } => {
                 return Box::pin(self.resume_run(shared, answers, command)).await.map(Box::new);
             }
         };
         let end = shared.recorder.as_ref().and_then(|recorder| self.take_end_at_rest(recorder));
-        let mut run = Box::new(match end {
+        let run = Box::new(match end {
             Some(end) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), end.position),
             None => Box::pin(self.load_for_input(shared)).await?,
         });
         self.at_rest(&run).await?;
-        run.limit();
-        run.begin_input(writes)?;
-        run.input.raw = request.given;
+        let mut run = begin(run, writes, raw)?;
         run.commit_items().await?;
         Ok(run)
     }
@@ -196,13 +215,9 @@ impl ThreadCore {
         fresh: bool,
     ) -> Result<(Run, Option<(Reader, Mapping)>), RunError> {
         let table = Arc::clone(&self.graph.table);
-        let Some(recorder) = shared.recorder.clone() else {
-            return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
-        };
+        let Some(recorder) = shared.recorder.clone() else { return Ok((self.empty_run(shared), None)) };
         let reader = reader(&recorder);
-        let Some(id) = self.at.or(recorder.head().checkpoint) else {
-            return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
-        };
+        let Some(id) = self.at.or(recorder.head().checkpoint) else { return Ok((self.empty_run(shared), None)) };
         self.check_at(&reader).await?;
         if let Some(end) = self.take_stored_end(&reader, &recorder).await? {
             let RunEnd { position, step } = *end;
@@ -244,6 +259,14 @@ impl ThreadCore {
         let open = waiting.flat_map(|record| record.questions.iter().filter(|question| !question.answered));
         Ok(open.map(|question| format!("`{}`", question.name)).collect())
     }
+}
+
+/// Begins a run with an input; `raw` is the same as JSON, if it was given so.
+fn begin(mut run: Box<Run>, writes: AnyWrites, raw: Option<RawInput>) -> Result<Box<Run>, RunError> {
+    run.limit();
+    run.begin_input(writes)?;
+    run.input.raw = raw;
+    Ok(run)
 }
 
 fn unfinished_text(tasks: Vec<String>) -> String {
