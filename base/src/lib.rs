@@ -10,6 +10,7 @@ pub mod composed;
 #[doc(hidden)]
 pub mod files;
 mod fnv;
+mod gather;
 #[doc(hidden)]
 pub mod moved;
 #[doc(hidden)]
@@ -32,5 +33,7 @@ pub mod tls;
 
 #[doc(hidden)]
 pub use fnv::Fnv;
+#[doc(hidden)]
+pub use gather::gather;
 #[doc(hidden)]
 pub use printable::{Printable, PrintableLines};

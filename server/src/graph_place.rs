@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use superstep::checkpoint::CheckpointId;
 use superstep::graph::view::parse_task_id;
+use superstep_base::gather;
 use utoipa::ToSchema;
 
 /// The place of a checkpoint.
@@ -54,7 +55,7 @@ impl<'a> GraphPlace<'a> {
     pub(crate) fn parents(&self) -> BTreeMap<String, String> {
         let parts = self.parts();
         let above = |depth: usize| Some((parts[..depth].join("|"), checkpoint_of(&parts[depth])?.to_string()));
-        (0..parts.len()).filter_map(above).collect()
+        gather((0..parts.len()).filter_map(above))
     }
 
     /// Returns a checkpoint of this graph. That of a subgraph has those of the graphs around it too.
@@ -65,7 +66,7 @@ impl<'a> GraphPlace<'a> {
             thread_id: self.thread.to_owned(),
             checkpoint_ns: self.namespace.clone(),
             checkpoint_id: id.to_string(),
-            checkpoint_map: (!is_root).then(|| self.parents().into_iter().chain([own]).collect()),
+            checkpoint_map: (!is_root).then(|| gather(self.parents().into_iter().chain([own]))),
         }
     }
 }

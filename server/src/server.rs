@@ -10,6 +10,7 @@ use superstep::graph::{
     AnyGraph, AnyState, AnyThread, CancellationToken, Graphs, RunError, StateSnapshot, StatusKind, ThreadInfo,
 };
 use superstep::memory::{CheckpointerStore, Store};
+use superstep_base::gather;
 use superstep_base::time::now;
 use tokio::sync::{Notify, OnceCell, Semaphore, watch};
 use tokio::time::{Instant, sleep};
@@ -326,7 +327,7 @@ where
 pub(crate) fn select_fields(value: Value, select: Option<&[String]>) -> Value {
     match (select, value) {
         (Some(names), Value::Object(fields)) => {
-            fields.into_iter().filter(|(name, _)| names.contains(name)).collect::<serde_json::Map<_, _>>().into()
+            gather::<serde_json::Map<_, _>, _>(fields.into_iter().filter(|(name, _)| names.contains(name))).into()
         }
         (_, value) => value,
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use superstep::graph::interrupt::AnswerInfo;
 use superstep::graph::view::{NestedSnapshot, Snapshot, TaskSnapshot};
 use superstep::graph::{AnyGraph, AnyState, CheckpointInfo, Question, StateSnapshot};
+use superstep_base::gather;
 use superstep_base::time::millis;
 
 use crate::graph_place::GraphPlace;
@@ -235,5 +236,5 @@ fn metadata_values(texts: &[(String, String)]) -> Map<String, Value> {
         true => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
         false => text.into(),
     };
-    texts.iter().filter(|(key, _)| key != JSON_KEYS).map(|(key, text)| (key.clone(), value(key, text))).collect()
+    gather(texts.iter().filter(|(key, _)| key != JSON_KEYS).map(|(key, text)| (key.clone(), value(key, text))))
 }

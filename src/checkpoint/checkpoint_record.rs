@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::gather;
 
 use super::key::{CheckpointId, RowId};
 use super::thread_record::{ChannelShape, Shape};
@@ -224,10 +225,11 @@ impl ControlRecord {
     /// Returns the nodes that edges start, deferred ones included, without the targets of joins.
     pub(crate) fn triggered_nodes(&self) -> BTreeSet<u32> {
         let ready = self.ready.iter().map(|(node, _)| *node);
-        ready
-            .chain(self.deferred.iter().map(|(node, ..)| *node))
-            .chain(self.start.is_some().then_some(Self::START))
-            .collect()
+        gather(
+            ready
+                .chain(self.deferred.iter().map(|(node, ..)| *node))
+                .chain(self.start.is_some().then_some(Self::START)),
+        )
     }
 
     /// Returns true if something has arrived at a join.

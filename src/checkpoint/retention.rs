@@ -10,6 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
+use superstep_base::gather;
 use superstep_base::time::{millis, now};
 
 use super::checkpointer::unknown_thread;
@@ -92,7 +93,7 @@ impl Retention {
 
     /// Returns the checkpoints selected by the rules, without those that they need.
     fn roots(&self, decoded: &ThreadRecords, head: ThreadHead) -> BTreeSet<CheckpointId> {
-        let mut kept: BTreeSet<CheckpointId> = head.checkpoint.into_iter().collect();
+        let mut kept: BTreeSet<CheckpointId> = gather(head.checkpoint);
         // A breakpoint of a thread is read from the checkpoint before its newest one.
         let newest = head.checkpoint.and_then(|id| decoded.checkpoints.get(&id));
         kept.extend(newest.and_then(|made| made.record.parent));

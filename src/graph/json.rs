@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
+use superstep_base::gather;
 use superstep_base::time::{millis, rfc3339};
 
 use crate::checkpoint::Source;
@@ -54,7 +55,7 @@ pub(crate) fn write_time<W: Serializer>(millis: &u64, out: W) -> Result<W::Ok, W
 
 /// Returns metadata as an object; the later of two entries with one key wins.
 pub(crate) fn metadata(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
-    pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
+    gather(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
 }
 
 pub(crate) fn write_metadata<W: Serializer>(pairs: &[(String, String)], out: W) -> Result<W::Ok, W::Error> {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use superstep_base::gather;
+
 /// The variables that any program may have. `*` is only valid at the end.
 const ALLOWED: &[&str] = &[
     "PATH",
@@ -73,7 +75,7 @@ impl Environment {
     /// Returns those of these variables that any program may have.
     pub fn from_variables(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let is_open = |value: &OsStr| userinfo(&value.to_string_lossy()).is_none();
-        Self(variables.into_iter().filter(|(name, value)| is_on(ALLOWED, name) && is_open(value)).collect())
+        Self(gather(variables.into_iter().filter(|(name, value)| is_on(ALLOWED, name) && is_open(value))))
     }
 
     /// Adds variables of this process, if they are set: `ANTHROPIC_*`, `CODEX_HOME`.

@@ -3,6 +3,7 @@
 use async_recursion::async_recursion as boxed;
 use git2::{ErrorCode, Repository, Signature};
 use serde::{Deserialize, Serialize};
+use superstep_base::gather;
 
 use super::error::WorkspaceError;
 use super::id::{CommitId, SalvageKey, SalvagePhase, TreeId, private_folder, read_salvage_name, salvage_name};
@@ -123,7 +124,7 @@ impl Workspace {
             None => self.empty_tree().await?,
         };
         let own = self.steps(&head, now).await?;
-        let own: std::collections::BTreeSet<&RepoPath> = own.all().collect();
+        let own: std::collections::BTreeSet<&RepoPath> = gather(own.all());
         let mut files: Vec<_> = steps.all().filter(|file| own.contains(file)).map(|file| lossy_path(file)).collect();
         files.sort();
         if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }

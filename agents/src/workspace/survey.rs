@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use async_recursion::async_recursion as boxed;
 use git2::Repository;
+use superstep_base::gather;
 
 use super::error::WorkspaceError;
 use super::guard::{hooks_folder, runs};
@@ -138,10 +139,11 @@ fn filters(place: &Place) -> BTreeSet<String> {
     let attributes = [place.root.join(".gitattributes"), place.common_dir.join("info/attributes")];
     let texts: Vec<String> = attributes.iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
     let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| !line.trim_start().starts_with('#'));
-    lines
-        .flat_map(|line| line.split_whitespace().filter_map(|word| word.strip_prefix("filter=")))
-        .map(str::to_owned)
-        .collect()
+    gather(
+        lines
+            .flat_map(|line| line.split_whitespace().filter_map(|word| word.strip_prefix("filter=")))
+            .map(str::to_owned),
+    )
 }
 
 /// Returns a required filter with a program that is in none of the folders.

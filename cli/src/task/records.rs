@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use superstep::decide::RecordedDecision;
 use superstep_app::{Exit, Refusal};
+use superstep_base::gather;
 use superstep_workflows::code_task::{AttemptLine, CodeTaskState, finding_lines, run_folder};
 
 /// Number of findings that the state has of an attempt: the last line may count others.
@@ -59,7 +60,7 @@ pub(super) struct Records {
 /// A record that cannot be read, that was changed after it was written, or of which the store knows nothing.
 pub(super) fn of_task(state: &CodeTaskState) -> Result<Records, Refusal> {
     let run = run_folder(state);
-    let numbers: BTreeSet<u32> = state.attempts.iter().map(|line| line.past.number).collect();
+    let numbers: BTreeSet<u32> = gather(state.attempts.iter().map(|line| line.past.number));
     let written = folders(&run)?;
     // The record of the current attempt is written before the store has it.
     let current = numbers.last().copied().unwrap_or(0) + 1;
@@ -166,7 +167,7 @@ pub(super) fn missing_error(missing: &[PathBuf]) -> Refusal {
 pub(super) fn children(folder: &Path, known: Option<&FolderRecords<'_>>) -> Result<Vec<(String, PathBuf)>, Refusal> {
     let place = folder.join("children");
     let entries = fs::read_dir(&place).into_iter().flatten().filter_map(Result::ok);
-    let mut ids: BTreeSet<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut ids: BTreeSet<String> = gather(entries.filter_map(|entry| entry.file_name().into_string().ok()));
     if let Some(known) = known {
         let children = known.children();
         // A child that was never recorded may have a folder, and no attempt in it.

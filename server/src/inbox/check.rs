@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use superstep::graph::{AnyGraph, InterruptId, Question, RunError};
+use superstep_base::gather;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult};
@@ -90,7 +91,7 @@ impl ChecksJson {
         questions: &[Question],
         may_ask_more: bool,
     ) -> Map<String, Value> {
-        let ids: BTreeSet<InterruptId> = questions.iter().map(Question::id).collect();
+        let ids: BTreeSet<InterruptId> = gather(questions.iter().map(Question::id));
         let mut known = Map::new();
         for (id, answer) in answers {
             match id.parse::<InterruptId>() {

@@ -4,6 +4,7 @@
 use rmcp::model::{ElicitRequest, ElicitRequestParams, ElicitationSchema, PrimitiveSchemaDefinition};
 use serde_json::{Map, Value, json};
 use superstep::graph::Question;
+use superstep_base::gather;
 
 use super::position::OpenQuestion;
 use crate::error::{ApiError, ApiResult};
@@ -83,7 +84,7 @@ impl Form {
                 json!({ "type": "object", "properties": { ANSWER: field.schema }, "required": [ANSWER] })
             }
             Self::Fields(fields, required) => {
-                let properties: Map<String, Value> = fields.iter().map(property).collect();
+                let properties: Map<String, Value> = gather(fields.iter().map(property));
                 let mut schema = json!({ "type": "object", "properties": properties });
                 if required.is_array() {
                     schema["required"] = required.clone();
@@ -101,7 +102,7 @@ impl Form {
             }
             Self::Fields(fields, _) => {
                 let filled = |(name, field): &(String, Field)| Some((name.clone(), field.read(content.get(name)?)));
-                Ok(Value::Object(fields.iter().filter_map(filled).collect()))
+                Ok(Value::Object(gather(fields.iter().filter_map(filled))))
             }
         }
     }

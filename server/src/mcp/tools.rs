@@ -6,6 +6,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use superstep::graph::{AnyGraph, Graphs};
+use superstep_base::gather;
 use superstep_base::panics::catch_panic;
 
 use crate::server::Server;
@@ -183,5 +184,5 @@ fn hints(read_only: bool) -> ToolAnnotations {
 
 fn object(properties: Value, required: &[&str]) -> Arc<JsonObject> {
     let fields = [("type", "object".into()), ("properties", properties), ("required", required.into())];
-    Arc::new(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+    Arc::new(gather(fields.map(|(name, value)| (name.to_owned(), value))))
 }

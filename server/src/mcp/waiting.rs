@@ -9,6 +9,7 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ClientResult, InputRequiredResult, InputResponses, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::json;
+use superstep_base::gather;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::answers::respond;
@@ -98,7 +99,7 @@ impl WaitCall<'_> {
         let Ok(sent) = self.peer.send_cancellable_request(request, options).await else { return Ok(false) };
         let answered = timeout_at(Instant::now() + FORM, sent.await_response()).await;
         let Ok(Ok(ClientResult::ElicitResult(result))) = answered else { return Ok(false) };
-        let responses = [(open.id(), json!(result))].into_iter().collect();
+        let responses = gather([(open.id(), json!(result))]);
         let left = respond(self.server, self.client, position, &responses).await?;
         self.until = self.until.max(Instant::now() + AFTER_FORM);
         Ok(left.is_empty())

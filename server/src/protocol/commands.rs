@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use superstep_base::gather;
 
 use super::command::{CommandError, CommandResult, ProtocolCommand};
 use super::conversion::RunConverter;
@@ -144,7 +145,7 @@ async fn assistant(server: &Server, thread: &ThreadRecord, params: &Value) -> Ap
 /// Returns the request for a run: what the client gave, with all modes that the protocol is made of.
 fn request(params: &Value) -> Map<String, Value> {
     let given = FIELDS.iter().filter(|name| !params[**name].is_null());
-    let mut request: Map<_, _> = given.map(|name| ((*name).to_owned(), params[*name].clone())).collect();
+    let mut request: Map<_, _> = gather(given.map(|name| ((*name).to_owned(), params[*name].clone())));
     if let Some(strategy) = params["multitaskStrategy"].as_str() {
         request.entry("multitask_strategy").or_insert(strategy.into());
     }

@@ -2,6 +2,7 @@
 //! messages; must not know events.
 
 use serde_json::{Map, Value, json};
+use superstep_base::gather;
 
 /// The types of messages in states.
 const KINDS: [&str; 6] = ["ai", "human", "system", "tool", "function", "remove"];
@@ -9,7 +10,7 @@ const KINDS: [&str; 6] = ["ai", "human", "system", "tool", "function", "remove"]
 /// Returns a state, or a part of one, with its messages as the protocol shows them.
 pub(super) fn plain_state(state: &Value) -> Value {
     let Value::Object(channels) = state else { return plain_value(state) };
-    channels.iter().map(|(name, value)| (name.clone(), plain_value(value))).collect::<Map<_, _>>().into()
+    gather::<Map<_, _>, _>(channels.iter().map(|(name, value)| (name.clone(), plain_value(value)))).into()
 }
 
 fn plain_value(value: &Value) -> Value {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use superstep::graph::{StatusKind, ThreadInfo};
+use superstep_base::gather;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -197,7 +198,7 @@ impl ThreadRecord {
         let metadata = info.metadata.iter().cloned().chain(own);
         Self {
             graph: Some(info.graph.clone()),
-            metadata: metadata.map(|(key, value)| (key, Value::from(value))).collect(),
+            metadata: gather(metadata.map(|(key, value)| (key, Value::from(value)))),
             updated_at: info.updated_at,
             state: Some(StateMark::of(info, 0)),
             error: RunFailure::elsewhere(info),

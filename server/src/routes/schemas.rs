@@ -7,6 +7,7 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use superstep::graph::{AnyGraph, Schemas, Topology};
+use superstep_base::gather;
 use utoipa::IntoParams;
 
 use super::drawing;
@@ -47,7 +48,7 @@ fn schemas_json(schemas: Schemas) -> Map<String, Value> {
         ("config_schema", json!({})),
         ("context_schema", Value::Null),
     ];
-    fields.map(|(name, schema)| (name.to_owned(), schema)).into_iter().collect()
+    gather(fields.map(|(name, schema)| (name.to_owned(), schema)))
 }
 
 pub(super) async fn schemas(State(server): State<Arc<Server>>, Path(id): Path<String>) -> Answer {

@@ -1,6 +1,7 @@
 //! Requests for runs that cannot be executed, refused before anything is stored. Knows no queue.
 
 use serde_json::{Map, Value};
+use superstep_base::gather;
 
 use super::request::RunBody;
 use crate::error::{ApiError, ApiResult};
@@ -45,7 +46,7 @@ impl Server {
 fn add_config(request: &mut Value, assistant: &AssistantRecord) {
     let own = assistant.now().map(|version| version.config.iter().filter(|(name, _)| *name != "configurable"));
     let (Some(own), Some(request)) = (own, request.as_object_mut()) else { return };
-    let mut config: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut config: Map<_, _> = gather(own.map(|(name, value)| (name.clone(), value.clone())));
     if !config.is_empty() {
         config.extend(request.get("config").and_then(Value::as_object).cloned().unwrap_or_default());
         request.insert("config".into(), config.into());

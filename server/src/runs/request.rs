@@ -9,6 +9,7 @@ use superstep::checkpoint::CheckpointId;
 use superstep::graph::{
     Answer, AnyGraph, AnyState, AnyThread, Command, Durability, InterruptId, Mode, Name, Request, Target,
 };
+use superstep_base::gather;
 use utoipa::ToSchema;
 
 use crate::choices::{DURABILITY, IF_NOT_EXISTS, MULTITASK, ON_COMPLETION, ON_DISCONNECT, check_choice};
@@ -181,7 +182,7 @@ impl StreamModes {
 
     /// Returns the engine's modes of all of them.
     pub(crate) fn of_engine(&self) -> BTreeSet<Mode> {
-        self.rows().flat_map(|(_, modes, _)| modes.iter().copied()).collect()
+        gather(self.rows().flat_map(|(_, modes, _)| modes.iter().copied()))
     }
 
     /// Returns whether an event is one that the reader asked for, of whichever graph.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use superstep::checkpoint::{DueQuery, ListedThread};
 use superstep::graph::{RunError, Status, StatusKind};
+use superstep_base::gather;
 use tokio::time::{sleep, timeout};
 
 use super::execution::{execute_next, leave};
@@ -83,7 +84,7 @@ async fn start_found(server: &Arc<Server>) -> ApiResult<()> {
 /// Creates runs for threads that are due and have none: somebody answered a question by a command, or the process that ran it is gone.
 async fn start_due(server: &Arc<Server>) -> ApiResult<()> {
     let mut query = DueQuery::new(Vec::<String>::new(), server.jobs.available_permits());
-    query.graphs = server.graphs.iter().map(|graph| (graph.name().to_owned(), graph.version())).collect();
+    query.graphs = gather(server.graphs.iter().map(|graph| (graph.name().to_owned(), graph.version())));
     query.except = server.executing.names();
     for (lease, listed) in server.records.0.due(&query).await?.threads {
         lease.release().await?; // a thread that is held looks like one that runs

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use superstep::graph::{AnyState, Graphs, Outcome, RunError, StatusKind};
+use superstep_base::gather;
 use superstep_base::time::system_time;
 use superstep_metrics::{Page, RunMeter, RunMetrics};
 
@@ -31,8 +32,8 @@ impl Metrics {
         let outcomes = [RunStatus::Success, RunStatus::Error, RunStatus::Interrupted].map(RunStatus::as_str);
         let of_graph = |name: &String| outcomes.map(|outcome| ((name.clone(), outcome), 0));
         Self {
-            ended: Mutex::new(names.iter().flat_map(of_graph).collect()),
-            open: Mutex::new(names.iter().map(|name| (name.clone(), 0)).collect()),
+            ended: Mutex::new(gather(names.iter().flat_map(of_graph))),
+            open: Mutex::new(gather(names.iter().map(|name| (name.clone(), 0)))),
             runs: RunMetrics::new(&names),
             questions: QuestionReader::default(),
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use superstep::graph::{Graphs, RunError, StatusKind, ThreadFilter, ThreadInfo};
+use superstep_base::gather;
 use superstep_base::time::system_time;
 use tokio::sync::Mutex;
 
@@ -60,7 +61,7 @@ impl QuestionReader {
 }
 
 async fn count(graphs: &Graphs) -> Result<OpenQuestions, RunError> {
-    let by_graph = graphs.iter().map(|graph| (graph.name().to_owned(), 0)).collect();
+    let by_graph = gather(graphs.iter().map(|graph| (graph.name().to_owned(), 0)));
     let mut questions = OpenQuestions { by_graph, oldest: None };
     let interrupted = ThreadFilter::new().status(StatusKind::Interrupted).limit(PAGE);
     let mut filter = interrupted.clone();

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use superstep_base::gather;
+
 use super::engine::{Engine, Rows, Tree};
 use super::index::{complete_row, entry_rows, mark_key};
 use super::rows::{deletion_rows, item_deletion_rows, item_name, prefix_end, row_key, split_record, thread_name};
@@ -306,7 +308,7 @@ type RecordChange = (Option<CheckpointId>, Option<Vec<u8>>);
 fn record_changes(commit: Commit<Vec<u8>>) -> Result<BTreeMap<Vec<u8>, RecordChange>> {
     let name = |key: &Key| name_of(&commit.thread, key);
     let change = |key: &Key, value| (name(key), (key.checkpoint(), value));
-    let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| change(key, None)).collect();
+    let mut records: BTreeMap<_, _> = gather(commit.deletes.iter().map(|key| change(key, None)));
     records.extend(commit.puts.into_iter().map(|(key, value)| change(&key, Some(value))));
     records.extend([change(&Key::Head, Some(encode_record(&commit.head)?))]);
     Ok(records)

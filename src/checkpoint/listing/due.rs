@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
+use superstep_base::gather;
 use superstep_base::time::{millis, now, system_time};
 
 use super::query::ThreadQuery;
@@ -50,7 +51,7 @@ impl DueQuery {
     /// Returns a request for threads of these graphs, of any version, on this machine or without a place.
     pub fn new(graphs: impl IntoIterator<Item = impl Into<String>>, limit: usize) -> Self {
         Self {
-            graphs: graphs.into_iter().map(|graph| (graph.into(), u32::MAX)).collect(),
+            graphs: gather(graphs.into_iter().map(|graph| (graph.into(), u32::MAX))),
             machine: Some(ThreadPlace::machine_id()),
             limit,
             ..Self::default()

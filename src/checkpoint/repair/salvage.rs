@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 
+use superstep_base::gather;
 use superstep_base::time::now;
 
 use super::report::{LostCheckpoint, RepairedThread};
@@ -92,14 +93,10 @@ fn key_filter(
     let tagged = recovered.decoded.tags.values().map(|tag| tag.checkpoint);
     let roots = whole.iter().copied().chain(tagged).filter(|id| integrity.missing(*id).is_none());
     let reach = Reach::from(&recovered.decoded, roots);
-    let kept: BTreeSet<CheckpointId> = reach.checkpoints.iter().filter(|id| integrity.missing(*id).is_none()).collect();
-    let tags: BTreeSet<String> = recovered
-        .decoded
-        .tags
-        .iter()
-        .filter(|(_, tag)| kept.contains(&tag.checkpoint))
-        .map(|(name, _)| name.clone())
-        .collect();
+    let kept: BTreeSet<CheckpointId> = gather(reach.checkpoints.iter().filter(|id| integrity.missing(*id).is_none()));
+    let tags: BTreeSet<String> = gather(
+        recovered.decoded.tags.iter().filter(|(_, tag)| kept.contains(&tag.checkpoint)).map(|(name, _)| name.clone()),
+    );
     let received = recovered.received_signals();
     move |key| match key {
         Key::Signal { order, id } => !received.contains(&signal_name(*order, *id)),
@@ -139,13 +136,13 @@ impl RecoveredRecords {
             _ => None,
         });
         let named = self.head.and_then(|head| head.checkpoint);
-        self.decoded.roots().map(|(id, _)| id).chain(unreadable).chain(named).collect()
+        gather(self.decoded.roots().map(|(id, _)| id).chain(unreadable).chain(named))
     }
 
     /// Returns the checkpoints of the root graph that are the parent of another one and left no trace of their own.
     fn missing_parents(&self) -> impl Iterator<Item = CheckpointId> {
         let seen = self.roots_seen();
-        let parents: BTreeSet<CheckpointId> = self.decoded.roots().filter_map(|(_, record)| record.parent).collect();
+        let parents: BTreeSet<CheckpointId> = gather(self.decoded.roots().filter_map(|(_, record)| record.parent));
         parents.into_iter().filter(move |id| !seen.contains(id))
     }
 
@@ -164,7 +161,7 @@ impl RecoveredRecords {
         let entries =
             entries.filter_map(|(key, (_, bytes))| decode_record::<EffectRecord>(&"".into(), key, bytes).ok());
         let signals = entries.filter(|entry| entry.kind == EffectKind::Signal);
-        signals.map(|entry| entry.idempotency).collect()
+        gather(signals.map(|entry| entry.idempotency))
     }
 
     /// Returns the head at `newest`; its `next` is above every number that may have been used.

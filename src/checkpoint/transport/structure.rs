@@ -11,6 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use superstep_base::gather;
+
 use super::facts::GraphFacts;
 use crate::checkpoint::threads::pages::{Pages, structure};
 use crate::checkpoint::threads::reach::{IdSet, Reach};
@@ -322,7 +324,7 @@ impl Secrets {
             return BTreeSet::new();
         }
         let channels = (0..).zip(channels);
-        channels.filter(|(_, channel)| self.0.contains(&channel.name)).map(|(at, _)| at).collect()
+        gather(channels.filter(|(_, channel)| self.0.contains(&channel.name)).map(|(at, _)| at))
     }
 }
 

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use superstep_base::gather;
+
 use super::builder::Persistence;
 use super::draw::{self, DrawOptions, Drawing};
 use super::rows::declared_questions;
@@ -318,7 +320,7 @@ impl Table {
     pub(crate) fn signals(&self) -> BTreeSet<&'static str> {
         let own = self.nodes.iter().flat_map(|row| row.options.declared.receives.keys().copied());
         let children = self.nodes.iter().flat_map(|row| &row.children);
-        own.chain(children.flat_map(|child| child.0.signals())).collect()
+        gather(own.chain(children.flat_map(|child| child.0.signals())))
     }
 
     /// Returns a node's declaration of a question; `namespace` leads down to the node's subgraph.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use superstep_base::gather;
 
 use super::compiled::{CompiledGraph, GraphCore};
 use crate::graph::interrupt::{DeclaredQuestion, QuestionSchemas};
@@ -67,7 +68,7 @@ impl Schemas {
             input: document(schema, title, SchemaSide::Write),
             output: state.clone(),
             state,
-            questions: questions.collect(),
+            questions: gather(questions),
         }
     }
 }
@@ -81,7 +82,7 @@ fn document(schema: &AnySchema, title: &str, side: SchemaSide) -> Value {
         let known = schema.channel_schema(at, &mut to).unwrap_or_else(|| json!({}));
         (channel.name().to_owned(), if channel.is_secret() { write_only(known) } else { known })
     };
-    let properties: Map<String, Value> = described.map(property).collect();
+    let properties: Map<String, Value> = gather(described.map(property));
     let mut document = json!({ "$schema": DIALECT, "title": title, "type": "object", "properties": properties });
     let definitions = to.definitions();
     if !definitions.is_empty() {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use superstep_base::gather;
+
 use super::problem::{Lint, Problem};
 use crate::graph::view::{Edge, EdgeKind, Outline};
 
@@ -33,7 +35,7 @@ impl Outline {
 
     /// Returns the nodes that such edges come from.
     fn sources(&self, are: impl Fn(&Edge) -> bool) -> BTreeSet<usize> {
-        self.edges.iter().filter(|edge| are(edge)).filter_map(|edge| edge.from).collect()
+        gather(self.edges.iter().filter(|edge| are(edge)).filter_map(|edge| edge.from))
     }
 
     /// Finds nodes on a loop without a path to END.
@@ -85,9 +87,9 @@ impl Outline {
     /// Finds sources of joins that only routers or sends lead to. A join of one source is a plain edge, and reported as
     /// such.
     fn conditional_joins(&self) -> Vec<Problem> {
-        let into: BTreeSet<usize> = self.edges.iter().filter_map(|edge| edge.to).collect();
+        let into: BTreeSet<usize> = gather(self.edges.iter().filter_map(|edge| edge.to));
         let always = self.edges.iter().filter(|edge| edge.kind == EdgeKind::Always).filter_map(|edge| edge.to);
-        let certain: BTreeSet<usize> = always.chain(self.joins.iter().map(|(_, target)| *target)).collect();
+        let certain: BTreeSet<usize> = gather(always.chain(self.joins.iter().map(|(_, target)| *target)));
         let mut problems = vec![];
         for (sources, target) in self.joins.iter().filter(|(sources, _)| sources.len() > 1) {
             for &source in sources.iter().filter(|source| into.contains(source) && !certain.contains(source)) {

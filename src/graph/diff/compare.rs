@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use superstep_base::gather;
 
 use super::edits::{Edit, edits, join_pointer};
 use super::outline::face;
@@ -162,7 +163,7 @@ impl Reader {
             Key::Effect { checkpoint, key, .. } => Some(checkpoint).filter(|_| !key.is_empty()),
             _ => None,
         };
-        Ok(found.into_iter().filter_map(checkpoint).collect())
+        Ok(gather(found.into_iter().filter_map(checkpoint)))
     }
 }
 

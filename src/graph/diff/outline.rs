@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use superstep_base::gather;
 
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot};
 use crate::graph::build::Table;
@@ -121,7 +122,7 @@ impl Face for CheckpointFace {
             let state = reader.read_state(&self.table, path, slots, &self.mapping, ReadPolicy::Whole).await?.state;
             let schema = &self.table.schema;
             let named = |at: usize| Some((self.channels()[at].name().to_owned(), channel_json(&state, schema, at)?));
-            Ok(only.iter().filter_map(named).collect())
+            Ok(gather(only.iter().filter_map(named)))
         })
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
+use superstep_base::gather;
 
 use super::graph_spec::{ChannelSpec, EdgeSpec, GraphSpec, GraphSpecError, GraphSpecProblem, OneOrMany, RouterSpec};
 use crate::graph::build::{CompiledGraph, Edges, StateGraph};
@@ -222,7 +223,7 @@ fn route<C: Send + Sync + 'static>(
             graph.add_branch(start, field.as_str(), items, declared_targets(router))
         }
         (None, false) => {
-            let to: BTreeMap<String, Target<Name>> = to.iter().map(|(value, to)| (value.clone(), target(to))).collect();
+            let to: BTreeMap<String, Target<Name>> = gather(to.iter().map(|(value, to)| (value.clone(), target(to))));
             let choose = move |state: &DataState| to.get(&key_text(state.get(channel))).unwrap_or(&other).clone();
             graph.add_branch(start, field.as_str(), choose, declared_targets(router))
         }

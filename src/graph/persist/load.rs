@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use superstep_base::gather;
+
 use super::channels::{LoadedChannels, ReadPolicy, channel};
 use super::control::by_edge;
 use super::save::log_name;
@@ -321,12 +323,12 @@ impl Reader {
     ) -> Result<Answers, RunError> {
         let questions = record.questions.iter().filter_map(|asked| earlier_question(task.0, asked));
         let answered = record.answers.iter().map(|answer| answered_question(task, record, answer));
-        let mut asked: BTreeMap<u32, (EarlierQuestion, RowId)> = answered.chain(questions).collect();
+        let mut asked: BTreeMap<u32, (EarlierQuestion, RowId)> = gather(answered.chain(questions));
         if asked.is_empty() {
             return Ok(None);
         }
         let known: BTreeMap<RowId, &Question> =
-            record.questions.iter().map(|question| question.payload).zip(read).collect();
+            gather(record.questions.iter().map(|question| question.payload).zip(read));
         let unread: Vec<Key> =
             asked.values().filter(|(_, row)| !known.contains_key(row)).map(|(_, row)| Key::Row(*row)).collect();
         let mut payloads = if unread.is_empty() { vec![] } else { self.get(unread).await? }.into_iter();
@@ -337,8 +339,8 @@ impl Reader {
             };
         }
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
-        let answers = record.answers.iter().map(|answer| answer.place).zip(rows).collect();
-        let asked = asked.into_iter().map(|(place, (asked, _))| (place, asked)).collect();
+        let answers = gather(record.answers.iter().map(|answer| answer.place).zip(rows));
+        let asked = gather(asked.into_iter().map(|(place, (asked, _))| (place, asked)));
         Ok(Some(Arc::new(KnownAnswers { asked, answers, ..KnownAnswers::default() })))
     }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use superstep_base::gather;
 
 use super::ids::{SENT, START_KEY, START_NODE};
 use super::reader::{Reader, Tasks};
@@ -124,7 +125,7 @@ impl<'a> Pending<'a> {
     fn of(control: &'a ControlRecord) -> Self {
         let ready = control.ready.iter().map(|(node, _)| *node);
         let deferred = control.deferred.iter().map(|(node, ..)| *node);
-        Self { nodes: ready.chain(deferred).collect(), sends: &control.sends }
+        Self { nodes: gather(ready.chain(deferred)), sends: &control.sends }
     }
 
     fn is_empty(&self) -> bool {

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use superstep_base::gather;
+
 use super::journal::{Journal, ORIGIN, name};
 use super::mapping::Mapping;
 use super::reader::{Reader, Tasks};
@@ -105,7 +107,7 @@ impl ForkPoint<'_> {
     fn parted_tasks(&self) -> BTreeSet<u32> {
         let tasks = self.parts.into_iter().flatten();
         let rests = tasks.filter(|(_, task)| matches!(task.status, TaskStatus::Interrupted | TaskStatus::Waiting));
-        rests.filter_map(|(key, _)| self.mapping.task(*key).ok()).collect()
+        gather(rests.filter_map(|(key, _)| self.mapping.task(*key).ok()))
     }
 }
 
@@ -116,7 +118,7 @@ pub(crate) async fn journals(
     planned: impl IntoIterator<Item = u32>,
 ) -> Result<Puts, RunError> {
     let (parted, ForkPoint { from, to, mapping, .. }) = (fork.parted_tasks(), fork);
-    let (mut puts, mut unnamed) = (vec![], planned.into_iter().collect::<BTreeSet<u32>>());
+    let (mut puts, mut unnamed) = (vec![], gather::<BTreeSet<u32>, _>(planned));
     for (task, key, bytes) in reader.effects(from).await? {
         let task = mapping.task(task).map_err(|reason| reader.migration_error(reason))?;
         if key == ORIGIN {
@@ -151,7 +153,7 @@ impl Reader {
         mapping: &Mapping,
     ) -> Result<BTreeMap<u32, Arc<Journal>>, RunError> {
         let journal = |(task, records)| (task, Arc::new(Journal::from_records(checkpoint, task, records)));
-        Ok(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal).collect())
+        Ok(gather(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal)))
     }
 
     /// Returns the journal of one task of a checkpoint; none if it has no entries.

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use superstep_base::gather;
+
 use super::recorder::{Durability, Puts, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, EffectRecord, EffectRun, Key, encode_record};
 
@@ -73,7 +75,7 @@ impl Journal {
     /// Returns the journal of stored records.
     pub(crate) fn from_records(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
         let entry = |(key, record)| (key, Entry { record, safe: true });
-        let inner = Inner { entries: records.into_iter().map(entry).collect(), ..Inner::default() };
+        let inner = Inner { entries: gather(records.into_iter().map(entry)), ..Inner::default() };
         let began = AtomicBool::new(true);
         Self {
             checkpoint,

@@ -3,6 +3,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use superstep_base::gather;
+
 use super::ids::{COMMAND_KEY, SENT, START_NODE};
 use super::reader::{Reader, Tasks};
 use super::recorder::Puts;
@@ -128,7 +130,7 @@ impl Mapping {
         if self.is_same() && self.lock().sends.is_none() {
             return records;
         }
-        records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))).collect()
+        gather(records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))))
     }
 
     /// Returns true if the stored shape is the present one.

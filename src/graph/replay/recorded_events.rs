@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use superstep_base::gather;
+
 use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{AnswerRecord, BoxFuture, CheckpointId, Key, QuestionRecord, RowId, Source, TaskStatus};
 use crate::graph::build::Table;
@@ -159,7 +161,7 @@ impl RecordedEvents<'_> {
         if step.after.is_some() || self.table.nodes.iter().all(|row| row.children.is_empty()) {
             return Ok(BTreeSet::new());
         }
-        Ok(self.reader.children(step.made.meta.id).await?.into_iter().map(|(task, ..)| task).collect())
+        Ok(gather(self.reader.children(step.made.meta.id).await?.into_iter().map(|(task, ..)| task)))
     }
 
     fn emitter(&self) -> Emitter<'_> {

@@ -4,6 +4,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use superstep_base::gather;
+
 use crate::checkpoint::{CheckpointId, Slot, Source, TaskRecord, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -199,7 +201,7 @@ impl Walk {
         for (&key, record) in records.iter().filter(|(_, record)| !record.answers.is_empty()) {
             let stored = mapping.stored_task(key);
             let own = record.questions.iter().filter(|asked| asked.task == stored && asked.asker.is_some());
-            let asked_at: BTreeSet<CheckpointId> = own.map(|asked| asked.payload.checkpoint).collect();
+            let asked_at: BTreeSet<CheckpointId> = gather(own.map(|asked| asked.payload.checkpoint));
             for at in asked_at.into_iter().filter(|at| *at != made.meta.id) {
                 if !self.has_state_of(made, at).await? {
                     found.insert(key);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use superstep_base::gather;
 use superstep_base::time::system_time;
 
 use super::report::{ThreadLedger, ThreadMark};
@@ -65,7 +66,7 @@ impl Claims<'_> {
         round: &mut StoreCheck,
     ) -> Result<(), RunError> {
         let mut query = DueQuery::new(Vec::<String>::new(), free.saturating_sub(round.ready.len()));
-        query.graphs = self.graphs.over(store).map(|graph| (graph.name().to_owned(), graph.version())).collect();
+        query.graphs = gather(self.graphs.over(store).map(|graph| (graph.name().to_owned(), graph.version())));
         (query.except, query.at) = (ledger.running().clone(), self.host.clock.as_ref().map(|clock| clock.now()));
         query.with_left = ledger.judges_left(nth);
         query.finds_others = ledger.looks_for_others(nth, self.poll);

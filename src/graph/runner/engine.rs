@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use superstep_base::gather;
 use superstep_base::time::system_time;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -169,7 +170,7 @@ impl EngineWorker {
         for (nth, store) in stores.iter().enumerate() {
             let mut query = DueQuery::new(Vec::<String>::new(), LOST);
             let own = self.runner.graphs.over(store);
-            query.graphs = own.map(|graph| (graph.name().to_owned(), graph.version())).collect();
+            query.graphs = gather(own.map(|graph| (graph.name().to_owned(), graph.version())));
             query.except = self.ledger().running().clone();
             query.with_left = self.ledger().judges_left(nth);
             for (lease, found) in store.due(&query).await?.threads {

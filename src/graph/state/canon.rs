@@ -8,6 +8,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use superstep_base::Fnv;
+use superstep_base::gather;
 
 use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
 
@@ -76,9 +77,7 @@ impl Canon {
             Self::Text(text) => Value::String(text.clone()),
             Self::Bytes(bytes) => Value::Array(bytes.iter().map(|byte| Value::from(*byte)).collect()),
             Self::List(items) => Value::Array(items.iter().map(Self::json).collect()),
-            Self::Map(entries) => {
-                Value::Object(entries.iter().map(|(key, value)| (key.name(), value.json())).collect())
-            }
+            Self::Map(entries) => Value::Object(gather(entries.iter().map(|(key, value)| (key.name(), value.json())))),
         }
     }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use superstep_base::gather;
+
 use super::handle::ThreadCore;
 use crate::checkpoint::{
     AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, SignalRecord, TaskRecord, TaskStatus, TermsRecord,
@@ -179,7 +181,7 @@ impl<'a> StepQuestions<'a> {
         };
         let mut all: Vec<TaskQuestion<'_>> = records.iter().flat_map(asked).collect();
         all.sort_by_key(|asked| (asked.task, place(asked.question)));
-        let by_id = all.iter().enumerate().rev().map(|(at, asked)| (question_id(reader, asked.question), at)).collect();
+        let by_id = gather(all.iter().enumerate().rev().map(|(at, asked)| (question_id(reader, asked.question), at)));
         Self { all, by_id }
     }
 

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use superstep_base::gather;
+
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::spending::delete_thread;
 use crate::checkpoint::{
@@ -171,7 +173,7 @@ impl ThreadCore {
             let (reader, head) = self.reader("copying a thread").await?;
             let line = reader.line(at).await?;
             let way: BTreeSet<CheckpointId> =
-                line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
+                gather(line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten());
             let lease = reader.store.claim(&to, Claim::IfFree).await?;
             if to.as_str().is_empty() {
                 return Err(RunError::InvalidConfig { what: "the name of a thread cannot be empty".into() });

@@ -81,6 +81,7 @@ impl ThreadCore {
         self.check_whole("a run")?;
         self.check()?;
         self.check_writes(request.writes())?;
+        // Runs that are not stored go without a box.
         let opened = if self.stored_in().is_some() { Box::pin(self.open()).await? } else { None };
         let Some(recorder) = opened else {
             return Ok(self.drive(request, self.shared(None, sink)).await?.0);
@@ -163,7 +164,7 @@ impl ThreadCore {
         Ok((outcome, if is_kept { end_to_keep(*run) } else { None }))
     }
 
-    /// Returns true if the thread has no checkpoint yet, or stores none.
+    /// Returns true if there is no checkpoint to load, nor an item to store before the first one.
     fn needs_nothing_loaded(&self, shared: &RunShared) -> bool {
         let is_new = |recorder: &Arc<Recorder>| recorder.head().checkpoint.is_none() && !recorder.has_items();
         shared.recorder.as_ref().is_none_or(|recorder| self.at.is_none() && is_new(recorder))

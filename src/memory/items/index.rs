@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
+use superstep_base::gather;
 use tokio::sync::Mutex;
 
 use super::super::embed::Embed;
@@ -101,7 +102,7 @@ impl VectorIndex {
     ) -> Result<(), StoreError> {
         // If this is not awaited to its end, everything is read the next time.
         cache.change = None;
-        let names: Vec<&Arc<str>> = names.iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let names: Vec<&Arc<str>> = gather::<BTreeSet<_>, _>(names.iter()).into_iter().collect();
         for page in names.chunks(PAGE) {
             let keys = page.iter().map(|name| ItemKey::new(VECTORS, Arc::clone(name))).collect();
             let found = store.get_items(keys).await?;

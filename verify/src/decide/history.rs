@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::gather;
 
 use super::weight;
 use crate::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, Verdict, VerifierOutput};
@@ -86,7 +87,7 @@ impl AttemptHistory {
         self.attempts.push(PastAttempt { errors, ..attempt });
         let Some(output) = progress(self) else { return };
         let stalls = output.findings.iter().map(|finding| finding.fingerprint.clone());
-        self.attempts.last_mut().into_iter().for_each(|attempt| attempt.stalls = stalls.clone().collect());
+        self.attempts.last_mut().into_iter().for_each(|attempt| attempt.stalls = gather(stalls.clone()));
         outputs.push(output);
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use superstep_base::gather;
+
 use crate::findings::{Finding, Fingerprint, Severity, Verdict, VerifierOutput, highest_severity};
 use crate::task::{Criticality, Requirement, Stage, VerifierEntry, Verifiers};
 
@@ -36,7 +38,7 @@ fn is_required(output: &VerifierOutput, entry: Option<&VerifierEntry>) -> bool {
 
 /// Returns the fingerprints of the findings that count as errors.
 pub(super) fn errors(outputs: &[VerifierOutput], verifiers: &Verifiers) -> BTreeSet<Fingerprint> {
-    error_findings(outputs, verifiers).map(|finding| finding.fingerprint.clone()).collect()
+    gather(error_findings(outputs, verifiers).map(|finding| finding.fingerprint.clone()))
 }
 
 /// Returns the findings that count as errors. For an output that is an error as a whole without any such finding, its

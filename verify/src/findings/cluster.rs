@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use superstep_base::gather;
 use superstep_base::text::shorten;
 
 use super::finding::{Finding, Fingerprint};
@@ -68,7 +69,7 @@ impl Traits {
         let (code, rest) = code(&finding.message);
         let text = Normalizer::default().normalize(&finding.message);
         let words = Normalizer::default().normalize(rest);
-        let words = words.split_whitespace().map(str::to_owned).collect();
+        let words = gather(words.split_whitespace().map(str::to_owned));
         Self { file: finding.evidence.file.clone(), code: code.map(str::to_owned), text, words }
     }
 

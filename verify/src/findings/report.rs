@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::gather;
 
 use super::evidence::Evidence;
 use super::finding::{Finding, FindingKind, Severity};
@@ -62,7 +63,7 @@ impl VerifierReport {
         let mut ranks: Vec<(Reverse<Severity>, usize)> =
             self.findings.iter().enumerate().map(|(nth, finding)| (Reverse(finding.severity), nth)).collect();
         ranks.sort_unstable();
-        let kept: BTreeSet<usize> = ranks.into_iter().take(most).map(|(_, nth)| nth).collect();
+        let kept: BTreeSet<usize> = gather(ranks.into_iter().take(most).map(|(_, nth)| nth));
         let mut nth = 0..;
         self.findings.retain(|_| nth.next().is_some_and(|nth| kept.contains(&nth)));
         self.findings.push(more_finding(left));

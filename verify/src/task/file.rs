@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_norway::{Mapping, Value as Yaml};
+use superstep_base::gather;
 use superstep_base::settings::{Problems, SettingEntry, SettingNode, SettingsSection, Value, expected, text_of};
 
 use super::config::VerifierPatch;
@@ -86,7 +87,7 @@ fn child_id(text: &str) -> Result<SpecId, IdError> {
 }
 
 fn overrides(section: SettingsSection<'_>) -> BTreeMap<String, VerifierPatch> {
-    section.sections().into_iter().map(|(id, _, patch)| (id, VerifierPatch::read(patch))).collect()
+    gather(section.sections().into_iter().map(|(id, _, patch)| (id, VerifierPatch::read(patch))))
 }
 
 /// Reads a list of sentences, or a map from names to values or lists of values.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use superstep_base::gather;
+
 use super::id::SpecId;
 use super::proposal::{ProposedChild, SplitProposal};
 use super::spec::{NextTask, Origin, Relationships, TaskSpec};
@@ -131,7 +133,7 @@ impl SplitContext<'_> {
 
     fn problems_of_all(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
         let most = self.parent.policy.max_children;
-        let covered: BTreeSet<&Fingerprint> = children.iter().flat_map(covered_errors).collect();
+        let covered: BTreeSet<&Fingerprint> = gather(children.iter().flat_map(covered_errors));
         let uncovered = self.repeated.iter().filter(|error| !covered.contains(error));
         let empty = children.is_empty().then_some(SplitProblem::Empty);
         let many = (children.len() > most as usize).then_some(SplitProblem::TooMany { children: children.len(), most });
@@ -155,8 +157,8 @@ impl SplitContext<'_> {
 
     /// Returns a problem for each child that covers all errors that its parent was created for.
     fn undivided_children(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
-        let all: BTreeSet<&Fingerprint> = covered_errors(self.parent).iter().collect();
-        let is_undivided = |child: &TaskSpec| !all.is_empty() && all.is_subset(&covered_errors(child).iter().collect());
+        let all: BTreeSet<&Fingerprint> = gather(covered_errors(self.parent).iter());
+        let is_undivided = |child: &TaskSpec| !all.is_empty() && all.is_subset(&gather(covered_errors(child).iter()));
         let problem = |(child, spec): (usize, &TaskSpec)| {
             is_undivided(spec).then(|| SplitProblem::Undivided { child, title: spec.title.clone() })
         };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use superstep_base::gather;
 
 use super::state::{ChildResult, CodeTaskState};
 use crate::of_lone_task;
@@ -38,7 +39,7 @@ pub fn digests(state: &CodeTaskState) -> BTreeMap<String, String> {
         let folder = format!("children/{}", child.id);
         child.records.iter().map(|(path, digest)| (format!("{folder}/{path}"), digest.clone())).collect::<Vec<_>>()
     };
-    own.chain(state.results.iter().flat_map(of_child)).collect()
+    gather(own.chain(state.results.iter().flat_map(of_child)))
 }
 
 /// Returns the errors and warnings of verifiers, one per line: verifier, severity, place, message, fingerprint.

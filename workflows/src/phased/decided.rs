@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use superstep_base::gather;
+
 use super::done::{PhaseRestart, restart, update};
 use crate::phases::{
     Omission, PhaseChange, PhaseStanding, PhaseState, PhaseStatus, PhaseWork, SubtaskState, SubtaskWork, WorkChange,
@@ -213,7 +215,7 @@ impl<'a> Change<'a> {
 
     /// Leaves out subtasks and their dependents.
     fn leave_out(&mut self, ids: impl IntoIterator<Item = String>, why: &Omission) {
-        let named: BTreeSet<String> = ids.into_iter().collect();
+        let named: BTreeSet<String> = gather(ids);
         for id in self.state.dependents(named.clone()) {
             let line = self.state.phased.phases.iter().find_map(|phase| phase.subtask(&id)).cloned();
             let Some(line) = line.filter(|line| line.commit.is_none() || named.contains(&line.subtask_id)) else {

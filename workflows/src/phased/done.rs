@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use superstep_base::gather;
+
 use super::view::{dropped_notices, not_approved, phases};
 use crate::Role;
 use crate::attempt::open_comments;
@@ -27,7 +29,7 @@ pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Upd
     }
     let Ok(plan) = state.plan() else { return update() };
     let is_skipped = |line: &&TaskLine| line.mark == Mark::Skipped;
-    let skipped: BTreeSet<String> = state.run.tasks.iter().filter(is_skipped).map(|line| line.id.clone()).collect();
+    let skipped: BTreeSet<String> = gather(state.run.tasks.iter().filter(is_skipped).map(|line| line.id.clone()));
     let mut before = state.phased.phases.clone();
     if state.phased.phase.is_accepted {
         let current = before.iter_mut().filter(|phase| phase.phase_index == state.phased.phase_index);
@@ -36,9 +38,9 @@ pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Upd
     let phases = phases(&plan, &before, &skipped);
     let first = phases.iter().find(|phase| !phase.is_closed()).map_or(0, |phase| phase.phase_index);
     let notices = [not_approved(&phases, &before), dropped_notices(state, &phases, &before)].concat();
-    let kept: BTreeSet<&String> = open_ids(&phases).collect();
+    let kept: BTreeSet<&String> = gather(open_ids(&phases));
     let gone = state.phased.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
-    let gone: WorkChange = gone.collect();
+    let gone: WorkChange = gather(gone);
     let continues = first == state.phased.phase_index && !state.phased.phase.is_accepted;
     let work = phases.get(first as usize).filter(|_| continues).map(|phase| carry_over(&state.phased.phase, phase));
     let base = planned.base.or_else(|| state.phased.phase.base.clone());
@@ -135,7 +137,7 @@ fn close_phase(state: &ExecutionState, update: Update) -> Update {
     let phase = state.this_phase();
     let approved = state.phased.phase.standing == PhaseStanding::Approved;
     let status = if approved { PhaseStatus::Completed } else { PhaseStatus::Failed };
-    let gone: WorkChange = phase.subtasks.iter().map(|subtask| (subtask.subtask_id.clone(), None)).collect();
+    let gone: WorkChange = gather(phase.subtasks.iter().map(|subtask| (subtask.subtask_id.clone(), None)));
     update.phases(PhaseChange::phase(PhaseState { status, ..phase })).works(gone)
 }
 
@@ -227,7 +229,7 @@ fn put_aside(state: &ExecutionState, standing: &PhaseStanding) -> (Vec<SubtaskSt
         let work = SubtaskWork { paused: None, failure: Some(SubtaskFailure::Cancelled), ..work };
         (line.subtask_id.clone(), Some(work))
     };
-    let works = paused.iter().map(cancelled).collect();
+    let works = gather(paused.iter().map(cancelled));
     (paused.into_iter().map(|line| line.stopped(&why)).collect(), works)
 }
 
@@ -377,7 +379,7 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
     let open = phase.subtasks.iter().filter(|subtask| !subtask.is_left_out());
     let lines: Vec<SubtaskState> = open.cloned().map(SubtaskState::again).collect();
     let fresh = |line: &SubtaskState| (line.subtask_id.clone(), Some(state.work(&line.subtask_id).for_next_attempt()));
-    let works: BTreeMap<_, _> = lines.iter().map(fresh).collect();
+    let works: BTreeMap<_, _> = gather(lines.iter().map(fresh));
     let work = PhaseWork {
         tip: None,
         tree: None,

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use superstep_base::gather;
+
 use crate::phases::{Omission, PhaseState, PhaseStatus, SubtaskState, SubtaskWork};
 use crate::task_based::{self, ExecutionState};
 use superstep::graph::NodeError;
@@ -67,7 +69,7 @@ impl ExecutionState {
 
     /// Returns the ids of subtasks and of their direct and indirect dependents.
     pub(super) fn dependents(&self, ids: impl IntoIterator<Item = String>) -> BTreeSet<String> {
-        let mut all: BTreeSet<String> = ids.into_iter().collect();
+        let mut all: BTreeSet<String> = gather(ids);
         let Ok(plan) = self.plan() else { return all };
         let direct: Vec<_> = plan.tasks().filter(|task| all.contains(task.id.as_str())).collect();
         all.extend(direct.iter().flat_map(|task| plan.dependents(task.id)).map(|id| id.to_string()));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use superstep::drivers::{DriverKind, DriverName, Price, RetrySettings, UnknownDriver};
 use superstep_base::files;
+use superstep_base::gather;
 use superstep_base::settings::Problems;
 
 use super::choices::Role;
@@ -139,7 +140,7 @@ impl Profile {
         let Some((at, types)) = table.texts("review_types") else { return };
         if types.is_empty() {
             table.wrong(at, "review_types", "is empty; name at least one, such as `general`");
-        } else if types.iter().collect::<BTreeSet<_>>().len() < types.len() {
+        } else if gather::<BTreeSet<_>, _>(types.iter()).len() < types.len() {
             table.wrong(at, "review_types", "lists a type twice");
         }
         self.review_types = types;

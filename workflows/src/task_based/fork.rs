@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use superstep::nodes::Base;
 use superstep::workspace::WorkspaceError;
+use superstep_base::gather;
 
 use super::state::ExecutionState;
 use crate::fork::{ForkPlace, ForkedWork, NewPlace};
@@ -64,7 +65,7 @@ fn values(state: &ExecutionState, place: &NewPlace) -> Value {
         "start": moved(&state.run.start),
         "task_base": moved(&state.attempt.task_base),
         "phase": PhaseWork { base: moved(&state.phased.phase.base), ..state.phased.phase.clone() },
-        "works": works.collect::<WorkChange>(),
+        "works": gather::<WorkChange, _>(works),
         "architect_session": null,
         "developer_session": null,
         "driver_session_id": null,

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 use serde::Deserialize;
+use superstep_base::gather;
 
 use super::answer::{Refusal, short_name};
 
@@ -250,7 +251,7 @@ pub(in crate::drivers) fn refusal() -> io::Error {
 impl Records {
     pub(in crate::drivers) fn load(root: &Path) -> Self {
         let folders = marked_records(root);
-        Self(folders.iter().filter_map(|folder| fs::metadata(folder).ok()).map(|about| id(&about)).collect(), folders)
+        Self(gather(folders.iter().filter_map(|folder| fs::metadata(folder).ok()).map(|about| id(&about))), folders)
     }
 
     /// Returns whether a folder is one of records.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use superstep_base::gather;
 
 use super::answer::Refusal;
 use crate::drivers::Access;
@@ -68,10 +69,9 @@ fn read(elsewhere: bool) -> ToolSpec {
 
 fn spec(name: &'static str, description: &'static str, fields: &[(&str, &str)]) -> ToolSpec {
     let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    let properties: Map<String, Value> = fields
-        .iter()
-        .map(|(name, about)| ((*name).to_owned(), json!({ "type": "string", "description": about })))
-        .collect();
+    let properties: Map<String, Value> = gather(
+        fields.iter().map(|(name, about)| ((*name).to_owned(), json!({ "type": "string", "description": about }))),
+    );
     let schema =
         json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
     ToolSpec { name, description, schema }

@@ -6,6 +6,7 @@ use std::fmt;
 use async_recursion::async_recursion as boxed;
 use git2::{BranchType, Oid, Repository};
 use serde::{Deserialize, Serialize};
+use superstep_base::gather;
 
 use super::head::{Head, commits_since, descends, head_of};
 use super::head_log::HeadLog;
@@ -122,7 +123,7 @@ impl Workspace {
             let is_detached = head.branch().is_none();
             let known = if is_detached { branches(repository)? } else { vec![] };
             let (branch, commit) = (head.branch().map(str::to_owned), head.commit().cloned());
-            let known = known.into_iter().map(|(name, _)| name).collect();
+            let known = gather(known.into_iter().map(|(name, _)| name));
             Ok(BranchPositions { branch, commit, others, known, ..BranchPositions::default() })
         });
         let standing = standing.await?;
@@ -139,7 +140,7 @@ impl Workspace {
     #[boxed]
     pub async fn with_all_branches(&self, standing: BranchPositions) -> Result<BranchPositions, WorkspaceError> {
         self.read("read the branches", move |repository, place| {
-            let all = branches(repository)?.into_iter().map(|(name, tip)| (name, tip.into())).collect();
+            let all = gather(branches(repository)?.into_iter().map(|(name, tip)| (name, tip.into())));
             let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
             Ok(BranchPositions { all, started: Some(file_time(place).map_err(failed)?), ..standing })
         })

@@ -9,6 +9,7 @@ use std::{fs, io};
 use async_recursion::async_recursion as boxed;
 use git2::{Delta, DiffOptions, Repository, Tree};
 use serde::{Deserialize, Serialize};
+use superstep_base::gather;
 
 use super::index::Scratch;
 use crate::workspace::branches::Head;
@@ -236,7 +237,7 @@ impl Workspace {
         after: &TreeId,
         steps: &FileChanges,
     ) -> Result<(), WorkspaceError> {
-        let files: BTreeSet<RepoPath> = steps.all().cloned().collect();
+        let files: BTreeSet<RepoPath> = gather(steps.all().cloned());
         let found = self.run_blocking(move |place| by_state(&place.root, &files)).await?;
         let scratch = self.scratch_of(before).await?;
         self.unstage(&scratch, &found.missing).await?;

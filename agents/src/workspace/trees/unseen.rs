@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use async_recursion::async_recursion as boxed;
 use git2::{Oid, Repository};
+use superstep_base::gather;
 
 use super::snapshot::{OmissionReason, OmittedFile};
 use crate::workspace::branches::{BranchPositions, HeadLog, descends, head_of};
@@ -152,7 +153,7 @@ fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec
         return Ok(vec![]);
     }
     let index = repository.index()?;
-    let known: BTreeSet<Vec<u8>> = index.iter().map(|entry| entry.path).collect();
+    let known: BTreeSet<Vec<u8>> = gather(index.iter().map(|entry| entry.path));
     let mut folders: BTreeMap<PathBuf, BTreeSet<OsString>> = BTreeMap::new();
     let mut found = vec![];
     for path in &known {
@@ -177,7 +178,7 @@ fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec
 }
 
 fn names_in(folder: &Path) -> BTreeSet<OsString> {
-    fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name()).collect()
+    gather(fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name()))
 }
 
 /// Returns ignored files, and ignored folders in which something was changed.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
+use superstep_base::gather;
 use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{
@@ -253,7 +254,7 @@ impl Route {
         };
         let described: Vec<_> = self.answers.iter().map(|(status, _)| *status).collect();
         let errors = common_errors(&parts, access).into_iter().chain(self.errors);
-        let errors: BTreeSet<_> = errors.filter(|status| !described.contains(status)).collect();
+        let errors: BTreeSet<_> = gather(errors.filter(|status| !described.contains(status)));
         let role = access.needs.map(|role| format!("Needs the role `{role}`."));
         let may_answer = access.may_answer.then(|| "The role `answer` is enough to answer a question.".to_owned());
         let description = self.description.map(str::to_owned).into_iter().chain(role).chain(may_answer);

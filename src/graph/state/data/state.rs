@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use superstep_base::gather;
 
 use super::kind::{Kind, Rule};
 use super::reduce;
@@ -78,7 +79,7 @@ impl DataState {
     pub fn to_json(&self, schema: &DataSchema) -> Value {
         let channels = schema.channels().iter().enumerate().filter(|(_, channel)| !channel.is_secret());
         let set = channels.filter_map(|(at, channel)| Some((channel.name().to_owned(), self.get(at)?.clone())));
-        Value::Object(set.collect::<Map<_, _>>())
+        Value::Object(gather::<Map<_, _>, _>(set))
     }
 
     /// Returns the object that the node before a router returned, unknown keys included; `None` outside routers.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use superstep_base::gather;
+
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, Source, TaskRecord, TaskStatus, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -63,7 +65,7 @@ impl CheckpointOutline {
 /// Returns when the supersteps of checkpoints ended whose next checkpoint is among them.
 fn ends_among(listed: &[ListedCheckpoint]) -> BTreeMap<CheckpointId, u64> {
     let end = |(_, record): &ListedCheckpoint| Some((ended_by(record)?, record.created_at));
-    listed.iter().filter_map(end).collect()
+    gather(listed.iter().filter_map(end))
 }
 
 /// Returns the checkpoint whose superstep ended with this one.
