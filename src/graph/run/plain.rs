@@ -57,6 +57,7 @@ impl Run {
     }
 
     /// Runs a superstep. Returns what has become of it, if it is not plain.
+    #[inline]
     fn run_one(&mut self, table: &Table, cx: &mut Context<'_>) -> Result<Option<LonePoll>, RunError> {
         self.plan();
         if !self.starts_plainly(table) {
@@ -118,6 +119,7 @@ impl Run {
     }
 
     /// Ends the superstep of a task that has returned a command.
+    #[inline]
     fn end_plainly(&mut self, table: &Table, command: AnyCommand) -> Result<(), RunError> {
         let mut done = self.reusable.result.take().unwrap_or_default();
         (done.writes, done.returned) = (command.writes, command.returned);
@@ -131,6 +133,7 @@ impl Run {
         Ok(())
     }
 
+    #[inline]
     fn apply_plainly(&mut self, table: &Table, done: &mut FinishedResult) -> Result<(), RunError> {
         let (node, key) = (self.step.tasks[0].node, self.step.tasks[0].key);
         let (control, merge) = (&mut self.pos.control, &mut self.reusable.merge);
