@@ -1,5 +1,5 @@
 //! Helpers that every crate of superstep shares: files that a person names, suggestions for misspelled names, words of a
-//! shell, folders that were moved, a hash whose values are stored, growing pauses, panics as values, the calendar,
+//! shell, folders that were moved, a hash whose values are stored, maps filled by insertion, growing pauses, panics as values, the calendar,
 //! settings with a line for each problem, and texts cut to a length. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
 
 #[doc(hidden)]

@@ -3,7 +3,6 @@
 //! Of a superstep that the graph's last run left interrupted, only the tasks that get answers are read.
 
 use std::sync::Arc;
-use superstep_base::gather;
 
 use super::answer::{MatchedAnswer, the_only, unmatched_error, with_expired};
 use super::fork::{attach_journals, fork_upwards};
@@ -329,7 +328,7 @@ impl ThreadCore {
         for (key, record) in records {
             let Ok(at) = run.step.tasks.binary_search_by_key(&key, |task| task.key) else { continue };
             let mut task = run.step.tasks[at].planned_again();
-            let records: Tasks = gather([(key, record)]);
+            let records = Tasks::from([(key, record)]);
             reader.restore(&run.table, "", std::slice::from_mut(&mut task), records, &mapping).await?;
             task.journal = reader.journal(run.pos.meta.id, key, &mapping).await?;
             changed.push((at, task));
