@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value};
 use superstep::checkpoint::{CheckpointError, ItemWrite};
-use superstep_base::gather;
 use superstep_base::time::now;
 use uuid::Uuid;
 
@@ -306,8 +305,7 @@ fn enqueue(
     if thread.graph.is_none() {
         thread.graph = Some(run.graph.clone());
         let words = [("graph_id", run.graph.clone()), ("assistant_id", run.assistant.to_string())];
-        let words: Map<String, Value> = gather(words.map(|(key, value)| (key.to_owned(), value.into())));
-        thread.metadata.extend(words);
+        thread.metadata.extend(words.map(|(key, value)| (key.to_owned(), Value::from(value))));
     }
     if let Some(version) = new.assistant.now() {
         thread.add_config(&new.request, &version.config);

@@ -3,8 +3,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use superstep_base::gather;
-
 use super::ids::{COMMAND_KEY, SENT, START_NODE};
 use super::reader::{Reader, Tasks};
 use super::recorder::Puts;
@@ -130,7 +128,7 @@ impl Mapping {
         if self.is_same() && self.lock().sends.is_none() {
             return records;
         }
-        gather(records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))))
+        records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))).collect()
     }
 
     /// Returns true if the stored shape is the present one.

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use superstep_base::gather;
-
 use super::cache::KnownValues;
 use super::ids::BY_HANDLER;
 use super::recorder::Recorder;
@@ -69,7 +67,7 @@ impl Reader {
         if held.is_empty() {
             return Ok(found);
         }
-        let mut all: BTreeMap<Key, Vec<u8>> = gather(found);
+        let mut all: BTreeMap<Key, Vec<u8>> = found.into_iter().collect();
         all.extend(held);
         Ok(all.into_iter().collect())
     }

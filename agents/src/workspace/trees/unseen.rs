@@ -153,7 +153,7 @@ fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec
         return Ok(vec![]);
     }
     let index = repository.index()?;
-    let known: BTreeSet<Vec<u8>> = gather(index.iter().map(|entry| entry.path));
+    let known: BTreeSet<Vec<u8>> = index.iter().map(|entry| entry.path).collect();
     let mut folders: BTreeMap<PathBuf, BTreeSet<OsString>> = BTreeMap::new();
     let mut found = vec![];
     for path in &known {
